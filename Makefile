@@ -1,0 +1,30 @@
+# Every target is lines you could type yourself. `make demo` and `make test` are all a newcomer needs.
+export KCTRL := $(CURDIR)/bin/kctrl
+
+.PHONY: build demo test check golden bench clean
+
+build: ## Build bin/kctrl.
+	go build -o bin/kctrl ./cmd/kctrl
+
+demo: build ## From an empty folder to an operator that reconciles, on a real API server.
+	go run ./internal/demo
+
+test: build ## Run all tests, also those on a real API server, and the race detector on the runtime.
+	bin/kctrl env build
+	go vet ./...
+	go test ./cmd/... ./internal/... .
+	go test -race ./runtime/...
+
+check: ## Formatting, vet and staticcheck.
+	test -z "$$(gofmt -s -l $$(git ls-files '*.go'))"
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+golden: build ## Rewrite what tests compare with: golden projects, script output, pinned modules.
+	go test ./internal/scaffold ./internal/generate/... ./cmd/kctrl -update
+
+bench: build ## Measure beside controller-runtime; takes minutes. The results are in docs/benchmarks.md.
+	go run -C bench ./cmd/footprint -kctrl $(KCTRL)
+
+clean: ## Remove what build made.
+	rm -rf bin

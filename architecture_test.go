@@ -1,0 +1,230 @@
+package kctrl_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kctrl-dev/kctrl"
+
+// source is one Go file of the module, without the modules nested in it.
+type source struct {
+	path   string // relative, with slashes
+	folder string
+	test   bool
+	file   *ast.File
+}
+
+// importRule forbids imports, and says why.
+type importRule struct {
+	in     []string // folders the rule holds in, with all below them
+	forbid func(imported string) bool
+	except []string // folders, or files, that it does not hold in
+	tests  bool     // whether it holds for tests too
+	reason string
+}
+
+var importRules = []importRule{
+	{
+		in:     []string{"runtime"},
+		forbid: under(module+"/internal", module+"/cmd"),
+		tests:  true,
+		reason: "the runtime is compiled into every operator and stands alone; kctrl's own half knows it only as text",
+	},
+	{
+		in:     []string{"runtime"},
+		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
+		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
+	},
+	{
+		in:     []string{"internal", "cmd"},
+		forbid: under(module + "/runtime"),
+		except: []string{"internal/controlplane", "internal/demo", "cmd/kctrl"},
+		reason: "scaffolding and generation know the runtime only as text; only what talks to an API server uses its client",
+	},
+	{
+		in:     []string{"."},
+		forbid: under("github.com/spf13/cobra", "github.com/spf13/pflag"),
+		except: []string{"cmd/kctrl"},
+		tests:  true,
+		reason: "only cmd/kctrl knows command lines",
+	},
+	{
+		in:     []string{"."},
+		forbid: under("text/template", "html/template"),
+		except: []string{"internal/templates"},
+		tests:  true,
+		reason: "files are rendered in one place, from templates that look like their output",
+	},
+	{
+		in:     []string{"."},
+		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
+		except: []string{"internal/markers", "internal/generate"},
+		reason: "one load serves all generators",
+	},
+	{
+		in:     []string{"."},
+		forbid: under("sigs.k8s.io/controller-runtime", "k8s.io/client-go/tools/cache", "k8s.io/client-go/util/workqueue", "k8s.io/client-go/kubernetes", "k8s.io/client-go/discovery", "k8s.io/client-go/dynamic"),
+		tests:  true,
+		reason: "kctrl exists to be these; only bench/ measures against them",
+	},
+}
+
+func under(prefixes ...string) func(string) bool {
+	return func(imported string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
+	}
+}
+
+// runtimeMayImport is the whole dependency graph of the runtime, one level deep.
+func runtimeMayImport(imported string) bool {
+	std := !strings.Contains(strings.Split(imported, "/")[0], ".")
+	return std || under(
+		module+"/runtime",
+		"k8s.io/apimachinery",
+		"k8s.io/client-go/rest",
+		"k8s.io/client-go/tools/clientcmd",
+		"k8s.io/client-go/transport",
+		"k8s.io/api/authentication/v1",
+		"k8s.io/api/authorization/v1",
+		"k8s.io/api/coordination/v1",
+		"sigs.k8s.io/yaml",
+	)(imported)
+}
+
+func TestImportsFollowTheRules(t *testing.T) {
+	for _, src := range sources(t) {
+		for _, rule := range importRules {
+			if src.test && !rule.tests || !in(src, rule.in) || in(src, rule.except) {
+				continue
+			}
+			for _, spec := range src.file.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rule.forbid(imported) {
+					t.Errorf("%s imports %s: %s", src.path, imported, rule.reason)
+				}
+			}
+		}
+	}
+}
+
+// runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
+var runtimeLayers = []string{
+	"object", "metrics", "log", "workqueue", "reconcile", "client", "informer", "cache", "leaderelection",
+	"handler", "predicate", "source", "controller", "manager", "testenv",
+}
+
+func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
+	for _, src := range sources(t) {
+		name, found := strings.CutPrefix(src.folder, "runtime/")
+		if !found || src.test {
+			continue
+		}
+		layer := slices.Index(runtimeLayers, name)
+		if layer < 0 {
+			t.Errorf("%s: runtimeLayers does not list %s", src.path, name)
+			continue
+		}
+		for _, spec := range src.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			lower, found := strings.CutPrefix(imported, module+"/runtime/")
+			if found && slices.Index(runtimeLayers, lower) >= layer {
+				t.Errorf("%s imports %s, which is not below it in runtimeLayers", src.path, imported)
+			}
+		}
+	}
+}
+
+// TestOnlyMainTouchesTheProcess keeps exit codes and output in the hands of cmd/kctrl.
+func TestOnlyMainTouchesTheProcess(t *testing.T) {
+	forbidden := map[string][]string{
+		"os":  {"Exit"},
+		"log": {"Fatal", "Fatalf", "Fatalln", "Print", "Printf", "Println", "Panic", "Panicf"},
+		"fmt": {"Print", "Printf", "Println"},
+	}
+	for _, src := range sources(t) {
+		base := path.Base(src.path)
+		if src.test || base == "main.go" || base == "streams.go" {
+			continue
+		}
+		std := map[string]bool{}
+		for _, spec := range src.file.Imports {
+			if imported, _ := strconv.Unquote(spec.Path.Value); spec.Name == nil {
+				std[imported] = true
+			}
+		}
+		ast.Inspect(src.file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := selector.X.(*ast.Ident); ok && std[pkg.Name] && slices.Contains(forbidden[pkg.Name], selector.Sel.Name) {
+				t.Errorf("%s calls %s.%s: only main.go and streams.go touch the process", src.path, pkg.Name, selector.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	documented := map[string]bool{}
+	for _, src := range sources(t) {
+		if src.test {
+			continue
+		}
+		documented[src.folder] = documented[src.folder] || src.file.Doc != nil && len(src.file.Doc.Text()) > len("Package x is x.\n")
+	}
+	for folder, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package doc", folder)
+		}
+	}
+}
+
+// sources parses every Go file of this module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{"testdata", "bench", "examples", "third_party", "bin", ".git"}, entry.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		slash := filepath.ToSlash(name)
+		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func in(src source, places []string) bool {
+	return slices.ContainsFunc(places, func(place string) bool {
+		return place == "." || src.folder == place || strings.HasPrefix(src.folder, place+"/") || src.path == place
+	})
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// shell is a shell that completion knows, with what writes its script.
+type shell struct {
+	name  string
+	write func(root *cobra.Command, w io.Writer) error
+}
+
+var shells = []shell{
+	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"powershell", func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+	{"zsh", func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
+}
+
+func newCompletionCommand(s *streams) *cobra.Command {
+	var names []string
+	for _, shell := range shells {
+		names = append(names, shell.name)
+	}
+	return &cobra.Command{
+		Use:       "completion bash|fish|powershell|zsh",
+		Short:     "Print the completion script of a shell",
+		Long:      "Print the completion script of a shell. For bash, in the current shell:\n\n  source <(kctrl completion bash)",
+		ValidArgs: names,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(names, args[0]) {
+				return &diagnostic.Error{
+					Message: "completion wants the name of one shell",
+					Hint:    "kctrl completion bash, fish, powershell or zsh",
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runCompletion(s, cmd.Root(), args[0]) },
+	}
+}
+
+func runCompletion(s *streams, root *cobra.Command, name string) error {
+	i := slices.IndexFunc(shells, func(sh shell) bool { return sh.name == name })
+	return shells[i].write(root, s.out)
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// The exit codes of kctrl.
+const (
+	exitOK    = 0
+	exitError = 1 // the command failed
+	exitUsage = 2 // the command line was wrong
+	exitDrift = 3 // --check found files out of date
+)
+
+// report prints err, one line for each single error with its hint below, and returns the exit code.
+func report(s *streams, command *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	hinted := false
+	for _, e := range diagnostic.All(err) {
+		fmt.Fprintf(s.err, "kctrl: %v\n", e)
+		if d, ok := errors.AsType[*diagnostic.Error](e); ok && d.Hint != "" {
+			fmt.Fprintf(s.err, "hint: %s\n", d.Hint)
+			hinted = true
+		}
+	}
+	switch {
+	case errors.Is(err, diagnostic.ErrUsage):
+		if !hinted {
+			fmt.Fprintf(s.err, "usage: %s\nhint: %s --help lists the flags\n", command.UseLine(), command.CommandPath())
+		}
+		return exitUsage
+	case errors.Is(err, diagnostic.ErrDrift):
+		return exitDrift
+	}
+	return exitError
+}

@@ -1,0 +1,21 @@
+// Command kctrl takes the author of a Kubernetes operator from an empty folder to a running operator: it scaffolds
+// projects, generates what Go markers mean, and runs a real control plane to try them on.
+//
+// This package is the only place that knows command lines, terminals and exit codes. Each command is one file: it
+// parses flags into plain options and hands them to a package under internal.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(runMain()) }
+
+func runMain() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// commands lists every command, in the order of the help text.
+var commands = []func(*streams) *cobra.Command{
+	newVersionCommand,
+	newCompletionCommand,
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, s *streams) int {
+	root := newRootCommand(s)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	return report(s, command, err)
+}
+
+func newRootCommand(s *streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kctrl",
+		Short: "Scaffold, generate, run and test Kubernetes operators in Go",
+		Long: `kctrl takes you from an empty folder to a running Kubernetes operator.
+
+  kctrl init --domain example.com --repo example.com/guestbook
+  kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller
+  make generate manifests
+  kctrl env up`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              noArgs,
+
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.PersistentFlags().StringVarP(&s.dir, "directory", "C", ".", "run as if started in this `folder`")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err.Error()) })
+	for _, newCommand := range commands {
+		root.AddCommand(newCommand(s))
+	}
+	return root
+}
+
+// noArgs refuses arguments that are no flags, naming the first.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasAvailableSubCommands() {
+		err := &diagnostic.Error{Message: `unknown command "` + args[0] + `" for "` + cmd.CommandPath() + `"`, Class: diagnostic.ErrUsage}
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			err.Hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+		}
+		return err
+	}
+	return usageError(`unexpected argument "` + args[0] + `"`)
+}
+
+// usageError says that the command line can never be right.
+func usageError(message string) error {
+	return &diagnostic.Error{Message: message, Class: diagnostic.ErrUsage}
+}

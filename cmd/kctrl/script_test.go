@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
+
+// TestMain makes kctrl a command that scripts can call.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kctrl": func() { os.Exit(runMain()) }})
+}
+
+// TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.
+func TestScript(t *testing.T) {
+	goEnv := goEnvironment(t)
+	// Scripts have a cache folder of their own. Those that start a control plane set XDG_CACHE_HOME=$USER_CACHE, so as
+	// not to compile it again.
+	userCache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, goEnv...)
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("USER_CACHE", userCache)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": scriptExits},
+	})
+}
+
+// scriptExits is the script command "exits N program [args...]": the program ends with exit code N.
+func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits code program [args...]")
+	}
+	code := 0
+	err := ts.Exec(args[1], args[2:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got := strconv.Itoa(code); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// goEnvironment lets the go command in a script use the caches of this machine, and no network.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local"}
+	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		env = append(env, names[i]+"="+value)
+	}
+	return env
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// shell runs commands the way a user would in the project folder, shows them, and times them.
+type shell struct {
+	out        io.Writer
+	dir        string
+	env        []string
+	kubeconfig string
+	began      time.Time
+	steps      []timing
+}
+
+// timing is one line of the summary.
+type timing struct {
+	what string
+	took time.Duration
+}
+
+func newShell(out io.Writer, dir, binFolder string) *shell {
+	env := append(os.Environ(), "PATH="+binFolder+string(os.PathListSeparator)+os.Getenv("PATH"), "KCTRL=kctrl")
+	return &shell{out: out, dir: dir, env: env, began: time.Now()}
+}
+
+// run shows and runs a command line. Its output appears below it.
+func (sh *shell) run(ctx context.Context, line string) error {
+	fmt.Fprintf(sh.out, "\n$ %s\n", line)
+	first, _, _ := strings.Cut(line, " <<")
+	return sh.step(first, func() error {
+		cmd := sh.command(ctx, line)
+		cmd.Stdout, cmd.Stderr = sh.out, sh.out
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w", first, err)
+		}
+		return nil
+	})
+}
+
+func (sh *shell) command(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir, cmd.Env = sh.dir, sh.env
+	return cmd
+}
+
+// useKubeconfig points later commands at the control plane.
+func (sh *shell) useKubeconfig(ctx context.Context) error {
+	const line = "kctrl env kubeconfig --path --name " + environment
+	fmt.Fprintf(sh.out, "\n$ export KUBECONFIG=$(%s)\n", line)
+	path, err := sh.command(ctx, line).Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", line, err)
+	}
+	sh.kubeconfig = strings.TrimSpace(string(path))
+	sh.env = append(sh.env, "KUBECONFIG="+sh.kubeconfig)
+	return nil
+}
+
+// step does one thing and remembers how long it took.
+func (sh *shell) step(what string, do func() error) error {
+	start := time.Now()
+	err := do()
+	sh.steps = append(sh.steps, timing{what: what, took: time.Since(start)})
+	return err
+}
+
+func (sh *shell) summary() {
+	fmt.Fprintf(sh.out, "\nObserved through the API server: the sample became Ready for generation 1, again for generation 2 after its\n"+
+		"spec was changed, and went away when it was deleted. The operator and the control plane are stopped.\n\n")
+	for _, step := range append(sh.steps, timing{"all of it", time.Since(sh.began)}) {
+		fmt.Fprintf(sh.out, "%7.2f s  %s\n", step.took.Seconds(), step.what)
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	environment = "demo" // the name of the control plane that the tour starts
+	sampleName  = "guestbook-sample"
+	patience    = time.Minute // how long the tour waits for any one thing to be observed
+)
+
+// tour runs all steps in a new temporary folder, which it removes in the end.
+func tour(ctx context.Context, out io.Writer, kctrl string) (err error) {
+	if kctrl == "" {
+		return fmt.Errorf("KCTRL is not set to the kctrl binary; run make demo")
+	}
+	dir, err := os.MkdirTemp("", "guestbook-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	sh := newShell(out, dir, filepath.Dir(kctrl))
+	defer func() {
+		if err == nil {
+			sh.summary()
+		}
+	}()
+	fmt.Fprintf(out, "In the new, empty folder %s:\n", dir)
+	if err := scaffold(ctx, sh); err != nil {
+		return err
+	}
+	return operate(ctx, sh)
+}
+
+// scaffold goes from the empty folder to an operator that builds.
+func scaffold(ctx context.Context, sh *shell) error {
+	for _, command := range []string{
+		"kctrl init --domain example.com --repo example.com/guestbook",
+		"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller",
+		"make generate manifests",
+		"go build ./...",
+		"go build -o bin/manager ./cmd",
+	} {
+		if err := sh.run(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operate runs the operator on a control plane and observes what it does to the sample, from creation to deletion.
+func operate(ctx context.Context, sh *shell) (err error) {
+	if err := sh.run(ctx, "kctrl env up --name "+environment); err != nil {
+		return err
+	}
+	defer func() {
+		if downErr := sh.run(context.WithoutCancel(ctx), "kctrl env down --name "+environment); err == nil {
+			err = downErr
+		}
+	}()
+	if err := sh.useKubeconfig(ctx); err != nil {
+		return err
+	}
+	for _, command := range []string{
+		"kctrl env apply --name " + environment + " -k config/crd",
+		"kctrl env apply --name " + environment + " -k config/samples",
+	} {
+		if err := sh.run(ctx, command); err != nil {
+			return err
+		}
+	}
+	observer, err := newObserver(sh.kubeconfig)
+	if err != nil {
+		return err
+	}
+	operator, err := sh.start("bin/manager")
+	if err != nil {
+		return err
+	}
+	defer operator.stop()
+	if err := follow(ctx, sh, observer, operator); err != nil {
+		return err
+	}
+	return sh.step("operator stops on SIGTERM", operator.stop)
+}
+
+// follow observes the life of the sample.
+func follow(ctx context.Context, sh *shell, observer *observer, operator *process) error {
+	if err := sh.step("sample is Ready", func() error { return observer.waitReady(ctx, sh.out, 1) }); err != nil {
+		return err
+	}
+	changed, err := changedSample(sh.dir)
+	if err != nil {
+		return err
+	}
+	apply := "kctrl env apply --name " + environment + " -f - <<'EOF'\n" + strings.TrimSpace(changed) + "\nEOF"
+	if err := sh.run(ctx, apply); err != nil {
+		return err
+	}
+	if err := sh.step("sample is Ready for the new spec", func() error { return observer.waitReady(ctx, sh.out, 2) }); err != nil {
+		return err
+	}
+	if err := sh.run(ctx, "kctrl env get --name "+environment+" guestbooks"); err != nil {
+		return err
+	}
+	if err := sh.run(ctx, "kctrl env delete --name "+environment+" -k config/samples"); err != nil {
+		return err
+	}
+	if err := sh.step("sample is gone", func() error { return observer.waitGone(ctx, sh.out) }); err != nil {
+		return err
+	}
+	return sh.step("operator saw the deletion", func() error { return operator.waitLog(ctx, "gone") })
+}

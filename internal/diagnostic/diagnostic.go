@@ -1,0 +1,86 @@
+// Package diagnostic is how kctrl tells a user what is wrong: where it is, what it is, and what to do next.
+//
+// Code that finds something wrong returns an [*Error]; code that finds several things joins them with errors.Join and
+// never wraps the joined error in a prefix. [All] takes such a tree apart again, in the order of position.
+package diagnostic
+
+import (
+	"cmp"
+	"errors"
+	"go/token"
+	"slices"
+)
+
+// ErrUsage marks an error in how a command was called: an unknown flag, a value that can never be right.
+var ErrUsage = errors.New("wrong usage")
+
+// ErrDrift marks a check that found generated files out of date.
+var ErrDrift = errors.New("out of date")
+
+// Error is one thing that is wrong.
+type Error struct {
+	// Pos is where. Only Filename may be set; the zero value means nowhere in particular. The file name is relative
+	// to the project root, with slashes.
+	Pos token.Position
+	// Message says what is wrong: lower case, no full stop, no newline.
+	Message string
+	// Hint says what to do next, in the imperative. Empty when there is nothing to say.
+	Hint string
+	// Class is ErrUsage or ErrDrift, or nil for an ordinary failure. It decides the exit code.
+	Class error
+	// Cause is what lies beneath, for errors.Is. It is not printed: Message says it.
+	Cause error
+}
+
+// Error returns "file:line:column: message" without the hint.
+func (e *Error) Error() string {
+	if e.Pos.Filename == "" {
+		return e.Message
+	}
+	return e.Pos.String() + ": " + e.Message
+}
+
+// Unwrap returns the class and the cause.
+func (e *Error) Unwrap() []error {
+	var errs []error
+	for _, err := range []error{e.Class, e.Cause} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// All returns the single errors that err is joined from, ordered by position, errors without one first. A nil err
+// gives none.
+func All(err error) []error {
+	var errs []error
+	var walk func(error)
+	walk = func(err error) {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			if _, single := err.(*Error); !single {
+				for _, e := range joined.Unwrap() {
+					walk(e)
+				}
+				return
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	walk(err)
+	slices.SortStableFunc(errs, func(a, b error) int { return comparePosition(position(a), position(b)) })
+	return errs
+}
+
+func position(err error) token.Position {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Pos
+	}
+	return token.Position{}
+}
+
+func comparePosition(a, b token.Position) int {
+	return cmp.Or(cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}

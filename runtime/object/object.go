@@ -1,0 +1,65 @@
+// Package object holds the vocabulary that every other runtime package speaks: what an object is, how it is
+// named, and which kind it has. It knows no server, no cache and no codec.
+package object
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is an instance of a Kubernetes kind: it has metadata and can be copied and encoded. Pointers to API types
+// such as *corev1.Pod are Objects, as are *unstructured.Unstructured and *metav1.PartialObjectMetadata.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// List is a list kind such as *corev1.PodList.
+type List interface {
+	metav1.ListInterface
+	runtime.Object
+}
+
+// Key names an object within its kind. Namespace is empty for cluster-scoped kinds. Its String is "namespace/name".
+type Key = types.NamespacedName
+
+// KeyOf returns the key of o.
+func KeyOf(o metav1.Object) Key {
+	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// GVK returns the group, version and kind of o: what o itself says when it is unstructured or metadata-only, and what
+// scheme knows of its Go type otherwise. It fails when the type is not registered, or is registered as several kinds.
+func GVK(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	switch o.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		gvk := o.GetObjectKind().GroupVersionKind()
+		if gvk.Kind == "" || gvk.Version == "" {
+			return gvk, fmt.Errorf("%T has no apiVersion and kind set", o)
+		}
+		return gvk, nil
+	}
+	gvks, _, err := scheme.ObjectKinds(o)
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	if len(gvks) > 1 {
+		return schema.GroupVersionKind{}, fmt.Errorf("%T is registered as several kinds: %v", o, gvks)
+	}
+	return gvks[0], nil
+}
+
+// New returns a new, empty object of the pointer type T, such as New[*corev1.Pod](). It panics when T is no pointer
+// type, because there is nothing it could allocate.
+func New[T Object]() T {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer {
+		panic(fmt.Sprintf("object.New: %s is not a pointer type", t))
+	}
+	return reflect.New(t.Elem()).Interface().(T)
+}
