@@ -52,26 +52,35 @@ func (e *Error) Unwrap() []error {
 }
 
 // All returns the single errors that err is joined from, ordered by position, errors without one first. A nil err
-// gives none.
+// gives none. An error that has several causes but a message of its own, such as one made by fmt.Errorf, is single.
 func All(err error) []error {
 	var errs []error
 	var walk func(error)
 	walk = func(err error) {
-		if joined, ok := err.(interface{ Unwrap() []error }); ok {
-			if _, single := err.(*Error); !single {
-				for _, e := range joined.Unwrap() {
-					walk(e)
-				}
-				return
-			}
+		parts := joined(err)
+		for _, part := range parts {
+			walk(part)
 		}
-		if err != nil {
+		if err != nil && parts == nil {
 			errs = append(errs, err)
 		}
 	}
 	walk(err)
 	slices.SortStableFunc(errs, func(a, b error) int { return comparePosition(position(a), position(b)) })
 	return errs
+}
+
+// joined returns what err was joined from, or nil when err is a single error.
+func joined(err error) []error {
+	multiple, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	parts := multiple.Unwrap()
+	if join := errors.Join(parts...); join == nil || join.Error() != err.Error() {
+		return nil
+	}
+	return parts
 }
 
 func position(err error) token.Position {
