@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const settle = 10 * time.Second // how long an operator idles before its memory is read
+
+// measureIdle runs each operator alone against one control plane, with the CRD and the sample applied, and reads its
+// resident memory once it has been ready and idle for a while.
+func measureIdle(ctx context.Context, kctrl, project, work string, operators []*operator) error {
+	const name = "footprint"
+	env := func(args ...string) error {
+		_, err := command(ctx, project, nil, kctrl, append([]string{"env"}, args...)...)
+		return err
+	}
+	if err := env("up", "--name", name); err != nil {
+		return err
+	}
+	defer env("down", "--name", name)
+	for _, folder := range []string{"config/crd", "config/samples"} {
+		if err := env("apply", "--name", name, "-k", folder); err != nil {
+			return err
+		}
+	}
+	kubeconfig, err := command(ctx, project, nil, kctrl, "env", "kubeconfig", "--path", "--name", name)
+	if err != nil {
+		return err
+	}
+	for _, o := range operators {
+		if err := o.measureIdle(ctx, work, strings.TrimSpace(kubeconfig)); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	return nil
+}
+
+func (o *operator) measureIdle(ctx context.Context, work, kubeconfig string) error {
+	const probe = "127.0.0.1:18081"
+	cmd := exec.CommandContext(ctx, o.binaryPath(work), "--health-probe-bind-address="+probe)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	log, err := os.Create(filepath.Join(work, o.name+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}()
+	if err := ready(ctx, "http://"+probe+"/readyz"); err != nil {
+		return fmt.Errorf("%w; its log is in %s", err, log.Name())
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(settle):
+	}
+	o.figures.idle, err = residentMemory(cmd.Process.Pid)
+	return err
+}
+
+// ready waits until url answers 200.
+func ready(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// residentMemory reads VmRSS of a process, in bytes.
+func residentMemory(pid int) (int64, error) {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for scanner := bufio.NewScanner(file); scanner.Scan(); {
+		if rest, ok := strings.CutPrefix(scanner.Text(), "VmRSS:"); ok {
+			kibi, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kibi << 10, err
+		}
+	}
+	return 0, fmt.Errorf("no VmRSS in %s", file.Name())
+}
