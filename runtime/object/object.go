@@ -25,7 +25,8 @@ type List interface {
 	runtime.Object
 }
 
-// Key names an object within its kind. Namespace is empty for cluster-scoped kinds. Its String is "namespace/name".
+// Key names an object within its kind. Its String is "namespace/name"; cluster-scoped kinds have an empty Namespace,
+// and keys that print as "/name".
 type Key = types.NamespacedName
 
 // KeyOf returns the key of o.

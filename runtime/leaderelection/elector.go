@@ -1,0 +1,159 @@
+package leaderelection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// ErrLost is what errors.Is finds in the error of [Elector.Run], and in the cause of the leader's context, when the
+// leadership ended before the leader did.
+var ErrLost = errors.New("leadership lost")
+
+// Elector is a candidate for one Lease. [New] makes one.
+type Elector struct {
+	leases Leases
+	opts   Options
+	status *metrics.Gauge
+
+	mu sync.Mutex
+	// leader is the holder of the Lease when it was last read or written, empty when there was none.
+	leader string
+}
+
+// New returns a candidate that does nothing until it is Run. It fails when opts cannot work.
+func New(leases Leases, opts Options) (*Elector, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	status := opts.Metrics.Gauge("leader_election_master_status", "Whether this process leads: 1 if it does, 0 if it does not.", "name")
+	status.Set(0, opts.Name)
+	return &Elector{leases: leases, opts: opts, status: status}, nil
+}
+
+// Identity returns the name of this candidate in the Lease.
+func (e *Elector) Identity() string { return e.opts.Identity }
+
+// Leader returns the identity of the leader as this candidate saw it last, empty when there was none.
+func (e *Elector) Leader() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leader
+}
+
+// Run waits until this candidate is the leader, calls lead once, and returns after lead has returned. It may be called
+// again afterwards, but not twice at once.
+//
+// The context of lead ends when ctx does, and when the leadership is lost, which is before another candidate can get
+// it. In that case Run returns an error that is [ErrLost], joined with that of lead unless lead only says that its
+// context has ended; whoever cannot be sure that everything lead started has stopped should end the process then.
+// Otherwise Run returns what lead returned, and nil when ctx ended before lead was called.
+func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
+	t := &term{elector: e}
+	if !t.acquire(ctx) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		t.release(ctx)
+		return nil
+	}
+	leadErr, lostErr := t.lead(ctx, lead)
+	if lostErr != nil {
+		if errors.Is(leadErr, context.Canceled) || errors.Is(leadErr, ErrLost) {
+			leadErr = nil
+		}
+		return errors.Join(lostErr, leadErr)
+	}
+	t.release(ctx)
+	return leadErr
+}
+
+// lead calls fn while it renews the Lease in a goroutine, which has ended on return. lostErr tells why the leadership
+// was lost, if it was.
+func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadErr, lostErr error) {
+	e := t.elector
+	e.opts.Logger.Info("became leader")
+	e.status.Set(1, e.opts.Name)
+	defer e.status.Set(0, e.opts.Name)
+
+	leadCtx, endLead := context.WithCancelCause(ctx)
+	defer endLead(nil)
+	// The term goes on when ctx ends: the Lease is held until fn has returned.
+	termCtx, endTerm := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endTerm(nil)
+	held := make(chan struct{})
+	go func() {
+		defer close(held)
+		t.hold(termCtx, func(err error) {
+			// The term first: fn may return as soon as its context ends.
+			if endTerm(err); context.Cause(termCtx) != err {
+				return
+			}
+			endLead(err)
+			e.status.Set(0, e.opts.Name)
+			e.opts.Logger.Error("lost leadership", "err", err)
+		})
+	}()
+	leadErr = fn(leadCtx)
+	endTerm(nil)
+	<-held
+	if cause := context.Cause(termCtx); errors.Is(cause, ErrLost) {
+		lostErr = cause
+	}
+	return leadErr, lostErr
+}
+
+// hold renews the Lease until ctx ends. It calls lose when the Lease is found to be somebody else's, and when it was
+// not renewed in time, even while an attempt hangs.
+func (t *term) hold(ctx context.Context, lose func(error)) {
+	opts := t.elector.opts
+	var failure atomic.Pointer[error]
+	expiry := time.AfterFunc(t.remaining(), func() {
+		err := fmt.Errorf("%w: lease %s/%s not renewed for %s", ErrLost, opts.Namespace, opts.Name, opts.RenewDeadline)
+		if last := failure.Load(); last != nil {
+			err = fmt.Errorf("%w: %w", err, *last)
+		}
+		lose(err)
+	})
+	defer expiry.Stop()
+	for sleep(ctx, opts.RetryPeriod) {
+		leading, err := t.attempt(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			failure.Store(&err)
+			opts.Logger.Warn("lease not renewed", "err", err)
+		case !leading:
+			lose(fmt.Errorf("%w: lease %s/%s has the holder %q", ErrLost, opts.Namespace, opts.Name, holder(t.lease)))
+			return
+		default:
+			failure.Store(nil)
+			expiry.Reset(t.remaining())
+		}
+	}
+}
+
+// remaining returns the time until the leader has to stop unless the Lease is renewed.
+func (t *term) remaining() time.Duration {
+	return time.Until(t.renewed.Add(t.elector.opts.RenewDeadline))
+}
+
+// sleep waits for d less up to a quarter of it, so that candidates spread, and reports false when ctx ends earlier.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d - rand.N(d/4+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

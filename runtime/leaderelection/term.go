@@ -1,0 +1,218 @@
+package leaderelection
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// term is one run of a candidate: what it knows of the Lease. It is used by one goroutine at a time.
+type term struct {
+	elector *Elector
+
+	// lease is the Lease as it was last read or written, nil before the first time.
+	lease *coordinationv1.Lease
+	// changed is when, on the clock of this process, the spec of lease was first seen as it is.
+	changed time.Time
+	// current says that lease is likely still what the server has, so that a write needs no read before it.
+	current bool
+	// leading says that this candidate has had the Lease without a break since it acquired it.
+	leading bool
+	// renewed is when the last write that succeeded was begun: no candidate can have seen it earlier.
+	renewed time.Time
+}
+
+// acquire tries to get the Lease until that succeeds, and reports false when ctx ends before.
+func (t *term) acquire(ctx context.Context) bool {
+	logger := t.elector.opts.Logger
+	logger.Info("waiting for leadership")
+	for {
+		held, err := t.attempt(ctx)
+		if held {
+			t.leading = true
+			return true
+		}
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+			logger.Debug("another candidate was faster", "err", err)
+		case err != nil:
+			logger.Warn("lease not acquired", "err", err)
+		}
+		if !sleep(ctx, t.elector.opts.RetryPeriod) {
+			return false
+		}
+	}
+}
+
+// attempt acquires or renews the Lease, and reports whether this candidate now holds it. Without an error false means
+// that somebody else does, or did. It takes at most half of the renew deadline, to leave time for another one.
+func (t *term) attempt(ctx context.Context) (held bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.elector.opts.RenewDeadline/2)
+	defer cancel()
+	if t.current && holder(t.lease) == t.elector.opts.Identity {
+		err := t.write(ctx, t.elector.leases.Update, t.claim())
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err == nil, err
+		}
+	}
+	err = t.read(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		t.lease = nil
+		err = t.write(ctx, t.elector.leases.Create, t.claim())
+	case err != nil:
+	case !t.free():
+		return false, nil
+	default:
+		err = t.write(ctx, t.elector.leases.Update, t.claim())
+	}
+	return err == nil, err
+}
+
+// free reports whether this candidate may write itself into the Lease.
+func (t *term) free() bool {
+	switch holder(t.lease) {
+	case t.elector.opts.Identity:
+		return true
+	case "":
+		return !t.leading
+	}
+	duration := t.elector.opts.LeaseDuration
+	if seconds := t.lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
+		duration = time.Duration(*seconds) * time.Second
+	}
+	return !t.leading && time.Since(t.changed) >= duration
+}
+
+// claim returns the Lease as it is to be written by its holder.
+func (t *term) claim() *coordinationv1.Lease {
+	opts := t.elector.opts
+	now := metav1.NowMicro()
+	var transitions int32
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: opts.Namespace, Name: opts.Name}}
+	if t.lease != nil {
+		lease = t.lease.DeepCopy()
+		transitions = 1
+		if lease.Spec.LeaseTransitions != nil {
+			transitions = *lease.Spec.LeaseTransitions + 1
+		}
+	}
+	if holder(lease) != opts.Identity {
+		lease.Spec.HolderIdentity = &opts.Identity
+		lease.Spec.AcquireTime = &now
+		lease.Spec.LeaseTransitions = &transitions
+	}
+	seconds := int32((opts.LeaseDuration + time.Second - 1) / time.Second)
+	lease.Spec.LeaseDurationSeconds = &seconds
+	lease.Spec.RenewTime = &now
+	return lease
+}
+
+// read gets the Lease from the server.
+func (t *term) read(ctx context.Context) error {
+	opts := t.elector.opts
+	lease := &coordinationv1.Lease{}
+	if err := t.elector.leases.Get(ctx, object.Key{Namespace: opts.Namespace, Name: opts.Name}, lease); err != nil {
+		t.current = false
+		return err
+	}
+	t.know(lease)
+	return nil
+}
+
+// write creates or updates the Lease. Nobody knows what a write that failed has done: it has to be read.
+func (t *term) write(ctx context.Context, call func(context.Context, *coordinationv1.Lease) error, lease *coordinationv1.Lease) error {
+	begun := time.Now()
+	t.current = false
+	if err := call(ctx, lease); err != nil {
+		return err
+	}
+	t.renewed = begun
+	t.know(lease)
+	return nil
+}
+
+// know records what the server has just answered.
+func (t *term) know(lease *coordinationv1.Lease) {
+	if t.lease == nil || t.lease.UID != lease.UID || !equality.Semantic.DeepEqual(t.lease.Spec, lease.Spec) {
+		t.changed = time.Now()
+	}
+	t.lease, t.current = lease, true
+	t.elector.setLeader(holder(lease))
+}
+
+// release gives the Lease back if it is this candidate's and the options say so. It does its best for as long as the
+// renew deadline, also when ctx has ended.
+func (t *term) release(ctx context.Context) {
+	opts := t.elector.opts
+	if !opts.ReleaseOnExit {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.RenewDeadline)
+	defer cancel()
+	for {
+		err := t.tryRelease(ctx)
+		if err == nil {
+			return
+		}
+		opts.Logger.Warn("lease not released", "err", err)
+		pause := opts.RetryPeriod
+		if apierrors.IsConflict(err) {
+			pause /= 10
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+func (t *term) tryRelease(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.elector.opts.RenewDeadline/2)
+	defer cancel()
+	if !t.current {
+		if err := t.read(ctx); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	if holder(t.lease) != t.elector.opts.Identity {
+		return nil
+	}
+	now, second := metav1.NowMicro(), int32(1)
+	lease := t.lease.DeepCopy()
+	lease.Spec.HolderIdentity = nil
+	lease.Spec.LeaseDurationSeconds = &second
+	lease.Spec.RenewTime = &now
+	if err := t.write(ctx, t.elector.leases.Update, lease); err != nil {
+		return err
+	}
+	t.elector.opts.Logger.Info("released leadership")
+	return nil
+}
+
+// holder returns the identity of the holder of lease, empty when it has none.
+func holder(lease *coordinationv1.Lease) string {
+	if lease == nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+func (e *Elector) setLeader(identity string) {
+	e.mu.Lock()
+	changed := e.leader != identity
+	e.leader = identity
+	e.mu.Unlock()
+	if changed && identity != "" && identity != e.opts.Identity {
+		e.opts.Logger.Info("new leader", "leader", identity)
+	}
+}

@@ -1,0 +1,162 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+type kind string
+
+const (
+	kindCounter   kind = "counter"
+	kindGauge     kind = "gauge"
+	kindHistogram kind = "histogram"
+)
+
+// family is one metric: a name, and a series for every list of label values in use.
+type family struct {
+	kind    kind
+	name    string
+	help    string
+	labels  []string
+	buckets []float64
+
+	mu sync.RWMutex
+	// series is keyed by the labels as they are written in the text format, which tells any two lists of values apart.
+	series map[string]*series
+}
+
+// series is the value, or the distribution, for one list of label values.
+type series struct {
+	// bits is the float64 of a counter or gauge.
+	bits atomic.Uint64
+	// value, when set, is called instead of reading bits.
+	value atomic.Pointer[func() float64]
+	// distribution is set in histograms alone.
+	distribution *distribution
+}
+
+// distribution counts observations by bucket.
+type distribution struct {
+	mu sync.Mutex
+	// counts has one element for each bound and one for +Inf, not cumulated.
+	counts []uint64
+	sum    float64
+}
+
+// at returns the series with those label values, and makes it when it does not exist.
+func (f *family) at(values []string) *series {
+	if len(values) != len(f.labels) {
+		panic(fmt.Sprintf("metrics: %s has %d labels %q, got the values %q", f.name, len(f.labels), f.labels, values))
+	}
+	var space [128]byte
+	key := appendLabels(space[:0], f.labels, values)
+	f.mu.RLock()
+	s, ok := f.series[string(key)]
+	f.mu.RUnlock()
+	if ok {
+		return s
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s, ok := f.series[string(key)]; ok {
+		return s
+	}
+	s = &series{}
+	if f.kind == kindHistogram {
+		s.distribution = &distribution{counts: make([]uint64, len(f.buckets)+1)}
+	}
+	f.series[string(key)] = s
+	return s
+}
+
+func (s *series) add(delta float64) {
+	for {
+		old := s.bits.Load()
+		if s.bits.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+delta)) {
+			return
+		}
+	}
+}
+
+func (s *series) set(value float64) {
+	s.value.Store(nil)
+	s.bits.Store(math.Float64bits(value))
+}
+
+func (s *series) setFunc(value func() float64) { s.value.Store(&value) }
+
+func (s *series) read() float64 {
+	if value := s.value.Load(); value != nil {
+		return (*value)()
+	}
+	return math.Float64frombits(s.bits.Load())
+}
+
+// observe counts one observation into the first bucket that holds it. NaN is above every bound.
+func (d *distribution) observe(value float64, bounds []float64) {
+	bucket := len(bounds)
+	if !math.IsNaN(value) {
+		bucket, _ = slices.BinarySearch(bounds, value)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts[bucket]++
+	d.sum += value
+}
+
+// snapshot returns a consistent copy of the counts and the sum.
+func (d *distribution) snapshot() ([]uint64, float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.counts), d.sum
+}
+
+func (f *family) sameShape(other *family) bool {
+	return f.kind == other.kind && slices.Equal(f.labels, other.labels) && slices.Equal(f.buckets, other.buckets)
+}
+
+// shape describes what two metrics of one name must have in common.
+func (f *family) shape() string {
+	text := fmt.Sprintf("%s with labels %q", f.kind, f.labels)
+	if f.kind == kindHistogram {
+		text += fmt.Sprintf(" and buckets %v", f.buckets)
+	}
+	return text
+}
+
+func (f *family) mustBeValid() {
+	if !validName(f.name, true) {
+		panic(fmt.Sprintf("metrics: %q is not a metric name", f.name))
+	}
+	for i, label := range f.labels {
+		switch {
+		case !validName(label, false), strings.HasPrefix(label, "__"), f.kind == kindHistogram && label == "le":
+			panic(fmt.Sprintf("metrics: %s: %q is not a label name", f.name, label))
+		case slices.Contains(f.labels[:i], label):
+			panic(fmt.Sprintf("metrics: %s: label %q twice", f.name, label))
+		}
+	}
+	for i, bound := range f.buckets {
+		if math.IsNaN(bound) || i > 0 && bound <= f.buckets[i-1] {
+			panic(fmt.Sprintf("metrics: %s: buckets %v are not ascending", f.name, f.buckets))
+		}
+	}
+}
+
+// validName reports whether name is one of the text format: letters, digits and underscores, not beginning with a
+// digit, and for metrics also colons.
+func validName(name string, colons bool) bool {
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || colons && c == ':'
+		digit := c >= '0' && c <= '9'
+		if !letter && (!digit || i == 0) {
+			return false
+		}
+	}
+	return name != ""
+}

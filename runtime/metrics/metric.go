@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Counter is a number that only grows, such as a number of errors. A nil *Counter counts nothing.
+type Counter struct{ family *family }
+
+// Inc adds one to the series with those label values, given in the order of the label names. It panics when their
+// number is wrong, as every method with label values does.
+func (c *Counter) Inc(labelValues ...string) { c.Add(1, labelValues...) }
+
+// Add adds delta to the series with those label values. It panics when delta is negative.
+func (c *Counter) Add(delta float64, labelValues ...string) {
+	if c == nil {
+		return
+	}
+	if !(delta >= 0) {
+		panic(fmt.Sprintf("metrics: %s: a counter cannot be changed by %v", c.family.name, delta))
+	}
+	c.family.at(labelValues).add(delta)
+}
+
+// Value returns the count of the series with those label values, zero when nothing was counted.
+func (c *Counter) Value(labelValues ...string) float64 {
+	if c == nil {
+		return 0
+	}
+	return c.family.at(labelValues).read()
+}
+
+// Gauge is a number that goes up and down, such as the length of a queue. A nil *Gauge holds nothing.
+type Gauge struct{ family *family }
+
+// Set makes value the value of the series with those label values.
+func (g *Gauge) Set(value float64, labelValues ...string) {
+	if g != nil {
+		g.family.at(labelValues).set(value)
+	}
+}
+
+// Add changes the series with those label values by delta. It has no visible effect on a series that has a function.
+func (g *Gauge) Add(delta float64, labelValues ...string) {
+	if g != nil {
+		g.family.at(labelValues).add(delta)
+	}
+}
+
+// SetFunc makes the series with those label values show what value returns at each scrape, until the next Set or
+// SetFunc. The function is called from the goroutine of the scrape and may be called by several at once.
+func (g *Gauge) SetFunc(value func() float64, labelValues ...string) {
+	if g != nil {
+		g.family.at(labelValues).setFunc(value)
+	}
+}
+
+// Value returns the value of the series with those label values, zero when it was never set.
+func (g *Gauge) Value(labelValues ...string) float64 {
+	if g == nil {
+		return 0
+	}
+	return g.family.at(labelValues).read()
+}
+
+// Histogram counts observations, such as durations in seconds, by size. A nil *Histogram observes nothing.
+type Histogram struct{ family *family }
+
+// Observe counts value in the series with those label values.
+func (h *Histogram) Observe(value float64, labelValues ...string) {
+	if h != nil {
+		h.family.at(labelValues).distribution.observe(value, h.family.buckets)
+	}
+}
+
+// ObserveSince observes the seconds that have passed since start.
+func (h *Histogram) ObserveSince(start time.Time, labelValues ...string) {
+	h.Observe(time.Since(start).Seconds(), labelValues...)
+}
+
+// Count returns how many values were observed in the series with those label values.
+func (h *Histogram) Count(labelValues ...string) uint64 {
+	if h == nil {
+		return 0
+	}
+	counts, _ := h.family.at(labelValues).distribution.snapshot()
+	var total uint64
+	for _, count := range counts {
+		total += count
+	}
+	return total
+}
+
+// Sum returns the sum of the values observed in the series with those label values.
+func (h *Histogram) Sum(labelValues ...string) float64 {
+	if h == nil {
+		return 0
+	}
+	_, sum := h.family.at(labelValues).distribution.snapshot()
+	return sum
+}
+
+// DefaultBuckets returns bounds that suit the seconds of a request over a network: 5 ms to 10 s. The caller owns them.
+func DefaultBuckets() []float64 {
+	return []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+}
+
+// ExponentialBuckets returns count bounds, the first being start and each next one factor times the one before. It
+// panics unless start is positive and factor above one.
+func ExponentialBuckets(start, factor float64, count int) []float64 {
+	if !(start > 0 && factor > 1) {
+		panic(fmt.Sprintf("metrics: exponential buckets from %v by %v", start, factor))
+	}
+	bounds := make([]float64, count)
+	for i := range bounds {
+		bounds[i] = start
+		start *= factor
+	}
+	return bounds
+}
+
+// upperBounds returns the finite bounds of a histogram that was asked for with those buckets.
+func upperBounds(buckets []float64) []float64 {
+	if len(buckets) == 0 {
+		return DefaultBuckets()
+	}
+	if last := len(buckets) - 1; math.IsInf(buckets[last], +1) {
+		buckets = buckets[:last]
+	}
+	return slices.Clone(buckets)
+}

@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ServeHTTP answers with all metrics in the Prometheus text format 0.0.4.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	text := r.text()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text) // The only error is a scraper that has gone away.
+}
+
+// WriteTo writes all metrics to w in the Prometheus text format 0.0.4.
+func (r *Registry) WriteTo(w io.Writer) (int64, error) {
+	return bytes.NewReader(r.text()).WriteTo(w)
+}
+
+func (r *Registry) text() []byte {
+	var text []byte
+	for _, f := range r.sorted() {
+		text = f.appendText(text)
+	}
+	return text
+}
+
+// sorted returns the metrics of r by name.
+func (r *Registry) sorted() []*family {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(r.families), func(a, b *family) int { return strings.Compare(a.name, b.name) })
+}
+
+// appendText appends the header and all series, or nothing when f has no series yet.
+func (f *family) appendText(text []byte) []byte {
+	f.mu.RLock()
+	all := maps.Clone(f.series)
+	f.mu.RUnlock()
+	if len(all) == 0 {
+		return text
+	}
+	text = append(text, "# HELP "+f.name+" "...)
+	text = appendEscaped(text, f.help, false)
+	text = append(text, "\n# TYPE "+f.name+" "+string(f.kind)+"\n"...)
+	for _, labels := range slices.Sorted(maps.Keys(all)) {
+		if s := all[labels]; s.distribution != nil {
+			text = f.appendDistribution(text, labels, s.distribution)
+		} else {
+			text = appendSample(text, f.name, "", labels, "", s.read())
+		}
+	}
+	return text
+}
+
+// appendDistribution appends the buckets, each of which counts what is at or below its bound, the sum and the count.
+func (f *family) appendDistribution(text []byte, labels string, d *distribution) []byte {
+	counts, sum := d.snapshot()
+	var total uint64
+	for i, count := range counts {
+		bound := math.Inf(+1)
+		if i < len(f.buckets) {
+			bound = f.buckets[i]
+		}
+		total += count
+		le := `le="` + string(appendFloat(nil, bound)) + `"`
+		text = appendSample(text, f.name, "_bucket", labels, le, float64(total))
+	}
+	text = appendSample(text, f.name, "_sum", labels, "", sum)
+	return appendSample(text, f.name, "_count", labels, "", float64(total))
+}
+
+// appendSample appends one line. The labels, and the extra label, are as they appear between the braces.
+func appendSample(text []byte, name, suffix, labels, extra string, value float64) []byte {
+	text = append(append(text, name...), suffix...)
+	if labels != "" || extra != "" {
+		text = append(append(text, '{'), labels...)
+		if labels != "" && extra != "" {
+			text = append(text, ',')
+		}
+		text = append(append(text, extra...), '}')
+	}
+	text = appendFloat(append(text, ' '), value)
+	return append(text, '\n')
+}
+
+// appendLabels appends the labels as they appear between the braces.
+func appendLabels(text []byte, names, values []string) []byte {
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, name...), '=', '"')
+		text = appendEscaped(text, values[i], true)
+		text = append(text, '"')
+	}
+	return text
+}
+
+// appendEscaped appends value as valid UTF-8, with backslashes, line feeds and, when quoted, double quotes escaped.
+func appendEscaped(text []byte, value string, quoted bool) []byte {
+	for _, c := range []byte(strings.ToValidUTF8(value, "\uFFFD")) {
+		switch {
+		case c == '\\':
+			text = append(text, `\\`...)
+		case c == '\n':
+			text = append(text, `\n`...)
+		case c == '"' && quoted:
+			text = append(text, `\"`...)
+		default:
+			text = append(text, c)
+		}
+	}
+	return text
+}
+
+// appendFloat appends value as the text format spells it: whole numbers without an exponent where they are exact.
+func appendFloat(text []byte, value float64) []byte {
+	switch {
+	case math.IsInf(value, +1):
+		return append(text, "+Inf"...)
+	case math.IsInf(value, -1):
+		return append(text, "-Inf"...)
+	case math.IsNaN(value):
+		return append(text, "NaN"...)
+	case value == math.Trunc(value) && math.Abs(value) < 1<<53:
+		return strconv.AppendInt(text, int64(value), 10)
+	}
+	return strconv.AppendFloat(text, value, 'g', -1, 64)
+}

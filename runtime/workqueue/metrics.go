@@ -1,0 +1,91 @@
+package workqueue
+
+import (
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// queueMetrics are the seven metrics that every Kubernetes work queue has, under their usual names. A nil
+// *queueMetrics measures nothing.
+type queueMetrics struct {
+	name          string
+	adds          *metrics.Counter
+	retries       *metrics.Counter
+	queueDuration *metrics.Histogram
+	workDuration  *metrics.Histogram
+}
+
+// measured is what the gauges read at a scrape.
+type measured interface {
+	Len() int
+	unfinished() (total, longest time.Duration)
+}
+
+func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics {
+	if name == "" || r == nil {
+		return nil
+	}
+	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
+	m := &queueMetrics{
+		name:          name,
+		adds:          r.Counter("workqueue_adds_total", "Items that became dirty.", "name"),
+		retries:       r.Counter("workqueue_retries_total", "Items that were added with a delay.", "name"),
+		queueDuration: r.Histogram("workqueue_queue_duration_seconds", "Seconds from when an item became dirty until a worker got it.", buckets, "name"),
+		workDuration:  r.Histogram("workqueue_work_duration_seconds", "Seconds that workers took from Get to Done.", buckets, "name"),
+	}
+	m.adds.Add(0, name)
+	m.retries.Add(0, name)
+	r.Gauge("workqueue_depth", "Items that are ready.", "name").SetFunc(func() float64 {
+		return float64(q.Len())
+	}, name)
+	r.Gauge("workqueue_unfinished_work_seconds", "Seconds that all items now processing have taken together.", "name").SetFunc(func() float64 {
+		total, _ := q.unfinished()
+		return total.Seconds()
+	}, name)
+	r.Gauge("workqueue_longest_running_processor_seconds", "Seconds that the item longest processing has taken.", "name").SetFunc(func() float64 {
+		_, longest := q.unfinished()
+		return longest.Seconds()
+	}, name)
+	return m
+}
+
+// unfinished returns how long the items that are processing have been so: all together, and the longest.
+func (q *Queue[T]) unfinished() (total, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, since := range q.processing {
+		d := time.Since(since)
+		total += d
+		longest = max(longest, d)
+	}
+	return total, longest
+}
+
+// added counts an item that has become dirty.
+func (m *queueMetrics) added() {
+	if m != nil {
+		m.adds.Inc(m.name)
+	}
+}
+
+// retried counts an item that was added with a delay.
+func (m *queueMetrics) retried() {
+	if m != nil {
+		m.retries.Inc(m.name)
+	}
+}
+
+// got observes how long an item was dirty before it was got.
+func (m *queueMetrics) got(waited time.Duration) {
+	if m != nil {
+		m.queueDuration.Observe(waited.Seconds(), m.name)
+	}
+}
+
+// done observes how long an item was processing.
+func (m *queueMetrics) done(worked time.Duration) {
+	if m != nil {
+		m.workDuration.Observe(worked.Seconds(), m.name)
+	}
+}
