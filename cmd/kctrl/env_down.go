@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+func newEnvDownCommand(s *streams) *cobra.Command {
+	var name string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop a control plane and remove what it kept, except a --data-dir",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if all && cmd.Flags().Changed("name") {
+				return usageError("--all and --name exclude each other")
+			}
+			return runEnvDown(cmd.Context(), s, name, all)
+		},
+	}
+	addNameFlag(cmd.Flags(), &name)
+	cmd.Flags().BoolVar(&all, "all", false, "stop all environments")
+	return cmd
+}
+
+func runEnvDown(ctx context.Context, s *streams, name string, all bool) error {
+	if err := controlplane.ValidateName(name); err != nil {
+		return err
+	}
+	environments, err := controlplane.OpenEnvironments()
+	if err != nil {
+		return err
+	}
+	names := []string{name}
+	if all {
+		names = nil
+		list, err := environments.List()
+		if err != nil {
+			return err
+		}
+		for _, env := range list {
+			names = append(names, env.Name)
+		}
+	}
+	var errs []error
+	for _, name := range names {
+		if err := environments.Down(ctx, name); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.printf("environment %q stopped\n", name)
+	}
+	return errors.Join(errs...)
+}

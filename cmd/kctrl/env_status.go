@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"text/tabwriter"
+
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+func newEnvStatusCommand(s *streams) *cobra.Command {
+	output := outputText
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "List the control planes of this user, and why one crashed",
+		Args:  noArgs,
+		RunE:  func(*cobra.Command, []string) error { return runEnvStatus(s, output) },
+	}
+	cmd.Flags().VarP(&output, "output", "o", "output format: `text|json`")
+	return cmd
+}
+
+// envStatus is an environment with what has become of it.
+type envStatus struct {
+	*controlplane.Environment
+	State string `json:"state"` // running, starting or crashed
+	Crash string `json:"crash,omitempty"`
+}
+
+func runEnvStatus(s *streams, output outputFormat) error {
+	environments, err := controlplane.OpenEnvironments()
+	if err != nil {
+		return err
+	}
+	list, err := environments.List()
+	if err != nil {
+		return err
+	}
+	all := []envStatus{}
+	for _, env := range list {
+		all = append(all, statusOf(env))
+	}
+	if output == outputJSON {
+		return json.NewEncoder(s.out).Encode(all)
+	}
+	if len(all) == 0 {
+		s.printf("no environments; kctrl env up starts one\n")
+		return nil
+	}
+	table := tabwriter.NewWriter(s.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tSERVER")
+	for _, env := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", env.Name, env.State, env.Server)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, env := range all {
+		if env.Crash != "" {
+			s.printf("\n%s: %s\n", env.Name, env.Crash)
+		}
+	}
+	return nil
+}
+
+func statusOf(env *controlplane.Environment) envStatus {
+	status := envStatus{Environment: env, State: "running"}
+	if crash := env.Crashed(); crash != nil {
+		status.State, status.Crash = "crashed", crash.Error()
+	} else if !env.Ready {
+		status.State = "starting"
+	}
+	return status
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+type envUpOptions struct {
+	name       string
+	foreground bool
+	output     outputFormat
+	start      controlplane.Options
+}
+
+func newEnvUpCommand(s *streams) *cobra.Command {
+	o := envUpOptions{output: outputText}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a control plane and leave it running",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvUp(cmd.Context(), s, o) },
+	}
+	flags := cmd.Flags()
+	addNameFlag(flags, &o.name)
+	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep etcd's data in this `folder`; without, it is thrown away")
+	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
+	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
+	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
+	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
+	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
+	return cmd
+}
+
+func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
+	if err := controlplane.ValidateName(o.name); err != nil {
+		return err
+	}
+	if o.start.Port < 0 || o.start.Port > 65535 {
+		return usageError("--port wants a number from 0 to 65535")
+	}
+	if o.start.DataDir != "" {
+		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))
+		if filepath.IsAbs(o.start.DataDir) {
+			absolute, err = o.start.DataDir, nil
+		}
+		if err != nil {
+			return err
+		}
+		o.start.DataDir = absolute
+	}
+	assets, err := controlplane.Build(ctx, progress(s))
+	if err != nil {
+		return err
+	}
+	if o.foreground {
+		return runEnvForeground(ctx, s, assets, o)
+	}
+	environments, err := controlplane.OpenEnvironments()
+	if err != nil {
+		return err
+	}
+	env, started, err := environments.Up(ctx, o.name, assets, o.start)
+	if err != nil {
+		return err
+	}
+	if o.output == outputJSON {
+		return json.NewEncoder(s.out).Encode(env)
+	}
+	what := "started"
+	if !started {
+		what = "runs already"
+	}
+	s.printf("environment %q %s at %s\n", env.Name, what, env.Server)
+	printNext(s, []string{"export KUBECONFIG=" + env.Kubeconfig, "kctrl env down" + nameArgument(env.Name)})
+	return nil
+}
+
+func nameArgument(name string) string {
+	if name == controlplane.DefaultName {
+		return ""
+	}
+	return " --name " + name
+}
+
+// foregroundReady is the line that says that a control plane in the foreground is ready.
+type foregroundReady struct {
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// runEnvForeground runs a nameless control plane, in a temporary folder, until ctx ends or the reader of this
+// program's life goes away.
+func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Assets, o envUpOptions) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	folder, err := os.MkdirTemp("", "kctrl-env-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	o.start.Folder, o.start.Attached = folder, true
+	if pipe(s.in) {
+		go func() { // ends with the process at the latest: a read of standard input cannot be interrupted
+			_, _ = io.Copy(io.Discard, s.in)
+			cancel()
+		}()
+	}
+	instance, err := controlplane.Start(ctx, assets, o.start)
+	if err != nil {
+		return err
+	}
+	defer instance.Stop()
+	if o.output == outputJSON {
+		err = json.NewEncoder(s.out).Encode(foregroundReady{instance.Server, instance.Kubeconfig})
+	} else {
+		s.printf("ready at %s; export KUBECONFIG=%s\n", instance.Server, instance.Kubeconfig)
+	}
+	if err != nil {
+		return err
+	}
+	return instance.Wait(ctx)
+}
+
+// pipe reports whether somebody holds the other end of r.
+func pipe(r io.Reader) bool {
+	file, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}

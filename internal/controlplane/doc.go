@@ -1,0 +1,9 @@
+// Package controlplane builds and runs a real Kubernetes control plane: etcd, kube-apiserver and, on request,
+// kube-controller-manager, compiled from their Go modules into one binary in the user's cache.
+//
+// [Build] compiles the binary once. [Start] runs an [Instance] of it on free loopback ports with certificates of its
+// own. [Environments] are instances with a name that outlive the process that started them.
+//
+// Everything an instance writes is below its folder, which nobody but the user can read. Nothing listens on anything
+// but loopback, and every connection is verified in both directions.
+package controlplane

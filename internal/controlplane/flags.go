@@ -1,0 +1,70 @@
+package controlplane
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+const serviceRange = "10.0.0.0/24"
+
+// etcdFlags lets etcd talk to nobody but holders of a certificate of the instance's own authority.
+func etcdFlags(opts Options, clientURL, peerURL string) []string {
+	data := opts.DataDir
+	flags := []string{
+		"--name=etcd",
+		"--listen-client-urls=" + clientURL,
+		"--advertise-client-urls=" + clientURL,
+		"--listen-peer-urls=" + peerURL,
+		"--initial-advertise-peer-urls=" + peerURL,
+		"--initial-cluster=etcd=" + peerURL,
+		"--client-cert-auth",
+		"--trusted-ca-file=ca.crt", "--cert-file=etcd.crt", "--key-file=etcd.key",
+		"--peer-client-cert-auth",
+		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
+		"--log-level=warn",
+	}
+	if data == "" {
+		data = filepath.Join(opts.Folder, "etcd")
+		flags = append(flags, "--unsafe-no-fsync")
+	} else {
+		// The member has another address each time; a cluster of one may be told so.
+		flags = append(flags, "--force-new-cluster")
+	}
+	return append(flags, "--data-dir="+data)
+}
+
+func apiServerFlags(opts Options, etcdURL string, port int) []string {
+	flags := []string{
+		"--etcd-servers=" + etcdURL,
+		"--etcd-cafile=ca.crt", "--etcd-certfile=etcd-client.crt", "--etcd-keyfile=etcd-client.key",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--endpoint-reconciler-type=none",
+		"--tls-cert-file=apiserver.crt", "--tls-private-key-file=apiserver.key",
+		"--client-ca-file=ca.crt",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=service-account.crt", "--service-account-signing-key-file=service-account.key",
+		"--service-cluster-ip-range=" + serviceRange,
+		"--authorization-mode=RBAC",
+		"--allow-privileged=true",
+	}
+	if !opts.ControllerManager {
+		// Nobody would make the default service accounts that this plugin demands of every pod.
+		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
+	}
+	if opts.FeatureGates != "" {
+		flags = append(flags, "--feature-gates="+opts.FeatureGates)
+	}
+	return flags
+}
+
+func controllerManagerFlags(opts Options, kubeconfig string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", "--secure-port=0",
+		"--leader-elect=false",
+		"--use-service-account-credentials=true",
+		"--service-account-private-key-file=service-account.key",
+		"--root-ca-file=ca.crt",
+		"--service-cluster-ip-range=" + serviceRange,
+	}
+}

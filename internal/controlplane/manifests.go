@@ -1,0 +1,187 @@
+package controlplane
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Manifest is an object in a file.
+type Manifest struct {
+	Object *unstructured.Unstructured
+	Pos    token.Position // where its document begins
+}
+
+// ReadManifests reads the objects in a file, or in all .yaml, .yml and .json files of a folder, in the order of their
+// names. The path "-" is stdin.
+func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
+	if path == "-" {
+		content, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, err
+		}
+		return parseManifests("standard input", content)
+	}
+	files, err := manifestFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []Manifest
+	var errs []error
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		manifests, err := parseManifests(file, content)
+		all, errs = append(all, manifests...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func manifestFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or folder", Hint: "-f wants a file, a folder, or - for standard input", Cause: err}
+	}
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		isManifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name()))
+		if isManifest && entry.Name() != "kustomization.yaml" && !entry.IsDir() {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no .yaml, .yml or .json files", Hint: "a folder with a kustomization.yaml is applied with -k"}
+	}
+	return files, nil
+}
+
+// BuildKustomization returns the objects that the kustomization in folder makes.
+func BuildKustomization(folder string) ([]Manifest, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: firstLine(err.Error()), Cause: err}
+	}
+	content, err := resources.AsYaml()
+	if err != nil {
+		return nil, err
+	}
+	return parseManifests(folder, content)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// parseManifests reads all documents of a file, and reports every one that is no object.
+func parseManifests(name string, content []byte) ([]Manifest, error) {
+	var manifests []Manifest
+	var errs []error
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return manifests, errors.Join(errs...)
+		}
+		if err != nil {
+			return nil, errors.Join(append(errs, yamlError(name, err))...)
+		}
+		if isEmpty(&document) {
+			continue
+		}
+		objects, err := toObjects(&document)
+		if err != nil {
+			errs = append(errs, &diagnostic.Error{
+				Pos:     token.Position{Filename: name, Line: document.Line, Column: document.Column},
+				Message: err.Error(),
+				Hint:    "every document needs apiVersion, kind and metadata.name",
+				Cause:   err,
+			})
+		}
+		for _, o := range objects {
+			manifests = append(manifests, Manifest{Object: o, Pos: token.Position{Filename: name, Line: document.Line, Column: document.Column}})
+		}
+	}
+}
+
+// yamlError moves the line that the YAML parser names to the front.
+func yamlError(name string, err error) error {
+	message := strings.TrimPrefix(firstLine(err.Error()), "yaml: ")
+	pos := token.Position{Filename: name}
+	if rest, found := strings.CutPrefix(message, "line "); found {
+		if _, err := fmt.Sscanf(rest, "%d:", &pos.Line); err == nil {
+			_, message, _ = strings.Cut(rest, ": ")
+		}
+	}
+	return &diagnostic.Error{Pos: pos, Message: message, Hint: "this is no valid YAML", Cause: err}
+}
+
+func isEmpty(document *yaml.Node) bool {
+	return len(document.Content) == 0 || document.Content[0].Tag == "!!null"
+}
+
+// toObjects returns the object of a document, or those of a list.
+func toObjects(document *yaml.Node) ([]*unstructured.Unstructured, error) {
+	var value any
+	if err := document.Decode(&value); err != nil {
+		return nil, errors.New(strings.TrimPrefix(firstLine(err.Error()), "yaml: "))
+	}
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(content); err != nil {
+		return nil, errors.New("this is no Kubernetes object")
+	}
+	if !o.IsList() {
+		return []*unstructured.Unstructured{o}, checkNamed(o)
+	}
+	list, err := o.ToList()
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for i := range list.Items {
+		if err := checkNamed(&list.Items[i]); err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		objects = append(objects, &list.Items[i])
+	}
+	return objects, nil
+}
+
+func checkNamed(o *unstructured.Unstructured) error {
+	switch {
+	case o.GetAPIVersion() == "":
+		return errors.New("the object has no apiVersion")
+	case o.GetName() == "":
+		return fmt.Errorf("the %s has no metadata.name", o.GetKind())
+	}
+	return nil
+}

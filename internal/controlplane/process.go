@@ -1,0 +1,135 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	stopGrace    = 10 * time.Second // from SIGTERM to SIGKILL
+	logTailLines = 20
+)
+
+// component is one process of a control plane.
+type component struct {
+	name string
+	args []string
+	log  string // the file that has its output
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended and was waited for
+	err  error         // how it ended; set before done is closed
+}
+
+// startComponent starts binary with args. With attached, the kernel kills the process when this one dies; without, it
+// has a session of its own and goes on.
+func startComponent(name, folder string, command []string, attached bool) (*component, error) {
+	c := &component{name: name, args: command, log: filepath.Join(folder, name+".log"), done: make(chan struct{})}
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	c.cmd = exec.Command(command[0], command[1:]...)
+	c.cmd.Dir = folder
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	c.cmd.SysProcAttr = processAttributes(attached)
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.done)
+	}()
+	return c, nil
+}
+
+// stop ends the process and waits for it.
+func (c *component) stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(stopGrace, func() { _ = c.cmd.Process.Kill() })
+	<-c.done
+	kill.Stop()
+}
+
+// crash describes a component that ended by itself, with the end of its log.
+func (c *component) crash() error {
+	reason := "it ended"
+	if c.err != nil {
+		reason = c.err.Error()
+	}
+	return &CrashError{Component: c.name, Reason: reason, Log: c.log, Tail: tail(c.log)}
+}
+
+// CrashError says that a part of a control plane ended though nobody stopped it.
+type CrashError struct {
+	Component string // such as kube-apiserver
+	Reason    string // how it ended, such as "exit status 1"
+	Log       string // the path of its log
+	Tail      string // the last lines of its log
+}
+
+// Error is the crash in one line, and the end of the log below it.
+func (e *CrashError) Error() string {
+	return fmt.Sprintf("%s crashed: %s; the end of %s:\n%s", e.Component, e.Reason, e.Log, e.Tail)
+}
+
+// tail returns the last lines of a file, or nothing when it cannot be read.
+func tail(path string) string {
+	const most = 16 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if size, err := file.Seek(0, io.SeekEnd); err == nil {
+		_, _ = file.Seek(max(0, size-most), io.SeekStart)
+	}
+	content, _ := io.ReadAll(io.LimitReader(file, most))
+	lines := strings.Split(string(bytes.TrimSpace(content)), "\n")
+	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
+}
+
+// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it is gone.
+func stopProcess(ctx context.Context, p Process) error {
+	if !p.alive() {
+		return nil
+	}
+	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stop %s (pid %d): %w", p.Name, p.PID, err)
+	}
+	deadline := time.Now().Add(stopGrace)
+	err := poll(ctx, 20*time.Millisecond, func() bool {
+		if p.alive() && time.Now().After(deadline) {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+		return !p.alive()
+	})
+	if err != nil {
+		return fmt.Errorf("stop %s (pid %d): %w", p.Name, p.PID, err)
+	}
+	return nil
+}
+
+// poll calls done until it reports true or ctx ends.
+func poll(ctx context.Context, every time.Duration, done func() bool) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package testenv gives a test a real API server.
+//
+//	func TestReconcile(t *testing.T) {
+//		env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+//		live, err := client.New(env.Config, client.Options{Scheme: scheme})
+//		...
+//	}
+//
+// Start runs `kctrl env up --foreground`: etcd and kube-apiserver on free ports of loopback, with data that is thrown
+// away, stopped when the test ends, and also when the test process is killed. The kctrl command is the one that the
+// environment variable KCTRL names, else the one on PATH. Its first use compiles the control plane, which takes
+// minutes; run `kctrl env build` before the tests to see its progress.
+//
+// There are no controllers: nothing collects garbage, and pods do not run.
+package testenv

@@ -1,0 +1,162 @@
+package testenv
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The environment variables that Start reads.
+const (
+	// CommandVariable names the kctrl command.
+	CommandVariable = "KCTRL"
+	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
+	// see each other's objects.
+	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
+)
+
+// Env is a running API server.
+type Env struct {
+	// Config has the rights of an administrator. It is the caller's to change.
+	Config *rest.Config
+	// Kubeconfig is the path of a kubeconfig with the same rights.
+	Kubeconfig string
+}
+
+// Option changes what Start starts.
+type Option func(*options)
+
+type options struct {
+	crds []string
+	args []string
+}
+
+// WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
+func WithCRDs(paths ...string) Option {
+	return func(o *options) { o.crds = append(o.crds, paths...) }
+}
+
+// WithControllerManager runs kube-controller-manager too: garbage collection, namespaces, service accounts.
+func WithControllerManager() Option {
+	return func(o *options) { o.args = append(o.args, "--controller-manager") }
+}
+
+// WithFeatureGates sets feature gates of the API server, such as "CBORServingAndStorage=true".
+func WithFeatureGates(gates string) Option {
+	return func(o *options) { o.args = append(o.args, "--feature-gates="+gates) }
+}
+
+// Start starts an API server for the test and stops it when the test and its subtests have ended. When it cannot, the
+// test fails with what to do about it. Several tests may each start one at the same time.
+func Start(t testing.TB, opts ...Option) *Env {
+	t.Helper()
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	env, err := o.start(t)
+	if err != nil {
+		t.Fatalf("start an API server: %v", err)
+	}
+	if err := installCRDs(t.Context(), command(), env.Kubeconfig, o.crds); err != nil {
+		t.Fatalf("install CRDs: %v", err)
+	}
+	return env
+}
+
+func (o options) start(t testing.TB) (*Env, error) {
+	if kubeconfig := os.Getenv(KubeconfigVariable); kubeconfig != "" {
+		return load(kubeconfig)
+	}
+	kubeconfig, stop, err := run(exec.Command(command(), append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)...))
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("the API server did not end well: %v", err)
+		}
+	})
+	return load(kubeconfig)
+}
+
+// command is the kctrl command to run.
+func command() string {
+	if given := os.Getenv(CommandVariable); given != "" {
+		return given
+	}
+	return "kctrl"
+}
+
+func load(kubeconfig string) (*Env, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	return &Env{Config: config, Kubeconfig: kubeconfig}, err
+}
+
+// run starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
+// which stop does, and the kernel when this process dies.
+func run(cmd *exec.Cmd) (kubeconfig string, stop func() error, err error) {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	output := &lockedBuilder{}
+	cmd.Stderr = output
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() error {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("%w\n%s", err, output)
+		}
+		return nil
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil {
+		if stopErr := stop(); stopErr != nil {
+			return "", nil, stopErr
+		}
+		return "", nil, fmt.Errorf("%s said nothing: %w", cmd, io.ErrUnexpectedEOF)
+	}
+	var ready struct{ Kubeconfig string }
+	if err := json.Unmarshal(line, &ready); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("%s: %w", cmd, err), stop())
+	}
+	return ready.Kubeconfig, stop, nil
+}
+
+// lockedBuilder collects what a command says while it runs.
+type lockedBuilder struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuilder) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuilder) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
