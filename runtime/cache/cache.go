@@ -1,0 +1,181 @@
+// Package cache reads objects from informers: one informer for each kind that is declared, and live reads for every
+// other kind.
+//
+// Guarantees:
+//   - A kind is declared by [Cache.Informer], never by a read: a Get of an undeclared kind asks the API server once and
+//     starts nothing.
+//   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
+//     the informer has not.
+//   - What a read returns belongs to the caller. What a handler of an informer gets is shared, and must not be modified.
+//
+// A cached read can be older than the last write of the caller.
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// ErrAlreadyRun is returned by a second [Cache.Run].
+var ErrAlreadyRun = errors.New("cache was run before")
+
+// Options tune a cache. The zero value caches all namespaces.
+type Options struct {
+	// Namespaces are the namespaces whose objects are cached; none means all. A List of all namespaces is then a list
+	// of these; objects of other namespaces are read live. Cluster-scoped kinds are cached whole.
+	Namespaces []string
+	// Resync is how often every object is delivered to the handlers again. Zero is never.
+	Resync time.Duration
+	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
+	// dropped otherwise.
+	KeepManagedFields bool
+	// Logger is told of failing lists and watches; nil is slog.Default().
+	Logger *slog.Logger
+	// Metrics gets the informers' metrics; nil is nowhere.
+	Metrics *metrics.Registry
+}
+
+// Cache is a client.Reader over informers. All methods are safe for concurrent use.
+type Cache struct {
+	live *client.REST
+	opts Options
+
+	mu        sync.Mutex
+	informers map[schema.GroupVersionKind]*Informer
+	stage     stage
+	start     func(*Informer) // starts an informer of the running cache; set while stage is running
+}
+
+// stage is where a cache is in its life.
+type stage int
+
+const (
+	created stage = iota
+	running
+	ended
+)
+
+var _ client.Reader = (*Cache)(nil)
+
+// New returns a cache in front of live. It starts nothing: [Cache.Run] does.
+func New(live *client.REST, opts Options) *Cache {
+	return &Cache{live: live, opts: opts, informers: map[schema.GroupVersionKind]*Informer{}}
+}
+
+// Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
+// a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
+// handlers get. A kind is cached in one Go type only, the first that was asked for.
+func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.informers[gvk]; ok {
+		if !known.holds(prototype) {
+			return nil, fmt.Errorf("cache: %s is cached as %T and cannot be cached as %T too", gvk.Kind, known.prototype, prototype)
+		}
+		return known, nil
+	}
+	i, err := c.newInformer(gvk, prototype)
+	if err != nil {
+		return nil, err
+	}
+	c.informers[gvk] = i
+	if c.stage == running {
+		c.start(i)
+	}
+	return i, nil
+}
+
+func (c *Cache) newInformer(gvk schema.GroupVersionKind, prototype object.Object) (*Informer, error) {
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	i := &Informer{gvk: gvk, prototype: prototype, parts: map[string]*informer.Informer[object.Object]{}}
+	for _, namespace := range c.namespacesOf(gvk) {
+		watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{Namespace: namespace})
+		if err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+		opts := informer.Options[object.Object]{
+			Name:    plural.GroupResource().String(),
+			Logger:  c.opts.Logger,
+			Resync:  c.opts.Resync,
+			Metrics: c.opts.Metrics,
+		}
+		if !c.opts.KeepManagedFields {
+			opts.Transform = dropManagedFields
+		}
+		i.parts[namespace] = informer.New(watcher, opts)
+	}
+	return i, nil
+}
+
+func dropManagedFields(o object.Object) (object.Object, error) {
+	o.SetManagedFields(nil)
+	return o, nil
+}
+
+// namespacesOf returns the namespaces to watch for a kind: "" is all of them. A kind that the server does not know yet
+// is taken for a namespaced one.
+func (c *Cache) namespacesOf(gvk schema.GroupVersionKind) []string {
+	if len(c.opts.Namespaces) == 0 {
+		return []string{""}
+	}
+	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return []string{""}
+	}
+	return c.opts.Namespaces
+}
+
+// Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
+// the last has ended. It can be called once.
+func (c *Cache) Run(ctx context.Context) error {
+	var informers sync.WaitGroup
+	if err := c.begin(func(i *Informer) {
+		for _, part := range i.parts {
+			informers.Go(func() { _ = part.Run(ctx) }) // fails only when run twice, which begin rules out
+		}
+	}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	c.mu.Lock()
+	c.stage = ended
+	c.mu.Unlock()
+	informers.Wait()
+	return nil
+}
+
+func (c *Cache) begin(start func(*Informer)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stage != created {
+		return ErrAlreadyRun
+	}
+	c.stage, c.start = running, start
+	for _, i := range c.informers {
+		start(i)
+	}
+	return nil
+}
+
+// declared returns the informer of a kind, or nil when nobody has declared it.
+func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.informers[gvk]
+}

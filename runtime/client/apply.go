@@ -1,0 +1,134 @@
+package client
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// applyConfiguration returns what a server-side apply of obj sends: the fields that obj means to set. For the status
+// subresource that is the name and the status alone.
+func applyConfiguration(obj object.Object, gvk schema.GroupVersionKind, statusOnly bool) (map[string]any, error) {
+	configuration, err := toMap(obj)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		dropNulls(configuration)
+		dropEmptyStructs(reflect.ValueOf(obj), configuration)
+	}
+	configuration["apiVersion"], configuration["kind"] = gvk.ToAPIVersionAndKind()
+	if statusOnly {
+		return statusConfiguration(obj, configuration), nil
+	}
+	metadata, _ := configuration["metadata"].(map[string]any)
+	delete(metadata, "managedFields")
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		delete(configuration, "status")
+		delete(metadata, "creationTimestamp")
+		delete(metadata, "resourceVersion")
+	}
+	return configuration, nil
+}
+
+// statusConfiguration is what of a configuration concerns the status of obj.
+func statusConfiguration(obj metav1.Object, configuration map[string]any) map[string]any {
+	metadata := map[string]any{"name": obj.GetName()}
+	if obj.GetNamespace() != "" {
+		metadata["namespace"] = obj.GetNamespace()
+	}
+	result := map[string]any{
+		"apiVersion": configuration["apiVersion"],
+		"kind":       configuration["kind"],
+		"metadata":   metadata,
+	}
+	if status, ok := configuration["status"]; ok {
+		result["status"] = status
+	}
+	return result
+}
+
+// dropNulls removes the entries of maps that are null, at any depth. Nulls in lists stay: they are positions.
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, v := range value {
+			if v == nil {
+				delete(value, name)
+			} else {
+				dropNulls(v)
+			}
+		}
+	case []any:
+		for _, v := range value {
+			dropNulls(v)
+		}
+	}
+}
+
+// dropEmptyStructs removes from encoded, which is what v is in JSON, the empty objects of struct fields that are tagged
+// omitempty: encoding/json cannot omit a struct, so that they say nothing. An empty object behind a pointer, in a list
+// or in a map stays, because somebody set it, and so does all that a type encodes by itself.
+func dropEmptyStructs(v reflect.Value, encoded any) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	if encodesItself(v.Type()) {
+		return
+	}
+	switch encoded := encoded.(type) {
+	case map[string]any:
+		switch {
+		case v.Kind() == reflect.Struct:
+			dropEmptyFields(v, encoded)
+		case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+			for _, key := range v.MapKeys() {
+				dropEmptyStructs(v.MapIndex(key), encoded[key.String()])
+			}
+		}
+	case []any:
+		if v.Kind() == reflect.Slice && v.Len() == len(encoded) {
+			for i, e := range encoded {
+				dropEmptyStructs(v.Index(i), e)
+			}
+		}
+	}
+}
+
+// dropEmptyFields is dropEmptyStructs for a struct.
+func dropEmptyFields(v reflect.Value, encoded map[string]any) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && field.Anonymous {
+			dropEmptyStructs(v.Field(i), encoded)
+			continue
+		}
+		child, ok := encoded[name]
+		if !ok {
+			continue
+		}
+		dropEmptyStructs(v.Field(i), child)
+		m, isMap := child.(map[string]any)
+		if isMap && len(m) == 0 && isPlainStruct(field.Type) && slices.Contains(strings.Split(options, ","), "omitempty") {
+			delete(encoded, name)
+		}
+	}
+}
+
+func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !encodesItself(t) }
+
+func encodesItself(t reflect.Type) bool {
+	marshaler := reflect.TypeFor[json.Marshaler]()
+	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Reader reads objects. Implementations are safe for concurrent use.
+type Reader interface {
+	// Get reads the object named key into obj, which may be typed, *unstructured.Unstructured or
+	// *metav1.PartialObjectMetadata (the last two with their kind set). Nothing that obj held before is left in it;
+	// on an error obj is untouched. apierrors.IsNotFound tells that there is no such object, meta.IsNoMatchError
+	// that the server does not know the kind.
+	Get(ctx context.Context, key object.Key, obj object.Object, opts ...GetOption) error
+	// List reads the objects of one kind into list, which may be a typed list kind, *unstructured.UnstructuredList or
+	// *metav1.PartialObjectMetadataList (the last two with the list kind set, such as PodList). Without [InNamespace]
+	// it lists all namespaces. Typed items come with an empty TypeMeta.
+	List(ctx context.Context, list object.List, opts ...ListOption) error
+}
+
+// Writer changes objects on the API server. Every method but Delete and DeleteAllOf sets obj to what the server
+// answered, so that its resourceVersion, its defaults and its generated name are there; on an error obj is untouched.
+// Implementations are safe for concurrent use, each obj by one goroutine at a time.
+type Writer interface {
+	// Create creates obj, whose name may be left to the server with generateName.
+	Create(ctx context.Context, obj object.Object, opts ...CreateOption) error
+	// Update replaces the object. It fails with a conflict (apierrors.IsConflict) when obj has a resourceVersion that
+	// is not the current one.
+	Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error
+	// Patch changes the object that obj names by patch, see [MergeFrom].
+	Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error
+	// Apply makes the fields that obj has set be what obj says, and owns them (server-side apply); it creates the
+	// object when there is none. A field owner is required, by [FieldOwner] or by the client. A field that another
+	// owner holds with another value is a conflict, unless [ForceOwnership] is given.
+	//
+	// Of a typed object the status and metadata.creationTimestamp, managedFields and resourceVersion are left out, as
+	// are nulls and the empty structs of fields that cannot be unset. Of an unstructured one only managedFields are.
+	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
+	// Delete deletes the object that obj names. An object with finalizers goes on to exist until they are removed.
+	Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error
+	// DeleteAllOf deletes the objects of the kind of obj that match the options. A namespaced kind needs
+	// [InNamespace]: the API server deletes collections in one namespace only.
+	DeleteAllOf(ctx context.Context, obj object.Object, opts ...DeleteAllOfOption) error
+}
+
+// SubResourceWriter writes a subresource of an object: for [Client].Status, its status.
+type SubResourceWriter interface {
+	// Update replaces the subresource by that of obj, or by the body of [WithSubResourceBody].
+	Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error
+	// Patch changes the subresource of the object that obj names by patch.
+	Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error
+	// Apply is server-side apply to the subresource. For the status it sends the name and the status of obj and
+	// nothing else; for another subresource it sends obj as [Writer].Apply would.
+	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
+}
+
+// SubResourceClient reads and writes a subresource of objects, such as scale or eviction.
+type SubResourceClient interface {
+	SubResourceWriter
+	// Get reads the subresource of the object that obj names into sub.
+	Get(ctx context.Context, obj, sub object.Object, opts ...GetOption) error
+	// Create posts sub to the subresource of the object that obj names. sub is set to the answer, unless the server
+	// answers with a bare success.
+	Create(ctx context.Context, obj, sub object.Object, opts ...CreateOption) error
+}
+
+// Client reads and writes objects.
+type Client interface {
+	Reader
+	Writer
+	// Status writes the status subresource.
+	Status() SubResourceWriter
+	// SubResource reads and writes the named subresource.
+	SubResource(name string) SubResourceClient
+	// Scheme is what tells the kinds of typed objects.
+	Scheme() *runtime.Scheme
+	// RESTMapper tells resources and scopes of kinds.
+	RESTMapper() meta.RESTMapper
+}
+
+// NewClient returns a client that reads from reader, usually a cache, and does all else, subresources included,
+// through live. Reads with [NotOlderThan] go to live too: they ask the server for a version, not for what is at hand.
+func NewClient(reader Reader, live Client) Client {
+	return &split{Client: live, reader: reader}
+}
+
+// split takes Get and List from reader and the rest from the embedded client.
+type split struct {
+	Client
+	reader Reader
+}
+
+func (s *split) Get(ctx context.Context, key object.Key, obj object.Object, opts ...GetOption) error {
+	o, err := GetOptionsOf(opts...)
+	if err != nil {
+		return err
+	}
+	if o.NotOlderThan != "" {
+		return s.Client.Get(ctx, key, obj, opts...)
+	}
+	return s.reader.Get(ctx, key, obj, opts...)
+}
+
+func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) error {
+	o, err := ListOptionsOf(opts...)
+	if err != nil {
+		return err
+	}
+	if o.NotOlderThan != "" {
+		return s.Client.List(ctx, list, opts...)
+	}
+	return s.reader.List(ctx, list, opts...)
+}

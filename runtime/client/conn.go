@@ -1,0 +1,205 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// maxTries is how often a request is sent that the server asks to send again.
+	maxTries = 10
+	// maxRetryAfter is the longest wait that is done for a caller. A server that asks for more gets its answer
+	// handed to the caller, who knows better what to do meanwhile.
+	maxRetryAfter = 30 * time.Second
+	// maxErrorBody is how much of an error answer is read.
+	maxErrorBody = 1 << 20
+)
+
+// conn sends requests to one API server. It knows HTTP and nothing of objects.
+type conn struct {
+	base      *url.URL
+	http      *http.Client
+	userAgent string
+	warnings  *warnings
+}
+
+// newConn returns a conn for config. A nil httpClient is made from config.
+func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) (*conn, error) {
+	if config == nil {
+		return nil, errors.New("client: no rest.Config")
+	}
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	config.APIPath, config.GroupVersion = "", nil
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if httpClient == nil {
+		if httpClient, err = rest.HTTPClientFor(config); err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+	}
+	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger)}, nil
+}
+
+// request is one call. Its String is what errors call it, such as "get guestbooks default/x".
+type request struct {
+	verb        string
+	method      string
+	raw         string // the path itself, of a request that is about no resource
+	resource    resource
+	namespace   string
+	name        string
+	subresource string
+	query       url.Values
+	accept      string
+	contentType string
+	body        []byte
+}
+
+// String names the request for errors: verb, resource, and what is known of namespace and name.
+func (r *request) String() string {
+	if r.raw != "" {
+		return r.verb + " " + r.raw
+	}
+	s := r.verb + " " + r.resource.gvr.Resource
+	if r.subresource != "" {
+		s += "/" + r.subresource
+	}
+	switch {
+	case r.namespace != "" && r.name != "":
+		return s + " " + r.namespace + "/" + r.name
+	case r.name != "":
+		return s + " " + r.name
+	case r.namespace != "":
+		return s + " in " + r.namespace
+	}
+	return s
+}
+
+// path returns the URL path of the request below that of the server.
+func (r *request) path() string {
+	if r.raw != "" {
+		return r.raw
+	}
+	segments := []string{versionPath(r.resource.gvr.GroupVersion())}
+	if r.namespace != "" {
+		segments = append(segments, "namespaces", r.namespace)
+	}
+	segments = append(segments, r.resource.gvr.Resource)
+	if r.name != "" {
+		segments = append(segments, r.name)
+	}
+	if r.subresource != "" {
+		segments = append(segments, r.subresource)
+	}
+	return strings.Join(segments, "/")
+}
+
+// do sends r and returns the body of the answer.
+func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
+	resp, err := c.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, networkError(ctx, r.String(), err)
+	}
+	return body, nil
+}
+
+// open sends r, again when the server asks for that, and returns the answer when it is a success. The caller closes its
+// body.
+func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
+	for try := 1; ; try++ {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return nil, networkError(ctx, r.String(), err)
+		}
+		c.warnings.handle(ctx, resp.Header)
+		if resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
+			return resp, nil
+		}
+		refused := responseError(r, resp)
+		delay, ok := retryDelay(resp, r.method)
+		if !ok || try == maxTries {
+			return nil, refused
+		}
+		if err := sleep(ctx, delay); err != nil {
+			return nil, fmt.Errorf("%w (the last answer was: %s)", networkError(ctx, r.String(), err), refused)
+		}
+	}
+}
+
+// send sends r once.
+func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
+	u := *c.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + r.path()
+	u.RawPath = ""
+	u.RawQuery = r.query.Encode()
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", r.accept)
+	req.Header.Set("User-Agent", c.userAgent)
+	if r.body != nil {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	return c.http.Do(req)
+}
+
+// retryDelay reports whether the server asks to send the request again, and after what time. It never asks for that
+// when it may have acted on the request: 429 is a refusal, and an unavailable server did at most answer a read.
+func retryDelay(resp *http.Response, method string) (time.Duration, bool) {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError:
+		if method != http.MethodGet {
+			return 0, false
+		}
+	default:
+		return 0, false
+	}
+	seconds, ok := retryAfterSeconds(resp)
+	delay := time.Duration(seconds) * time.Second
+	return delay, ok && delay <= maxRetryAfter
+}
+
+// retryAfterSeconds returns the value of the Retry-After header, if there is one that is a number.
+func retryAfterSeconds(resp *http.Response) (int, bool) {
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	return seconds, err == nil && seconds >= 0
+}
+
+// sleep waits for d or the end of ctx, and returns the error of ctx then.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// apiVersion is what one group version serves.
+type apiVersion struct {
+	kinds     map[string]*served // by kind
+	resources map[string]*served // by plural and by singular name
+}
+
+// served is one resource. It is shared and never changed.
+type served struct {
+	mapping  meta.RESTMapping
+	singular string
+}
+
+// apiGroup is the versions of one group, the preferred one first. A group that does not exist has none.
+type apiGroup struct{ versions []string }
+
+// apiGroups is the named groups of the server, in its order.
+type apiGroups struct{ names []string }
+
+// loadVersion asks what gv serves. A version that does not exist serves nothing.
+func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
+	var list metav1.APIResourceList
+	if err := c.discover(ctx, versionPath(gv), &list); err != nil {
+		return nil, err
+	}
+	v := &apiVersion{kinds: map[string]*served{}, resources: map[string]*served{}}
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") {
+			v.add(gv, r)
+		}
+	}
+	return v, nil
+}
+
+// add adds a resource. Of two resources with one kind the first is that of the kind.
+func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
+	s := &served{
+		mapping: meta.RESTMapping{
+			Resource:         gv.WithResource(r.Name),
+			GroupVersionKind: gv.WithKind(r.Kind),
+			Scope:            meta.RESTScopeRoot,
+		},
+		singular: r.SingularName,
+	}
+	if r.Namespaced {
+		s.mapping.Scope = meta.RESTScopeNamespace
+	}
+	if s.singular == "" {
+		s.singular = strings.ToLower(r.Kind)
+	}
+	if v.kinds[r.Kind] == nil {
+		v.kinds[r.Kind] = s
+	}
+	v.resources[r.Name] = s
+	if v.resources[s.singular] == nil {
+		v.resources[s.singular] = s
+	}
+}
+
+// loadGroup asks for the versions of group.
+func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
+	if group == "" {
+		var core metav1.APIVersions
+		if err := c.discover(ctx, "/api", &core); err != nil {
+			return nil, err
+		}
+		return &apiGroup{versions: core.Versions}, nil
+	}
+	var g metav1.APIGroup
+	if err := c.discover(ctx, "/apis/"+group, &g); err != nil {
+		return nil, err
+	}
+	result := &apiGroup{}
+	for _, v := range g.Versions {
+		result.versions = append(result.versions, v.Version)
+	}
+	preferred := g.PreferredVersion.Version
+	if i := slices.Index(result.versions, preferred); i > 0 {
+		result.versions = slices.Insert(slices.Delete(result.versions, i, i+1), 0, preferred)
+	}
+	return result, nil
+}
+
+// loadGroups asks for the names of all groups.
+func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
+	var list metav1.APIGroupList
+	if err := c.discover(ctx, "/apis", &list); err != nil {
+		return nil, err
+	}
+	groups := &apiGroups{}
+	for _, g := range list.Groups {
+		groups.names = append(groups.names, g.Name)
+	}
+	return groups, nil
+}
+
+// discover reads a discovery document into doc, and nothing when there is none.
+func (c *conn) discover(ctx context.Context, path string, doc any) error {
+	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON}
+	body, err := c.do(ctx, r)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		if _, ok := err.(apierrors.APIStatus); ok {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+		return err
+	}
+	if err := utiljson.Unmarshal(body, doc); err != nil {
+		return &DecodeError{What: r.String(), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// discoveryTimeout bounds the lookups that have no context of their own.
+const discoveryTimeout = 30 * time.Second
+
+// Mapper tells the resource and scope of kinds, and the kinds of resources, from the discovery documents of the API
+// server. It implements meta.RESTMapper, meta.RESTMapperWithContext and meta.ResettableRESTMapper.
+//
+// It loads only what it is asked about: one document for a kind whose version is known, the versions of its group when
+// it is not, and the list of all groups only for a resource without a group. A kind that is not there makes it look
+// again, at growing intervals from a quarter of a second to ten seconds, so a kind whose CRD has just been created is
+// found without a restart. Lookups that find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any
+// other error means that the server could not be asked. A group that cannot be asked does not hide the others.
+//
+// A Mapper is safe for concurrent use. What it returns belongs to the caller.
+type Mapper struct {
+	conn   *conn
+	groups *lazy[apiGroups]
+
+	mu       sync.Mutex // guards the maps, not what is in them
+	group    map[string]*lazy[apiGroup]
+	versions map[schema.GroupVersion]*lazy[apiVersion]
+}
+
+var (
+	_ meta.ResettableRESTMapper  = (*Mapper)(nil)
+	_ meta.RESTMapperWithContext = (*Mapper)(nil)
+)
+
+// NewMapper returns a Mapper for the API server of config. A nil httpClient is made from config. No request is made yet.
+func NewMapper(config *rest.Config, httpClient *http.Client) (*Mapper, error) {
+	c, err := newConn(config, httpClient, slog.Default())
+	if err != nil {
+		return nil, err
+	}
+	return newMapper(c), nil
+}
+
+func newMapper(c *conn) *Mapper {
+	return &Mapper{
+		conn:     c,
+		groups:   newLazy(c.loadGroups),
+		group:    map[string]*lazy[apiGroup]{},
+		versions: map[schema.GroupVersion]*lazy[apiVersion]{},
+	}
+}
+
+// Reset forgets all that was learnt: the next lookups ask the server again.
+func (m *Mapper) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.groups.forget()
+	clear(m.group)
+	clear(m.versions)
+}
+
+// forget makes the next lookup in gv ask the server again.
+func (m *Mapper) forget(gv schema.GroupVersion) { m.version(gv).forget() }
+
+// RESTMappingWithContext returns where gk is served: in the first of versions that has it, or without versions in the
+// one that the server prefers.
+func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	found, err := m.mappings(ctx, gk, versions, true)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// RESTMappingsWithContext returns where gk is served, in each of versions that has it, or without versions in all.
+func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return m.mappings(ctx, gk, versions, false)
+}
+
+// KindForWithContext returns the kind of a resource, which may leave out group and version and may be singular.
+func (m *Mapper) KindForWithContext(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	s, err := m.one(ctx, resource)
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	return s.mapping.GroupVersionKind, nil
+}
+
+// KindsForWithContext returns the kinds of all resources that match a partial one.
+func (m *Mapper) KindsForWithContext(ctx context.Context, resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	all, err := m.matches(ctx, resource, true)
+	kinds := make([]schema.GroupVersionKind, 0, len(all))
+	for _, s := range all {
+		kinds = append(kinds, s.mapping.GroupVersionKind)
+	}
+	return kinds, err
+}
+
+// ResourceForWithContext completes a resource, which may leave out group and version and may be singular.
+func (m *Mapper) ResourceForWithContext(ctx context.Context, input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	s, err := m.one(ctx, input)
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	return s.mapping.Resource, nil
+}
+
+// ResourcesForWithContext returns all resources that match a partial one.
+func (m *Mapper) ResourcesForWithContext(ctx context.Context, input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	all, err := m.matches(ctx, input, true)
+	resources := make([]schema.GroupVersionResource, 0, len(all))
+	for _, s := range all {
+		resources = append(resources, s.mapping.Resource)
+	}
+	return resources, err
+}
+
+// ResourceSingularizerWithContext returns the singular of a resource name.
+func (m *Mapper) ResourceSingularizerWithContext(ctx context.Context, resource string) (string, error) {
+	all, err := m.matches(ctx, schema.GroupVersionResource{Resource: resource}, false)
+	if err != nil {
+		return resource, err
+	}
+	return all[0].singular, nil
+}
+
+// mappings returns the mappings of gk in versions, or in all versions of its group; at least one unless err is set.
+func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []string, first bool) ([]*meta.RESTMapping, error) {
+	found, err := m.search(ctx, gk.Group, versions, first, func(v *apiVersion) *served { return v.kinds[gk.Kind] })
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+	}
+	mappings := make([]*meta.RESTMapping, 0, len(found))
+	for _, s := range found {
+		mapping := s.mapping
+		mappings = append(mappings, &mapping)
+	}
+	return mappings, nil
+}
+
+// one returns the one resource that a partial one means.
+func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (*served, error) {
+	found, err := m.matches(ctx, partial, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 1 {
+		ambiguous := &meta.AmbiguousResourceError{PartialResource: partial}
+		for _, s := range found {
+			ambiguous.MatchingResources = append(ambiguous.MatchingResources, s.mapping.Resource)
+			ambiguous.MatchingKinds = append(ambiguous.MatchingKinds, s.mapping.GroupVersionKind)
+		}
+		return nil, ambiguous
+	}
+	return found[0], nil
+}
+
+// matches returns the resources that partial may mean; at least one unless err is set. Unless all are wanted it stops
+// at the first version of each group, and at the core group when that has a match.
+func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResource, all bool) ([]*served, error) {
+	var versions []string
+	if partial.Version != "" {
+		versions = []string{partial.Version}
+	}
+	in := func(group string) ([]*served, error) {
+		return m.search(ctx, group, versions, !all, func(v *apiVersion) *served { return v.resources[partial.Resource] })
+	}
+	found, err := in(partial.Group)
+	if partial.Group == "" && (all || len(found) == 0) {
+		var more []*served
+		more, errGroups := m.matchesInGroups(ctx, in)
+		found, err = append(found, more...), errors.Join(err, errGroups)
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, &meta.NoResourceMatchError{PartialResource: partial}
+}
+
+// matchesInGroups returns what in finds in all groups but the core one, and why some could not be asked.
+func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*served, error)) ([]*served, error) {
+	var searched []string
+	for {
+		groups, changed, err := lookup(ctx, m.groups, func(g *apiGroups) ([]string, bool) {
+			return g.names, !slices.Equal(g.names, searched)
+		})
+		if err != nil || !changed {
+			return nil, err
+		}
+		var found []*served
+		var failures []error
+		for _, group := range groups {
+			more, err := in(group)
+			found, failures = append(found, more...), append(failures, err)
+		}
+		if err := errors.Join(failures...); err != nil || len(found) > 0 {
+			return found, err
+		}
+		searched = groups
+	}
+}
+
+// search returns what find finds in the given versions of group, or without any in those that the group has, the
+// preferred one first; only the first when that is wanted.
+func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool, find func(*apiVersion) *served) ([]*served, error) {
+	if versions = withoutInternal(versions); len(versions) > 0 {
+		return m.searchVersions(ctx, group, versions, first, find)
+	}
+	var searched []string
+	for {
+		current, changed, err := lookup(ctx, m.groupVersions(group), func(g *apiGroup) ([]string, bool) {
+			return g.versions, !slices.Equal(g.versions, searched)
+		})
+		if err != nil || !changed {
+			return nil, err
+		}
+		found, err := m.searchVersions(ctx, group, current, first, find)
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+		searched = current
+	}
+}
+
+func (m *Mapper) searchVersions(ctx context.Context, group string, versions []string, first bool, find func(*apiVersion) *served) ([]*served, error) {
+	var found []*served
+	for _, version := range versions {
+		l := m.version(schema.GroupVersion{Group: group, Version: version})
+		s, ok, err := lookup(ctx, l, func(v *apiVersion) (*served, bool) {
+			s := find(v)
+			return s, s != nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, s)
+			if first {
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// withoutInternal returns versions without the ones that no server has.
+func withoutInternal(versions []string) []string {
+	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
+		return v == "" || v == runtime.APIVersionInternal
+	})
+}

@@ -1,0 +1,128 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Patch is a change to an object, as one request sends it.
+type Patch interface {
+	// Type is the content type of the patch.
+	Type() types.PatchType
+	// Data is the body of the patch, given the object that is passed to Patch.
+	Data(obj object.Object) ([]byte, error)
+}
+
+// RawPatch is a patch whose body is there already.
+func RawPatch(patchType types.PatchType, data []byte) Patch {
+	return rawPatch{patchType: patchType, data: data}
+}
+
+// MergeFrom is the JSON merge patch from base, a copy taken before the changes, to the object that is passed to Patch.
+// It names only the fields that differ; a list that differs is sent whole. The resourceVersion is never part of it, so
+// the last writer wins. base must not be modified until Patch has returned.
+func MergeFrom(base object.Object) Patch { return mergePatch{base: base} }
+
+// MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, so that the patch fails with a conflict
+// when the object has changed since. base must have one.
+func MergeFromWithOptimisticLock(base object.Object) Patch {
+	return mergePatch{base: base, lock: true}
+}
+
+type rawPatch struct {
+	patchType types.PatchType
+	data      []byte
+}
+
+func (p rawPatch) Type() types.PatchType { return p.patchType }
+
+func (p rawPatch) Data(object.Object) ([]byte, error) { return p.data, nil }
+
+type mergePatch struct {
+	base object.Object
+	lock bool
+}
+
+func (p mergePatch) Type() types.PatchType { return types.MergePatchType }
+
+func (p mergePatch) Data(obj object.Object) ([]byte, error) {
+	if reflect.TypeOf(p.base) != reflect.TypeOf(obj) {
+		return nil, fmt.Errorf("merge patch from %T to %T: the types differ", p.base, obj)
+	}
+	base, err := toMap(p.base)
+	if err != nil {
+		return nil, err
+	}
+	modified, err := toMap(obj)
+	if err != nil {
+		return nil, err
+	}
+	patch := mergeDiff(base, modified)
+	delete(patch, "apiVersion")
+	delete(patch, "kind")
+	if metadata, ok := patch["metadata"].(map[string]any); ok {
+		delete(metadata, "resourceVersion")
+		if len(metadata) == 0 {
+			delete(patch, "metadata")
+		}
+	}
+	if p.lock {
+		if p.base.GetResourceVersion() == "" {
+			return nil, errors.New("merge patch with optimistic lock: the base has no resourceVersion")
+		}
+		metadata, ok := patch["metadata"].(map[string]any)
+		if !ok {
+			metadata = map[string]any{}
+			patch["metadata"] = metadata
+		}
+		metadata["resourceVersion"] = p.base.GetResourceVersion()
+	}
+	return json.Marshal(patch)
+}
+
+// toMap returns obj as decoded JSON that shares nothing with it.
+func toMap(obj any) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := utiljson.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// mergeDiff returns the JSON merge patch (RFC 7386) that makes modified of base.
+func mergeDiff(base, modified map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name, old := range base {
+		if old != nil && modified[name] == nil {
+			patch[name] = nil
+		}
+	}
+	for name, value := range modified {
+		if value == nil {
+			continue
+		}
+		old, ok := base[name]
+		oldMap, oldIsMap := old.(map[string]any)
+		newMap, newIsMap := value.(map[string]any)
+		switch {
+		case ok && oldIsMap && newIsMap:
+			if diff := mergeDiff(oldMap, newMap); len(diff) > 0 {
+				patch[name] = diff
+			}
+		case !ok || !reflect.DeepEqual(old, value):
+			patch[name] = value
+		}
+	}
+	return patch
+}

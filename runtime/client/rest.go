@@ -1,0 +1,208 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Options are the optional parts of a [REST]. The zero value is good for unstructured and metadata-only objects.
+type Options struct {
+	// Scheme tells the kinds of typed objects; nil knows none.
+	Scheme *runtime.Scheme
+	// HTTPClient sends the requests; nil makes one from the rest.Config, with its certificates, tokens and timeout.
+	HTTPClient *http.Client
+	// Mapper tells the resources of kinds; nil is a [Mapper] that asks the server.
+	Mapper meta.RESTMapper
+	// FieldOwner is the field owner of writes that do not name one. When it is empty the server derives one from the
+	// user agent, and Apply needs [FieldOwner] on each call.
+	FieldOwner string
+	// Logger gets the warnings that the server sends, each text once; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// REST is a [Client] whose every call is a request to the API server. It is safe for concurrent use.
+type REST struct {
+	conn   *conn
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+	// lookups is mapper, with contexts.
+	lookups    meta.RESTMapperWithContext
+	fieldOwner string
+}
+
+var _ Client = (*REST)(nil)
+
+// New returns a client for the API server of config. It makes no request, and fails only when config cannot be used.
+// The QPS, Burst and content type of config are not looked at: the server's own flow control decides, and all is JSON.
+func New(config *rest.Config, opts Options) (*REST, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = runtime.NewScheme()
+	}
+	c, err := newConn(config, opts.HTTPClient, opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Mapper == nil {
+		opts.Mapper = newMapper(c)
+	}
+	return &REST{
+		conn:       c,
+		scheme:     opts.Scheme,
+		mapper:     opts.Mapper,
+		lookups:    meta.ToRESTMapperWithContext(opts.Mapper),
+		fieldOwner: opts.FieldOwner,
+	}, nil
+}
+
+// Scheme returns the scheme that tells the kinds of typed objects.
+func (c *REST) Scheme() *runtime.Scheme { return c.scheme }
+
+// RESTMapper returns what tells the resources of kinds.
+func (c *REST) RESTMapper() meta.RESTMapper { return c.mapper }
+
+// Get reads the object named key from the API server, see [Reader].
+func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts ...GetOption) error {
+	o, err := GetOptionsOf(opts...)
+	if err != nil {
+		return err
+	}
+	res, err := c.resourceOf(ctx, "get", key, obj)
+	if err != nil {
+		return err
+	}
+	return c.get(ctx, &request{resource: res, namespace: key.Namespace, name: key.Name}, o, obj, res.gvk)
+}
+
+// get finishes and sends a request for one object of kind gvk.
+func (c *REST) get(ctx context.Context, r *request, o GetOptions, obj object.Object, gvk schema.GroupVersionKind) error {
+	r.verb, r.method, r.query = "get", http.MethodGet, url.Values{}
+	if o.NotOlderThan != "" {
+		r.query.Set("resourceVersion", o.NotOlderThan)
+	}
+	return c.exchange(ctx, r, obj, gvk)
+}
+
+// List reads the objects of one kind from the API server, see [Reader].
+func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) error {
+	o, err := ListOptionsOf(opts...)
+	if err != nil {
+		return err
+	}
+	listGVK, err := object.GVK(list, c.scheme)
+	if err != nil {
+		return err
+	}
+	kind, ok := strings.CutSuffix(listGVK.Kind, "List")
+	if !ok || kind == "" {
+		return fmt.Errorf("list: %s is no list kind", listGVK.Kind)
+	}
+	res, err := c.resourceOfKind(ctx, listGVK.GroupVersion().WithKind(kind))
+	if err != nil {
+		return fmt.Errorf("list %s: %w", kind, err)
+	}
+	r := &request{verb: "list", method: http.MethodGet, resource: res, namespace: o.Namespace, query: o.query(), accept: accept(list)}
+	if err := r.checkCollection(o); err != nil {
+		return err
+	}
+	body, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := decodeList(body, list, listGVK, res.gvk); err != nil {
+		return &DecodeError{What: r.String(), Err: err}
+	}
+	return nil
+}
+
+// checkCollection reports an error when a request for several objects cannot say what o asks for.
+func (r *request) checkCollection(o ListOptions) error {
+	if o.selectsNothing() {
+		return fmt.Errorf("%s: the label selector matches no object", r)
+	}
+	if o.Namespace == "" {
+		return nil
+	}
+	if err := errors.Join(r.resource.checkScope(o.Namespace), checkSegments(o.Namespace)); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	return nil
+}
+
+// resourceOf returns where obj is served, once key is found to be able to name it.
+func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return resource{}, fmt.Errorf("%s %s: %w", verb, key, err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err == nil {
+		err = res.checkKey(key)
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
+	}
+	return res, nil
+}
+
+// keyText is key as errors say it.
+func keyText(key object.Key) string { return strings.Trim(key.String(), "/") }
+
+// resourceOfKind returns where gvk is served.
+func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
+	mapping, err := c.lookups.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return resource{}, err
+	}
+	return resource{
+		gvk:        gvk,
+		gvr:        mapping.Resource,
+		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+	}, nil
+}
+
+// exchange sends r and sets obj to the object of kind gvk in the answer. What is posted may be an order and not an
+// object, such as an eviction: then the answer is a Status and obj stays.
+func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
+	r.accept = accept(obj)
+	body, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	err = decode(body, obj, gvk)
+	if err == errBareStatus && r.method == http.MethodPost {
+		return nil
+	}
+	if err != nil {
+		return &DecodeError{What: r.String(), Err: err}
+	}
+	return nil
+}
+
+// send sends r and returns the body of the answer.
+func (c *REST) send(ctx context.Context, r *request) ([]byte, error) {
+	body, err := c.conn.do(ctx, r)
+	c.learn(r, err)
+	return body, err
+}
+
+// learn makes the mapper look again when the path of r turns out not to be served.
+func (c *REST) learn(r *request, err error) {
+	if m, ok := c.mapper.(*Mapper); ok && isMissingPath(err) {
+		m.forget(r.resource.gvr.GroupVersion())
+	}
+}

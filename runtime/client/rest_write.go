@@ -1,0 +1,282 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+const contentJSON = "application/json"
+
+// Create creates obj on the API server, see [Writer].
+func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOption) error {
+	var o WriteOptions
+	for _, opt := range opts {
+		opt.ApplyToCreate(&o)
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err == nil {
+		err = errors.Join(res.checkScope(obj.GetNamespace()), checkSegments(obj.GetNamespace()))
+	}
+	if err != nil {
+		return fmt.Errorf("create %s %s: %w", gvk.Kind, keyText(object.KeyOf(obj)), err)
+	}
+	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: obj.GetNamespace()}
+	return c.write(ctx, r, o, obj)
+}
+
+// Update replaces obj on the API server, see [Writer].
+func (c *REST) Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error {
+	return c.update(ctx, obj, "", opts)
+}
+
+func (c *REST) update(ctx context.Context, obj object.Object, subresource string, opts []UpdateOption) error {
+	var o WriteOptions
+	for _, opt := range opts {
+		opt.ApplyToUpdate(&o)
+	}
+	r, err := c.requestFor(ctx, "update", http.MethodPut, obj, subresource, o)
+	if err != nil {
+		return err
+	}
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+	}
+	return c.write(ctx, r, o, body)
+}
+
+// write finishes r, sends it with obj as its body, and sets obj to the answer.
+func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object.Object) error {
+	if isMetadata(obj) {
+		return fmt.Errorf("%s: metadata alone cannot make up the object; use Patch or Apply", r)
+	}
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	if r.body, err = encode(obj, gvk); err != nil {
+		return fmt.Errorf("%s: encode: %w", r, err)
+	}
+	r.contentType, r.query = contentJSON, c.writeQuery(o)
+	return c.exchange(ctx, r, obj, gvk)
+}
+
+// Patch changes what obj names on the API server by patch, see [Writer].
+func (c *REST) Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error {
+	return c.patch(ctx, obj, patch, "", opts)
+}
+
+func (c *REST) patch(ctx context.Context, obj object.Object, patch Patch, subresource string, opts []PatchOption) error {
+	var o WriteOptions
+	for _, opt := range opts {
+		opt.ApplyToPatch(&o)
+	}
+	r, err := c.requestFor(ctx, "patch", http.MethodPatch, obj, subresource, o)
+	if err != nil {
+		return err
+	}
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+	}
+	gvk, err := object.GVK(body, c.scheme)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	if r.body, err = patch.Data(body); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	r.contentType, r.query = string(patch.Type()), c.writeQuery(o)
+	return c.exchange(ctx, r, body, gvk)
+}
+
+// Apply sends obj as a server-side apply, see [Writer].
+func (c *REST) Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error {
+	return c.apply(ctx, obj, "", opts)
+}
+
+func (c *REST) apply(ctx context.Context, obj object.Object, subresource string, opts []ApplyOption) error {
+	var o WriteOptions
+	for _, opt := range opts {
+		opt.ApplyToApply(&o)
+	}
+	r, err := c.requestFor(ctx, "apply", http.MethodPatch, obj, subresource, o)
+	if err != nil {
+		return err
+	}
+	r.contentType, r.query = string(types.ApplyYAMLPatchType), c.writeQuery(o)
+	if r.query.Get("fieldManager") == "" {
+		return fmt.Errorf("%s: a field owner is required", r)
+	}
+	body := obj
+	if o.SubResourceBody != nil {
+		body = o.SubResourceBody
+	}
+	gvk, err := object.GVK(body, c.scheme)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	configuration, err := applyConfiguration(body, gvk, subresource == statusSubresource)
+	if err != nil {
+		return fmt.Errorf("%s: encode: %w", r, err)
+	}
+	if r.body, err = json.Marshal(configuration); err != nil {
+		return fmt.Errorf("%s: encode: %w", r, err)
+	}
+	return c.exchange(ctx, r, body, gvk)
+}
+
+// Delete deletes what obj names on the API server, see [Writer].
+func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error {
+	var o DeleteOptions
+	for _, opt := range opts {
+		opt.ApplyToDelete(&o)
+	}
+	if err := o.err(); err != nil {
+		return err
+	}
+	key := object.KeyOf(obj)
+	res, err := c.resourceOf(ctx, "delete", key, obj)
+	if err != nil {
+		return err
+	}
+	r := &request{verb: "delete", method: http.MethodDelete, resource: res, namespace: key.Namespace, name: key.Name}
+	return c.sendDelete(ctx, r, o)
+}
+
+// DeleteAllOf deletes the selected objects of the kind of obj on the API server, see [Writer].
+func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...DeleteAllOfOption) error {
+	var o DeleteAllOfOptions
+	for _, opt := range opts {
+		opt.ApplyToDeleteAllOf(&o)
+	}
+	if err := errors.Join(o.ListOptions.err(), o.DeleteOptions.err()); err != nil {
+		return err
+	}
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return fmt.Errorf("delete all: %w", err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err == nil {
+		err = res.checkScope(o.ListOptions.Namespace)
+	}
+	if err != nil {
+		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
+	}
+	r := &request{verb: "delete all", method: http.MethodDelete, resource: res, namespace: o.ListOptions.Namespace, query: o.ListOptions.query()}
+	if err := r.checkCollection(o.ListOptions); err != nil {
+		return err
+	}
+	return c.sendDelete(ctx, r, o.DeleteOptions)
+}
+
+// sendDelete finishes and sends a request that deletes.
+func (c *REST) sendDelete(ctx context.Context, r *request, o DeleteOptions) error {
+	r.accept, r.contentType = acceptJSON, contentJSON
+	var err error
+	if r.body, err = o.body(); err != nil {
+		return fmt.Errorf("%s: encode: %w", r, err)
+	}
+	_, err = c.send(ctx, r)
+	return err
+}
+
+// requestFor begins a request about the object that obj names.
+func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.Object, subresource string, o WriteOptions) (*request, error) {
+	if err := o.err(); err != nil {
+		return nil, err
+	}
+	key := object.KeyOf(obj)
+	res, err := c.resourceOf(ctx, verb, key, obj)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{verb: verb, method: method, resource: res, namespace: key.Namespace, name: key.Name, subresource: subresource}
+	if o.SubResourceBody != nil && subresource == "" {
+		return nil, fmt.Errorf("%s: option WithSubResourceBody is for subresources only", r)
+	}
+	return r, nil
+}
+
+// writeQuery returns the query parameters of a write.
+func (c *REST) writeQuery(o WriteOptions) url.Values {
+	query := url.Values{}
+	if o.DryRun {
+		query.Set("dryRun", metav1.DryRunAll)
+	}
+	if o.FieldOwner == "" {
+		o.FieldOwner = c.fieldOwner
+	}
+	if o.FieldOwner != "" {
+		query.Set("fieldManager", o.FieldOwner)
+	}
+	if o.FieldValidation != "" {
+		query.Set("fieldValidation", o.FieldValidation)
+	}
+	if o.Force {
+		query.Set("force", "true")
+	}
+	return query
+}
+
+// query returns the query parameters of a list.
+func (o *ListOptions) query() url.Values {
+	query := url.Values{}
+	put := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if o.LabelSelector != nil {
+		put("labelSelector", o.LabelSelector.String())
+	}
+	if o.FieldSelector != nil {
+		put("fieldSelector", o.FieldSelector.String())
+	}
+	if o.Limit != 0 {
+		put("limit", fmt.Sprint(o.Limit))
+	}
+	put("continue", o.Continue)
+	if o.NotOlderThan != "" {
+		put("resourceVersion", o.NotOlderThan)
+		put("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+	}
+	return query
+}
+
+// body returns the body of a delete, nil when there is nothing to say.
+func (o *DeleteOptions) body() ([]byte, error) {
+	body := metav1.DeleteOptions{GracePeriodSeconds: o.GracePeriodSeconds}
+	if o.DryRun {
+		body.DryRun = []string{metav1.DryRunAll}
+	}
+	if o.PropagationPolicy != "" {
+		body.PropagationPolicy = &o.PropagationPolicy
+	}
+	if p := o.Preconditions; p.UID != nil || p.ResourceVersion != nil {
+		body.Preconditions = &metav1.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
+	}
+	data, err := json.Marshal(body)
+	if err != nil || string(data) == "{}" {
+		return nil, err
+	}
+	body.Kind, body.APIVersion = "DeleteOptions", "v1"
+	return json.Marshal(body)
+}

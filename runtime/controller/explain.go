@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+// explain adds to an error of the API server what the author of the operator can do about it.
+func explain(err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		if marker := missingMarker(err); marker != "" {
+			return fmt.Errorf("%w; the marker %s on the reconciler would allow it", err, marker)
+		}
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("%w; its CRD is not installed", err)
+	}
+	return err
+}
+
+// missingMarker returns the RBAC marker that allows a list or watch which was refused.
+func missingMarker(err error) string {
+	sync, isSync := errors.AsType[*informer.SyncError](err)
+	status, isStatus := errors.AsType[*apierrors.StatusError](err)
+	if !isSync || !isStatus || sync == nil || status.Status().Details == nil {
+		return ""
+	}
+	details := status.Status().Details // whose kind is the resource
+	group := details.Group
+	if group == "" {
+		group = `""`
+	}
+	return fmt.Sprintf("+kubebuilder:rbac:groups=%s,resources=%s,verbs=get;list;watch", group, details.Kind)
+}

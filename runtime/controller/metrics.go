@@ -1,0 +1,24 @@
+package controller
+
+import "github.com/kctrl-dev/kctrl/runtime/metrics"
+
+// instruments are the metrics of a controller, under the names that dashboards for operators know.
+type instruments struct {
+	total, errors, terminal, panics *metrics.Counter
+	active                          *metrics.Gauge
+	seconds                         *metrics.Histogram
+}
+
+func newInstruments(r *metrics.Registry, name string, workers int) *instruments {
+	i := &instruments{
+		total:    r.Counter("controller_runtime_reconcile_total", "Reconciles by controller and result.", "controller", "result"),
+		errors:   r.Counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
+		terminal: r.Counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
+		panics:   r.Counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
+		active:   r.Gauge("controller_runtime_active_workers", "Workers that reconcile at the moment.", "controller"),
+		seconds:  r.Histogram("controller_runtime_reconcile_time_seconds", "How long reconciles take.", metrics.DefaultBuckets(), "controller"),
+	}
+	r.Gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller.", "controller").Set(float64(workers), name)
+	i.active.Set(0, name)
+	return i
+}

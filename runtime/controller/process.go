@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// PanicError is the error of a reconcile that panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // where
+}
+
+// Error is the value in one line.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// process reconciles one request and decides when it is next.
+func (c *Controller[R]) process(ctx context.Context, request R) {
+	defer c.queue.Done(request)
+	logger := c.logger.With("key", fmt.Sprint(request), "reconcileID", fmt.Sprintf("%016x", rand.Uint64()))
+	c.metrics.active.Add(1, c.name)
+	defer c.metrics.active.Add(-1, c.name)
+	start := time.Now()
+	result, err := c.reconcile(log.IntoContext(ctx, logger), request)
+	c.metrics.seconds.ObserveSince(start, c.name)
+
+	outcome := outcomeOf(ctx, result, err)
+	c.metrics.total.Inc(c.name, outcome.String())
+	switch outcome {
+	case failed:
+		c.metrics.errors.Inc(c.name)
+		logFailure(logger, err)
+		c.queue.AddRateLimited(request)
+	case terminal:
+		c.metrics.errors.Inc(c.name)
+		c.metrics.terminal.Inc(c.name)
+		logFailure(logger, err)
+		c.queue.Forget(request)
+	case requeueAfter:
+		c.queue.Forget(request)
+		c.queue.AddAfter(request, result.RequeueAfter)
+	case succeeded, stopped:
+		c.queue.Forget(request)
+	}
+}
+
+// reconcile calls the reconciler and makes an error of a panic.
+func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconcile.Result, err error) {
+	if !c.opts.PanicsCrash {
+		defer func() {
+			if value := recover(); value != nil {
+				c.metrics.panics.Inc(c.name)
+				result, err = reconcile.Result{}, &PanicError{Value: value, Stack: debug.Stack()}
+			}
+		}()
+	}
+	return c.reconciler.Reconcile(ctx, request)
+}
+
+// outcome is what became of a reconcile.
+type outcome int
+
+const (
+	succeeded    outcome = iota
+	requeueAfter         // succeeded, and asked for another one
+	failed               // is retried
+	terminal             // failed, and is not retried
+	stopped              // failed because the controller stops
+)
+
+// String returns the value of the metric label result.
+func (o outcome) String() string {
+	return [...]string{"success", "requeue_after", "error", "error", "stopped"}[o]
+}
+
+func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return stopped
+	case errors.Is(err, reconcile.ErrTerminal):
+		return terminal
+	case err != nil:
+		return failed
+	case result.RequeueAfter > 0:
+		return requeueAfter
+	}
+	return succeeded
+}
+
+// logFailure logs a conflict as the retry that it is, a panic with its stack, and everything else in one line.
+func logFailure(logger *slog.Logger, err error) {
+	if panicked, ok := errors.AsType[*PanicError](err); ok {
+		logger.Error("reconcile panicked", "err", err, "stack", string(panicked.Stack))
+		return
+	}
+	if apierrors.IsConflict(err) {
+		logger.Debug("reconcile met a conflict and is retried", "err", err)
+		return
+	}
+	logger.Error("reconcile failed", "err", explain(err))
+}

@@ -1,0 +1,125 @@
+// Package handler turns events into requests: for the object itself, for its owner, or for whatever a function says.
+package handler
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// Queue is where a handler puts requests. *workqueue.Queue is one.
+type Queue[R comparable] interface {
+	// Add asks for the requests to be reconciled as soon as possible.
+	Add(requests ...R)
+	// AddAfter asks for the request to be reconciled when d has passed.
+	AddAfter(request R, d time.Duration)
+}
+
+// Handler puts the requests that follow from an event into the queue. It must not modify the objects of the event, and
+// is called from several goroutines. The context ends when the controller stops.
+type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
+
+// ForObject is a handler that requests the object of the event.
+func ForObject[T object.Object]() Handler[T, reconcile.Request] {
+	return func(_ context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+		queue.Add(reconcile.Request{NamespacedName: object.KeyOf(e.Object)})
+	}
+}
+
+// Map is a handler that requests what requests returns for the object; for an update, for the old state and the new.
+func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Request) Handler[T, reconcile.Request] {
+	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+		if e.Type == informer.Updated {
+			queue.Add(requests(ctx, e.Old)...)
+		}
+		queue.Add(requests(ctx, e.Object)...)
+	}
+}
+
+// ForOwner is a handler that requests the owners of the object that are of a kind, in any version of it: those that it
+// has and, for an update, those that it had. With controllerOnly only the owner with controller: true counts.
+//
+// Whether owners have a namespace is asked of mapper at the first event that has one. While that fails, the handler
+// blocks and asks again.
+func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
+	s := &scope{kind: owner, mapper: mapper}
+	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+		owners := ownersOf(e.Object, owner, controllerOnly)
+		if e.Type == informer.Updated {
+			owners = append(owners, ownersOf(e.Old, owner, controllerOnly)...)
+		}
+		if len(owners) == 0 {
+			return
+		}
+		namespaced, err := s.namespaced(ctx)
+		if err != nil {
+			return
+		}
+		for _, name := range owners {
+			key := types.NamespacedName{Name: name}
+			if namespaced {
+				key.Namespace = e.Object.GetNamespace()
+			}
+			queue.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+}
+
+// ownersOf returns the names of the owners of o of a kind.
+func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []string {
+	var names []string
+	for _, ref := range o.GetOwnerReferences() {
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		isController := ref.Controller != nil && *ref.Controller
+		if err == nil && gv.Group == kind.Group && ref.Kind == kind.Kind && (isController || !controllerOnly) {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}
+
+// scope finds out, once, whether a kind has namespaces.
+type scope struct {
+	kind   schema.GroupKind
+	mapper meta.RESTMapper
+
+	mu    sync.Mutex
+	known *bool // nil until the mapper has answered
+}
+
+const askAgain = time.Second
+
+// namespaced blocks until the mapper has answered or ctx ends.
+func (s *scope) namespaced(ctx context.Context) (bool, error) {
+	for {
+		if known := s.ask(); known != nil {
+			return *known, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+func (s *scope) ask() *bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		if mapping, err := s.mapper.RESTMapping(s.kind); err == nil {
+			namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+			s.known = &namespaced
+		}
+	}
+	return s.known
+}

@@ -1,0 +1,75 @@
+package informer
+
+import "github.com/kctrl-dev/kctrl/runtime/object"
+
+// edge is a change that waits in a backlog.
+type edge[E any] interface {
+	// slot returns the key of the object that changed, and how compact treats the edge.
+	slot() (object.Key, slotKind)
+	// fold says what the receiver and a later edge of the same key come to. The first result counts for keepMerged.
+	fold(next E) (E, folding)
+}
+
+type slotKind int
+
+const (
+	edgeSlot    slotKind = iota // belongs to one key and may be folded
+	markSlot                    // belongs to no key; edges may be folded across it
+	barrierSlot                 // belongs to no key; no edge is folded across it
+)
+
+type folding int
+
+const (
+	keepBoth   folding = iota // two edges, such as a deletion and a new creation
+	keepMerged                // one edge stands for both, in the place of the earlier
+	keepNone                  // they cancel out
+)
+
+// compact returns pending with the edges of each key folded as far as they go, which leaves at most two of a key
+// between two barriers. Order is kept; a merged edge stands where the earlier one stood.
+func compact[E edge[E]](pending []E) []E {
+	out := make([]E, 0, len(pending))
+	gone := make([]bool, 0, len(pending))
+	open := make(map[object.Key][]int) // the edges of a key that later ones may be folded into, as indexes of out
+	for _, e := range pending {
+		out, gone = append(out, e), append(gone, false)
+		key, kind := e.slot()
+		switch kind {
+		case markSlot:
+			continue
+		case barrierSlot:
+			clear(open)
+			continue
+		}
+		open[key] = foldLast(out, gone, append(open[key], len(out)-1))
+	}
+	kept := out[:0]
+	for i, e := range out {
+		if !gone[i] {
+			kept = append(kept, e)
+		}
+	}
+	clear(out[len(kept):])
+	return kept
+}
+
+// foldLast folds the last edges of one key, whose indexes in out are stack, until they stay apart.
+func foldLast[E edge[E]](out []E, gone []bool, stack []int) []int {
+	for len(stack) >= 2 {
+		top := len(stack) - 1
+		earlier, later := stack[top-1], stack[top]
+		merged, result := out[earlier].fold(out[later])
+		switch result {
+		case keepBoth:
+			return stack
+		case keepMerged:
+			out[earlier], gone[later] = merged, true
+			stack = stack[:top]
+		case keepNone:
+			gone[earlier], gone[later] = true, true
+			stack = stack[:top-1]
+		}
+	}
+	return stack
+}

@@ -1,0 +1,153 @@
+package informer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type meta = *metav1.PartialObjectMetadata
+
+// notices returns events of one key from a word such as "a1 u2 d2 A3": added, updated, deleted; the digit is the state,
+// a capital letter begins a new incarnation.
+func notices(word string) []notice[meta] {
+	var out []notice[meta]
+	var last meta
+	uid := 0
+	for _, w := range strings.Fields(word) {
+		if w == "sync" {
+			out = append(out, notice[meta]{synced: true})
+			continue
+		}
+		if w[0] == 'A' {
+			uid++
+		}
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: types.UID(fmt.Sprint(uid)), ResourceVersion: w[1:]}}
+		switch w[0] {
+		case 'a', 'A':
+			out = append(out, notice[meta]{event: Event[meta]{Type: Added, Object: o}})
+		case 'u':
+			out = append(out, notice[meta]{event: Event[meta]{Type: Updated, Object: o, Old: last}})
+		case 'd':
+			out = append(out, notice[meta]{event: Event[meta]{Type: Deleted, Object: o}})
+		}
+		last = o
+	}
+	return out
+}
+
+func word(ns []notice[meta]) string {
+	var out []string
+	for _, n := range ns {
+		if n.synced {
+			out = append(out, "sync")
+			continue
+		}
+		w := strings.ToLower(n.event.Type.String()[:1]) + n.event.Object.ResourceVersion
+		if n.event.Old != nil {
+			w += "<" + n.event.Old.ResourceVersion
+		}
+		out = append(out, w)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestCompactFoldsTheEventsOfAKey(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"", ""},
+		{"a1", "a1"},
+		{"a1 u2 u3", "a3"},
+		{"a1 d1", ""},
+		{"a1 u2 d3", ""},
+		{"a1 sync u2", "a2 sync"},
+		{"a1 sync d2", "sync"},
+		{"a1 d1 A2", "a2"},
+		{"a0 d1 A2 u3", "a3"},
+	} {
+		if got := word(compact(notices(test.in))); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.in, got, test.want)
+		}
+	}
+}
+
+func TestCompactKeepsWhatTheReceiverHas(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"u2 u3", "u3<1"},
+		{"u2 d3", "d3"},
+		{"d2 A3", "d2 a3"},
+		{"d2 A3 u4 u5", "d2 a5"},
+		{"u2 d3 A4 d5", "d3"},
+		{"u2 d3 A4 d5 A6", "d3 a6"},
+		{"d2 A3 sync u4", "d2 a4 sync"},
+	} {
+		all := notices("A1 " + test.in)
+		if got := word(compact(all[1:])); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.in, got, test.want)
+		}
+	}
+}
+
+// Replaying what compact returns must lead to the same state as replaying what it was given, and the Old of every
+// update must be what the receiver has.
+func TestCompactedEventsLeadToTheSameState(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		state := map[string]string{}
+		keys := []string{"k", "l", "m"}
+		for _, k := range keys {
+			if random.IntN(2) == 0 {
+				state[k] = k + "/0"
+			}
+		}
+		var pending []notice[meta]
+		now := make(map[string]string, len(state))
+		for k, v := range state {
+			now[k] = v
+		}
+		for step := range random.IntN(30) {
+			k := keys[random.IntN(len(keys))]
+			n := notice[meta]{event: Event[meta]{Object: &metav1.PartialObjectMetadata{}}}
+			n.event.Object.Name, n.event.Object.ResourceVersion = k, fmt.Sprint(k, "/", step+1)
+			old, exists := now[k]
+			switch {
+			case !exists:
+				n.event.Type = Added
+			case random.IntN(3) == 0:
+				n.event.Type = Deleted
+			default:
+				n.event.Type = Updated
+				n.event.Old = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: old}}
+			}
+			pending = append(pending, n)
+			replay(t, now, pending[len(pending)-1:])
+		}
+		compacted := compact(slices.Clone(pending))
+		replay(t, state, compacted)
+		if fmt.Sprint(state) != fmt.Sprint(now) || len(compacted) > 2*len(keys) {
+			t.Fatalf("%s became %s: %v, want %v", word(pending), word(compacted), state, now)
+		}
+	}
+}
+
+func replay(t *testing.T, state map[string]string, events []notice[meta]) {
+	t.Helper()
+	for _, n := range events {
+		key := n.event.Object.Name
+		old, exists := state[key]
+		if exists == (n.event.Type == Added) {
+			t.Fatalf("%v of %s, which exists: %v", n.event.Type, key, exists)
+		}
+		if n.event.Type == Updated && n.event.Old.ResourceVersion != old {
+			t.Fatalf("update from %s, but the receiver has %s", n.event.Old.ResourceVersion, old)
+		}
+		state[key] = n.event.Object.ResourceVersion
+		if n.event.Type == Deleted {
+			delete(state, key)
+		}
+	}
+}

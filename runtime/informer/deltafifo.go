@@ -1,0 +1,167 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// ErrClosed is returned by [DeltaFIFO.Pop] when the queue is closed and empty.
+var ErrClosed = errors.New("delta queue is closed")
+
+// maxBatch is the most deltas that one Pop hands out.
+const maxBatch = 1000
+
+// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive.
+//
+// A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
+// and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
+// hundreds wait, the deltas of each object are compressed: successive states become the latest one, and a deletion
+// followed by a new creation stays two deltas. A later Replaced takes the place of one that still waits. So the memory
+// is bounded by the number of objects, not by the number of changes.
+//
+// All methods are safe for concurrent use, but only one goroutine may be in Pop.
+type DeltaFIFO[T object.Object] struct {
+	known  func(object.Key) bool
+	synced chan struct{}
+
+	mu       sync.Mutex
+	changed  sync.Cond // signalled when something was pushed or the queue was closed
+	pending  backlog[Delta[T]]
+	inflight Deltas[T] // taken by Pop, and perhaps not yet in the consumer's state
+	closed   bool
+}
+
+// NewDeltaFIFO returns an empty queue. known reports whether the consumer has an object with that key; it is called
+// with the queue locked, so it must not call the queue. With it, the deletion of an object that has come and gone
+// without the consumer having seen it is dropped when deltas are compressed; a nil known keeps every deletion.
+func NewDeltaFIFO[T object.Object](known func(object.Key) bool) *DeltaFIFO[T] {
+	if known == nil {
+		known = func(object.Key) bool { return true }
+	}
+	f := &DeltaFIFO[T]{known: known, synced: make(chan struct{})}
+	f.changed.L = &f.mu
+	f.pending.compact = f.compactLocked
+	return f
+}
+
+// Push appends d. It never blocks. After Close it does nothing.
+func (f *DeltaFIFO[T]) Push(d Delta[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	switch d.Type {
+	case Replaced:
+		f.supersedeLocked()
+	case Sync:
+		if f.indexLocked(Sync) >= 0 {
+			return
+		}
+	case Bookmark:
+		if n := len(f.pending.items); n > 0 {
+			f.pending.items[n-1].ResourceVersion = d.ResourceVersion
+			return
+		}
+	default:
+		if !d.FinalStateUnknown {
+			d.Key = object.KeyOf(d.Object)
+		}
+	}
+	f.pending.push(d)
+	f.changed.Signal()
+}
+
+// Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand of
+// the others. Between Push and process no lock is held. Pop returns the error of ctx when it ends first, and ErrClosed
+// when the queue is closed and everything was handed out.
+func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
+	wake := context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})
+	defer wake()
+	batch, err := f.take(ctx)
+	if err != nil {
+		return err
+	}
+	process(batch)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inflight = nil
+	if batch[0].Type == Replaced {
+		f.closeSyncedLocked()
+	}
+	return nil
+}
+
+// Synced is closed when process has returned for the first Replaced: the consumer then has a whole state.
+func (f *DeltaFIFO[T]) Synced() <-chan struct{} { return f.synced }
+
+// Len returns the number of deltas that wait.
+func (f *DeltaFIFO[T]) Len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.pending.items)
+}
+
+// Close makes Push do nothing, and Pop return ErrClosed once nothing waits any more. Closing twice is fine.
+func (f *DeltaFIFO[T]) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.changed.Broadcast()
+}
+
+func (f *DeltaFIFO[T]) closeSyncedLocked() {
+	select {
+	case <-f.synced:
+	default:
+		close(f.synced)
+	}
+}
+
+func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.pending.items) == 0 && !f.closed && ctx.Err() == nil {
+		f.changed.Wait()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(f.pending.items) == 0 {
+		return nil, ErrClosed
+	}
+	f.inflight = f.pending.take(nil, f.batchLocked())
+	return f.inflight, nil
+}
+
+// batchLocked returns how many deltas go together: those before the next Replaced or Sync, or that one alone.
+func (f *DeltaFIFO[T]) batchLocked() int {
+	alone := slices.IndexFunc(f.pending.items, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
+	switch alone {
+	case -1:
+		return min(len(f.pending.items), maxBatch)
+	case 0:
+		return 1
+	}
+	return min(alone, maxBatch)
+}
+
+func (f *DeltaFIFO[T]) indexLocked(t EventType) int {
+	return slices.IndexFunc(f.pending.items, func(d Delta[T]) bool { return d.Type == t })
+}
+
+// supersedeLocked drops a Replaced that still waits and what came after it: the new one says what has become of all
+// that. What came before stays, with the edges it holds.
+func (f *DeltaFIFO[T]) supersedeLocked() {
+	if i := f.indexLocked(Replaced); i >= 0 {
+		f.pending.items = slices.Delete(f.pending.items, i, len(f.pending.items))
+	}
+}

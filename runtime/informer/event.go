@@ -1,0 +1,78 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// ListerWatcher is where an informer's objects come from: one resource in one scope of an API server.
+// *client.ListWatcher is one.
+type ListerWatcher[T object.Object] interface {
+	// List returns one page of the objects, as options ask for it.
+	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
+	// Watch opens a stream of changes. The stream ends at the latest when ctx does.
+	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
+}
+
+// EventType says what a [Delta] or an [Event] is about. Events have only the first three types.
+type EventType int
+
+// The types of deltas and events.
+const (
+	// Added: the object is new to the receiver.
+	Added EventType = iota + 1
+	// Updated: the object has another state than before, or is delivered again by a resync.
+	Updated
+	// Deleted: the object is gone.
+	Deleted
+	// Replaced: the whole state is what a list returned.
+	Replaced
+	// Sync: all that the store holds is to be delivered again.
+	Sync
+	// Bookmark: nothing has changed up to a resource version.
+	Bookmark
+)
+
+// String returns the name of the constant.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	case Replaced:
+		return "Replaced"
+	case Sync:
+		return "Sync"
+	case Bookmark:
+		return "Bookmark"
+	}
+	return fmt.Sprintf("EventType(%d)", int(t))
+}
+
+// Event tells a handler about one change of one object. Object and Old are shared with the store and with every other
+// handler: they must not be modified.
+type Event[T object.Object] struct {
+	// Type is Added, Updated or Deleted.
+	Type EventType
+	// Object is the new state, or for Deleted the last one that is known.
+	Object T
+	// Old is, for Updated, the state this handler was told before. In a resync it is Object itself.
+	Old T
+	// Initial marks an Added that is part of the state at the time the handler was added, or of the first list.
+	Initial bool
+	// FinalStateUnknown marks a Deleted that was missed by the watch and noticed later: Object is the last state seen,
+	// and may be older than the one that was deleted.
+	FinalStateUnknown bool
+}
+
+// Handler is told about every change, one at a time. It should return quickly; while it does not, its changes are kept
+// and, if they become many, compressed per object. A panic in a Handler is not caught: it ends the program.
+type Handler[T object.Object] func(Event[T])

@@ -1,0 +1,78 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+type node = *metav1.PartialObjectMetadata
+
+// nodes is a source with two nodes, of which one leaves.
+type nodes struct{}
+
+func (nodes) List(context.Context, metav1.ListOptions) (*client.Page[node], error) {
+	return &client.Page[node]{Items: []node{newNode("n1"), newNode("n2")}, ResourceVersion: "7"}, nil
+}
+
+func (nodes) Watch(ctx context.Context, _ metav1.ListOptions) (client.Stream[node], error) {
+	events := make(chan client.WatchEvent[node], 1)
+	events <- client.WatchEvent[node]{Type: watch.Deleted, Object: newNode("n2"), ResourceVersion: "8"}
+	return changes{ctx, events}, nil
+}
+
+type changes struct {
+	ctx    context.Context
+	events chan client.WatchEvent[node]
+}
+
+func (c changes) Next() (client.WatchEvent[node], error) {
+	select {
+	case e := <-c.events:
+		return e, nil
+	case <-c.ctx.Done():
+		return client.WatchEvent[node]{}, io.EOF
+	}
+}
+
+func (c changes) Close() error { return nil }
+
+func newNode(name string) node {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": "a"}}}
+}
+
+func Example() {
+	inf := informer.New(nodes{}, informer.Options[node]{
+		Name:             "nodes",
+		DisableWatchList: true,
+		Indexers: map[string]informer.IndexFunc[node]{
+			"zone": func(n node) []string { return []string{n.Labels["zone"]} },
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	inf.AddHandler(func(e informer.Event[node]) {
+		fmt.Println(e.Type, e.Object.Name, "initial:", e.Initial)
+		if e.Type == informer.Deleted {
+			cancel()
+		}
+	})
+	if err := inf.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	_, ok := inf.Store().Get(object.Key{Name: "n2"})
+	fmt.Println("n2 is in the store:", ok)
+	fmt.Println("nodes in zone a:", len(inf.Store().ByIndex("zone", "a")))
+	// Output:
+	// Added n1 initial: true
+	// Added n2 initial: true
+	// Deleted n2 initial: false
+	// n2 is in the store: false
+	// nodes in zone a: 1
+}

@@ -1,0 +1,254 @@
+package informer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+func bookmark(version string) client.WatchEvent[obj] {
+	return client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: version}
+}
+
+// C04
+func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		inf := start(t, s, options{})
+		logs := make([]*log, 20)
+		for i := range logs {
+			logs[i] = &log{}
+			go inf.AddHandler(logs[i].handle)
+			go s.update("a")
+			go s.create(fmt.Sprint("o", i))
+		}
+		synctest.Wait()
+		for i, l := range logs {
+			state := make(map[string]string)
+			for _, line := range l.got() {
+				name, version, _ := strings.Cut(line[1:], "@")
+				from, to, isUpdate := strings.Cut(version, ">")
+				switch {
+				case isUpdate && state[name] != from:
+					t.Errorf("handler %d: %s, but it has %s", i, line, state[name])
+				case !isUpdate && state[name] != "":
+					t.Errorf("handler %d: %s, but it has it", i, line)
+				}
+				state[name] = strings.TrimSuffix(version, "!")
+				if isUpdate {
+					state[name] = to
+				}
+			}
+			for key, o := range inf.Store().All() {
+				if state[key.Name] != o.ResourceVersion {
+					t.Errorf("handler %d has %s@%s, the store %s", i, key.Name, state[key.Name], o.ResourceVersion)
+				}
+			}
+		}
+	})
+}
+
+// C04
+func TestHandlersDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l := newSource("a"), &log{}
+		inf := start(t, s, options{})
+		release := make(chan struct{})
+		inf.AddHandler(func(informer.Event[obj]) { <-release })
+		inf.AddHandler(l.handle)
+		s.update("a")
+		synctest.Wait()
+		expect(t, "events", l.got(), "+a@11!", "~a@11>12")
+		close(release)
+	})
+}
+
+// C05
+func TestRegistrationIsSyncedAfterItsInitialEvents(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inf := build(newSource("a", "b"), options{})
+				if late {
+					run(t, inf)
+				}
+				step := make(chan struct{})
+				reg := inf.AddHandler(func(informer.Event[obj]) { <-step })
+				if !late {
+					run(t, inf)
+				}
+				for n := range 2 {
+					synctest.Wait()
+					if isClosed(reg.Synced()) {
+						t.Errorf("synced after %d of 2 events", n)
+					}
+					step <- struct{}{}
+				}
+				<-reg.Synced()
+			})
+		})
+	}
+}
+
+// C05
+func TestRegistrationWithoutObjectsIsSyncedWithTheInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.noBegin = true
+		inf := start(t, s, options{})
+		reg := inf.AddHandler(func(informer.Event[obj]) {})
+		synctest.Wait()
+		if isClosed(reg.Synced()) {
+			t.Error("synced before the informer")
+		}
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "10", InitialEventsEnd: true})
+		<-reg.Synced()
+	})
+}
+
+// C06
+func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l, other := newSource("a"), &log{}, &log{}
+		inf := start(t, s, options{})
+		reg := inf.AddHandler(l.handle)
+		inf.AddHandler(other.handle)
+		synctest.Wait()
+		reg.Remove()
+		reg.Remove()
+		s.update("a")
+		synctest.Wait()
+		expect(t, "events", l.got(), "+a@11!")
+		expect(t, "events of the other", other.got(), "+a@11!", "~a@11>12")
+	})
+}
+
+// C06
+func TestRemoveWaitsForTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := start(t, newSource("a"), options{})
+		release, removed := make(chan struct{}), make(chan struct{})
+		reg := inf.AddHandler(func(informer.Event[obj]) { <-release })
+		synctest.Wait()
+		go func() { reg.Remove(); close(removed) }()
+		synctest.Wait()
+		if isClosed(removed) {
+			t.Error("Remove has returned while the handler runs")
+		}
+		close(release)
+		<-removed
+		if isClosed(reg.Synced()) {
+			t.Error("a removed handler became synced")
+		}
+	})
+}
+
+// C06
+func TestHandlersMayRemoveThemselvesAndEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		inf := build(s, options{})
+		var regs [2]*informer.Registration
+		calls := 0
+		remove := func(informer.Event[obj]) {
+			for _, reg := range regs {
+				reg.Remove()
+			}
+		}
+		regs[0] = inf.AddHandler(func(e informer.Event[obj]) { calls++; remove(e) })
+		regs[1] = inf.AddHandler(remove)
+		run(t, inf)
+		s.update("a")
+		synctest.Wait()
+		if calls > 1 {
+			t.Errorf("called %d times after it removed itself", calls)
+		}
+	})
+}
+
+// C06
+func TestHandlerMayBeRemovedBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &log{}
+		inf := build(newSource("a"), options{})
+		reg := inf.AddHandler(l.handle)
+		reg.Remove()
+		run(t, inf)
+		reg.Remove()
+		expect(t, "events", l.got())
+	})
+}
+
+// C06
+func TestHandlerMayAddAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &log{}
+		inf := build(newSource("a"), options{})
+		inf.AddHandler(func(informer.Event[obj]) { inf.AddHandler(l.handle) })
+		run(t, inf)
+		expect(t, "events", l.got(), "+a@11!")
+	})
+}
+
+// C08: run in a process of its own, because it must not survive.
+func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
+	const mark = "KCTRL_TEST_PANIC"
+	if os.Getenv(mark) != "" {
+		synctest.Test(t, func(t *testing.T) {
+			inf := build(newSource("a"), options{})
+			inf.AddHandler(func(informer.Event[obj]) { panic("handler is broken") })
+			run(t, inf)
+		})
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPanicOfAHandlerEndsTheProgram$")
+	cmd.Env = append(os.Environ(), mark+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "handler is broken") {
+		t.Errorf("got %v, %s", err, out)
+	}
+}
+
+// A handler that stands still costs memory for objects, and is told of each object's last state when it goes on.
+func TestSlowHandlerIsToldTheLastState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, l := newSource("busy", "quiet"), &log{}
+		inf := start(t, s, options{})
+		release := make(chan struct{})
+		inf.AddHandler(func(e informer.Event[obj]) { <-release; l.handle(e) })
+		synctest.Wait()
+		for i := range 1000 {
+			s.update("busy")
+			s.create(fmt.Sprint("short-lived-", i))
+			s.delete(fmt.Sprint("short-lived-", i))
+			synctest.Wait()
+		}
+		s.delete("quiet")
+		s.create("quiet")
+		close(release)
+		synctest.Wait()
+		lines := l.got()
+		if len(lines) > 300 {
+			t.Errorf("told %d events", len(lines))
+		}
+		last := make(map[string]string)
+		for _, line := range lines {
+			name, _, _ := strings.Cut(line[1:], "@")
+			last[name] += line + " "
+		}
+		if want := "~busy@11>"; !strings.Contains(last["busy"], want) && !strings.Contains(last["busy"], "+busy@") {
+			t.Errorf("busy: %s", last["busy"])
+		}
+		if !strings.HasSuffix(last["busy"], "3010 ") || !strings.HasSuffix(last["quiet"], "-quiet@3013 +quiet@3014 ") {
+			t.Errorf("busy: %s\nquiet: %s", last["busy"], last["quiet"])
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package informer
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// defaultPageSize is the limit of a list request where paging costs the server nothing extra.
+const defaultPageSize = 500
+
+// list reads the whole state by LIST requests and pushes it.
+func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
+	version := s.listVersion()
+	all, pages, err := r.readPages(ctx, version, r.limit(s, version))
+	switch {
+	case err == nil:
+	case version != "" && (isExpired(err) || isTooLarge(err)):
+		s.latest = true
+		return s, nil
+	default:
+		return s.relist(), r.failed("list", err)
+	}
+	if version == "0" && pages > 1 {
+		s.paged = true
+	}
+	r.push(all)
+	return s.complete(all.ResourceVersion), nil
+}
+
+// listVersion returns what a list asks for: anything at first, later nothing older than what the sink has, and the
+// latest state when the server could not give that.
+func (s state[T]) listVersion() string {
+	switch {
+	case s.latest:
+		return ""
+	case s.version == "":
+		return "0"
+	}
+	return s.version
+}
+
+// limit returns the page size for a list at version. A limit makes the server bypass its cache for a list that is not
+// older than a version, so such a list is not paged unless the server has no cache.
+func (r *Reflector[T]) limit(s state[T], version string) int64 {
+	switch {
+	case r.pageSize > 0:
+		return r.pageSize
+	case version == "" || version == "0" || s.paged:
+		return defaultPageSize
+	}
+	return 0
+}
+
+// readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
+// two pages, all is read again in one.
+func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int64) (Delta[T], int, error) {
+	all := Delta[T]{Type: Replaced}
+	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
+	for pages := 1; ; pages++ {
+		page, err := r.source.List(ctx, options)
+		if err != nil && options.Continue != "" && isExpired(err) {
+			all = Delta[T]{Type: Replaced}
+			options = metav1.ListOptions{ResourceVersion: version}
+			continue
+		}
+		if err != nil {
+			return all, pages, err
+		}
+		for _, obj := range page.Items {
+			r.collect(&all, obj)
+		}
+		if options.Continue == "" {
+			all.ResourceVersion = page.ResourceVersion
+		}
+		if page.Continue == "" {
+			return all, pages, nil
+		}
+		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
+	}
+}
+
+// collect adds obj to what all lists.
+func (r *Reflector[T]) collect(all *Delta[T], obj T) {
+	key := object.KeyOf(obj)
+	obj, ok := r.transformed(obj)
+	if !ok {
+		all.Retained = append(all.Retained, key)
+		return
+	}
+	all.Objects = append(all.Objects, obj)
+}
+
+// push makes all the state of the sink.
+func (r *Reflector[T]) push(all Delta[T]) {
+	r.metrics.lists.Inc(r.name)
+	r.sink.Push(all)
+}

@@ -1,0 +1,204 @@
+package informer_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Whatever a source does, in the end the store is what the source has, and each handler was told a sequence that is
+// right in itself: no change of an object that it does not have, no creation of one that it has, no state older than
+// the last, no incarnation after its deletion. (C01, C02, C04, D02, P01)
+func TestInformerFollowsAnySource(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { follow(t, rand.New(rand.NewPCG(seed, 7))) })
+		})
+	}
+}
+
+func follow(t *testing.T, random *rand.Rand) {
+	s := newSource()
+	s.paging = random.IntN(2) == 0
+	inf := build(s, options{
+		DisableWatchList: random.IntN(2) == 0,
+		PageSize:         int64(random.IntN(3) * 3),
+		Resync:           time.Duration(random.IntN(2)) * 10 * time.Second,
+		Indexers:         map[string]informer.IndexFunc[obj]{"version": byVersion},
+	})
+	views := []*view{newView(t, random)}
+	inf.AddHandler(views[0].handle)
+	run(t, inf)
+	for range 400 {
+		disturb(s, random)
+		mutate(s, random)
+		switch random.IntN(20) {
+		case 0:
+			v := newView(t, random)
+			views = append(views, v)
+			v.reg = inf.AddHandler(v.handle)
+		case 1:
+			if last := views[len(views)-1]; last.reg != nil {
+				last.reg.Remove()
+				views = views[:len(views)-1]
+			}
+		case 2, 3:
+			pass(time.Duration(random.IntN(int(5 * time.Second))))
+		}
+	}
+	s.mu.Lock()
+	s.onList, s.onWatch = nil, nil
+	s.mu.Unlock()
+	for _, v := range views {
+		v.hurry()
+	}
+	pass(time.Hour)
+	compare(t, "the store", stateOf(inf.Store()), s.objects)
+	for i, v := range views {
+		v.mu.Lock()
+		compare(t, fmt.Sprint("handler ", i, " of ", len(views)), v.state, s.objects)
+		v.mu.Unlock()
+	}
+	if err := inf.Err(); err != nil {
+		t.Errorf("error at the end: %v", err)
+	}
+}
+
+// mutate changes one of a few objects.
+func mutate(s *source, random *rand.Rand) {
+	name := fmt.Sprint("o", random.IntN(6))
+	s.mu.Lock()
+	_, exists := s.objects[keyOf(name)]
+	s.mu.Unlock()
+	switch {
+	case !exists:
+		s.create(name)
+	case random.IntN(3) == 0:
+		s.delete(name)
+	default:
+		s.update(name)
+	}
+}
+
+// disturb makes something go wrong, now and then.
+func disturb(s *source, random *rand.Rand) {
+	failures := []error{
+		io.EOF, io.ErrUnexpectedEOF, tooMany(1), apierrors.NewResourceExpired("expired"), errors.New("no route"),
+		apierrors.NewInternalError(errors.New("etcd")), forbidden("watch"), tooLarge(), invalid(),
+	}
+	failure := failures[random.IntN(len(failures))]
+	switch random.IntN(25) {
+	case 0:
+		s.cut(failure)
+	case 1:
+		s.cut(io.EOF)
+		s.forget()
+	case 2:
+		s.mu.Lock()
+		s.onWatch = once(failure, failure)
+		s.mu.Unlock()
+	case 3:
+		s.mu.Lock()
+		s.onList = once(failure)
+		s.mu.Unlock()
+	case 4:
+		s.send(bookmark(strconv.Itoa(s.version)))
+	}
+}
+
+// view is a handler, perhaps a slow one, that replays what it is told and checks it.
+type view struct {
+	t     *testing.T
+	reg   *informer.Registration
+	delay time.Duration
+
+	mu       sync.Mutex
+	state    map[object.Key]obj
+	finished map[string]bool // UIDs that were told to be deleted
+	last     map[object.Key]int
+}
+
+func newView(t *testing.T, random *rand.Rand) *view {
+	v := &view{t: t, state: make(map[object.Key]obj), finished: make(map[string]bool), last: make(map[object.Key]int)}
+	v.delay = []time.Duration{0, time.Millisecond, time.Minute}[random.IntN(3)]
+	return v
+}
+
+func (v *view) hurry() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.delay = 0
+}
+
+func (v *view) handle(e informer.Event[obj]) {
+	v.mu.Lock()
+	delay := v.delay
+	v.mu.Unlock()
+	if delay > 0 {
+		<-time.After(delay)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := object.KeyOf(e.Object)
+	have, exists := v.state[key]
+	switch {
+	case e.Type == informer.Added && exists:
+		v.t.Errorf("%s, but it has %s", describe(e), have.ResourceVersion)
+	case e.Type == informer.Updated && (!exists || have != e.Old || have.UID != e.Object.UID):
+		v.t.Errorf("%s, but it has %s", describe(e), versionOf(have))
+	case e.Type == informer.Deleted && exists && have.UID != e.Object.UID:
+		v.t.Errorf("%s, but it has another incarnation", describe(e))
+	case e.Type != informer.Deleted && v.finished[string(e.Object.UID)]:
+		v.t.Errorf("%s, but that incarnation was deleted", describe(e))
+	}
+	version, _ := strconv.Atoi(e.Object.ResourceVersion)
+	if version < v.last[key] {
+		v.t.Errorf("%s, but version %d was told before", describe(e), v.last[key])
+	}
+	v.last[key] = version
+	v.state[key] = e.Object
+	if e.Type == informer.Deleted {
+		delete(v.state, key)
+		v.finished[string(e.Object.UID)] = true
+	}
+}
+
+func versionOf(o obj) string {
+	if o == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s@%s", o.UID, o.ResourceVersion)
+}
+
+func stateOf(store informer.Store[obj]) map[object.Key]obj {
+	state := make(map[object.Key]obj)
+	for key, o := range store.All() {
+		state[key] = o
+	}
+	return state
+}
+
+func compare(t *testing.T, what string, got, want map[object.Key]obj) {
+	t.Helper()
+	list := func(state map[object.Key]obj) []string {
+		var all []string
+		for key, o := range state {
+			all = append(all, key.Name+" "+versionOf(o))
+		}
+		slices.Sort(all)
+		return all
+	}
+	expect(t, what, list(got), list(want)...)
+}

@@ -1,0 +1,144 @@
+package informer_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// byVersion indexes an object under the last digit of its version, and under nothing if that is 0.
+func byVersion(o obj) []string {
+	digit := o.ResourceVersion[len(o.ResourceVersion)-1:]
+	if digit == "0" {
+		return nil
+	}
+	return []string{digit, "all"}
+}
+
+func names(objects []obj) string {
+	var all []string
+	for _, o := range objects {
+		all = append(all, o.Name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestStoreIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := start(t, newSource("a", "b"), options{}).Store()
+		if o, ok := store.Get(keyOf("b")); !ok || o.Name != "b" {
+			t.Errorf("Get: %v %v", o, ok)
+		}
+		if o, ok := store.Get(object.Key{Name: "b"}); ok || o != nil {
+			t.Errorf("Get of nothing: %v %v", o, ok)
+		}
+		if store.Len() != 2 || len(store.Keys()) != 2 || !slices.Contains(store.Keys(), keyOf("a")) {
+			t.Errorf("%d objects with keys %v", store.Len(), store.Keys())
+		}
+		for key, o := range store.All() {
+			if key != object.KeyOf(o) {
+				t.Errorf("%v has key %v", o, key)
+			}
+			break
+		}
+	})
+}
+
+// C03
+func TestIterationSeesTheStateAtItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b", "c")
+		store := start(t, s, options{}).Store()
+		seen := 0
+		for range store.All() {
+			if seen++; seen == 1 {
+				s.create("d")
+				s.delete("a")
+				s.delete("b")
+				synctest.Wait()
+			}
+		}
+		if seen != 3 || store.Len() != 2 {
+			t.Errorf("saw %d objects, then there are %d", seen, store.Len())
+		}
+	})
+}
+
+// S01
+func TestIndexesAgreeWithTheObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(3, 4))
+		s := newSource()
+		inf := start(t, s, options{Indexers: map[string]informer.IndexFunc[obj]{"version": byVersion}})
+		store := inf.Store()
+		for round := range 300 {
+			name := fmt.Sprint("o", random.IntN(8))
+			_, exists := s.objects[keyOf(name)]
+			switch {
+			case !exists:
+				s.create(name)
+			case random.IntN(3) == 0:
+				s.delete(name)
+			default:
+				s.update(name)
+			}
+			if random.IntN(20) == 0 {
+				s.cut(apierrors.NewResourceExpired("gone"))
+				pass(2 * time.Second)
+			}
+			synctest.Wait()
+			for _, value := range []string{"all", "0", "1", "5", "9"} {
+				var want []obj
+				for _, o := range store.All() {
+					if slices.Contains(byVersion(o), value) {
+						want = append(want, o)
+					}
+				}
+				if got := store.ByIndex("version", value); names(got) != names(want) {
+					t.Fatalf("round %d: index %s has %q, want %q", round, value, names(got), names(want))
+				}
+			}
+		}
+	})
+}
+
+// S02
+func TestIndexCanBeAddedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		inf := start(t, s, options{})
+		if inf.Store().HasIndex("version") {
+			t.Error("there is an index already")
+		}
+		if err := inf.AddIndex("version", byVersion); err != nil {
+			t.Fatal(err)
+		}
+		if err := inf.AddIndex("version", byVersion); err == nil {
+			t.Error("a name was taken twice")
+		}
+		s.create("c")
+		synctest.Wait()
+		if got := names(inf.Store().ByIndex("version", "all")); got != "a b c" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestUnknownIndexPanics(t *testing.T) {
+	defer func() {
+		if got := fmt.Sprint(recover()); got != `informer: no index named "size"` {
+			t.Errorf("got %s", got)
+		}
+	}()
+	build(newSource(), options{}).Store().ByIndex("size", "1")
+}

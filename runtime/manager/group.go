@@ -1,0 +1,97 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+)
+
+// groupName says when something runs.
+type groupName string
+
+const (
+	servers     groupName = "servers"     // first, so that probes answer from the start
+	caches      groupName = "caches"      // before everything that reads them
+	others      groupName = "others"      // whether or not this manager leads
+	controllers groupName = "controllers" // while this manager leads
+)
+
+// startOrder is the order of the groups. They stop in the opposite order.
+var startOrder = []groupName{servers, caches, others, controllers}
+
+// groupOf returns where something that was added belongs.
+func groupOf(r Runnable) groupName {
+	if elected, ok := r.(interface{ NeedLeaderElection() bool }); ok && !elected.NeedLeaderElection() {
+		return others
+	}
+	return controllers
+}
+
+// nameOf names something that runs, for logs and errors.
+func nameOf(r Runnable) string {
+	switch r := r.(type) {
+	case interface{ Name() string }:
+		return r.Name()
+	case *cache.Cache:
+		return "cache"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", r), "*")
+}
+
+// group is a set of runnables that run together.
+type group struct {
+	cancel context.CancelFunc
+	fail   func(error) // is told of the first error of each, except after cancel
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	running map[Runnable]struct{}
+}
+
+// startGroup runs all of runnables.
+func startGroup(ctx context.Context, runnables []Runnable, fail func(error)) *group {
+	ctx, cancel := context.WithCancel(ctx)
+	g := &group{cancel: cancel, fail: fail, ended: make(chan struct{}), running: map[Runnable]struct{}{}}
+	var all sync.WaitGroup
+	for _, r := range runnables {
+		g.running[r] = struct{}{}
+	}
+	for _, r := range runnables {
+		all.Go(func() { g.run(ctx, r) })
+	}
+	go func() { // ends with the runnables
+		all.Wait()
+		close(g.ended)
+	}()
+	return g
+}
+
+func (g *group) run(ctx context.Context, r Runnable) {
+	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+		g.fail(fmt.Errorf("%s: %w", nameOf(r), err))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.running, r)
+}
+
+// stop ends all and waits for them. When deadline comes first, the error names those that still run.
+func (g *group) stop(deadline <-chan time.Time) error {
+	g.cancel()
+	select {
+	case <-g.ended:
+		return nil
+	case <-deadline:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var names []string
+	for r := range g.running {
+		names = append(names, nameOf(r))
+	}
+	return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(names, ", "))
+}

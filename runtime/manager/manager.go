@@ -1,0 +1,215 @@
+package manager
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// Off is the address of a server that is not wanted.
+const Off = "0"
+
+// Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether or
+// not this manager leads; every other one runs only while it does. One with a method Name() string must have a name of
+// its own, and one with Ready() error is part of /readyz.
+type Runnable = controller.Runnable
+
+// Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers.
+type Options struct {
+	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which Register
+	// functions add.
+	Scheme *runtime.Scheme
+	// Logger is where everything logs; nil is slog.Default().
+	Logger *slog.Logger
+	// Namespaces restrict what is cached and watched; none means all.
+	Namespaces []string
+	// MaxConcurrentReconciles is the number of workers of controllers that say none. Zero means 1.
+	MaxConcurrentReconciles int
+	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
+	ProbeAddress string
+	// MetricsAddress is where /metrics is served, such as ":8443". Empty is [Off].
+	MetricsAddress string
+	// MetricsInsecure serves metrics over plain HTTP to everybody. Otherwise they are served over TLS to those whose
+	// bearer token the API server knows, and whom it allows to get /metrics.
+	MetricsInsecure bool
+	// MetricsCertDir has tls.crt and tls.key, which are read again when they change. Empty is a certificate made at
+	// start, which clients cannot verify.
+	MetricsCertDir string
+	// LeaderElection runs controllers only while this manager holds the lease LeaderElectionID.
+	LeaderElection bool
+	// LeaderElectionID is the name of the lease.
+	LeaderElectionID string
+	// LeaderElectionNamespace is the namespace of the lease. Empty is that of the pod.
+	LeaderElectionNamespace string
+	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s.
+	GracefulShutdownTimeout time.Duration
+}
+
+// Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
+type Manager struct {
+	opts    Options
+	config  *rest.Config
+	logger  *slog.Logger
+	live    *client.REST
+	system  *client.REST // for the manager's own kinds, whatever the user's scheme has
+	client  client.Client
+	cache   *cache.Cache
+	metrics *metrics.Registry
+
+	mu      sync.Mutex
+	groups  map[groupName][]Runnable // grows only while started is false
+	names   map[string]struct{}
+	healthz checks
+	readyz  checks
+	started bool
+}
+
+// ErrStarted is returned by what must come before [Manager.Run].
+var ErrStarted = errors.New("the manager has started")
+
+// New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
+func New(config *rest.Config, opts Options) (*Manager, error) {
+	if opts.LeaderElection && opts.LeaderElectionID == "" {
+		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = runtime.NewScheme()
+		metav1.AddToGroupVersion(opts.Scheme, metav1.Unversioned)
+	}
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
+	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
+	m := &Manager{
+		opts: opts, config: config, logger: opts.Logger, metrics: metrics.NewRegistry(),
+		groups: map[groupName][]Runnable{}, names: map[string]struct{}{},
+	}
+	metrics.RegisterProcess(m.metrics)
+	if err := m.connect(); err != nil {
+		return nil, err
+	}
+	m.cache = cache.New(m.live, cache.Options{Namespaces: opts.Namespaces, Logger: m.logger, Metrics: m.metrics})
+	m.client = client.NewClient(m.cache, m.live)
+	m.groups[caches] = []Runnable{m.cache}
+	return m, m.addServers()
+}
+
+// connect makes the clients, which share one connection pool and one mapper.
+func (m *Manager) connect() error {
+	httpClient, err := rest.HTTPClientFor(m.config)
+	if err != nil {
+		return fmt.Errorf("connect to the API server: %w", err)
+	}
+	m.live, err = m.newClient(httpClient, m.opts.Scheme, nil)
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		coordinationv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	m.system, err = m.newClient(httpClient, scheme, m.live.RESTMapper())
+	return err
+}
+
+func (m *Manager) newClient(httpClient *http.Client, scheme *runtime.Scheme, mapper meta.RESTMapper) (*client.REST, error) {
+	live, err := client.New(m.config, client.Options{Scheme: scheme, HTTPClient: httpClient, Mapper: mapper, Logger: m.logger})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return live, nil
+}
+
+// addServers adds the servers that the options ask for.
+func (m *Manager) addServers() error {
+	if wanted(m.opts.ProbeAddress) {
+		m.groups[servers] = append(m.groups[servers], newProbeServer(m.opts.ProbeAddress, &m.healthz, &m.readyz, m.logger))
+	}
+	if wanted(m.opts.MetricsAddress) {
+		server, err := newMetricsServer(m)
+		if err != nil {
+			return err
+		}
+		m.groups[servers] = append(m.groups[servers], server)
+	}
+	return nil
+}
+
+func wanted(address string) bool { return address != "" && address != Off }
+
+// Add makes the manager run r. It fails after Run, and when r has the name of another one.
+func (m *Manager) Add(r Runnable) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.started {
+		return fmt.Errorf("add %s: %w", nameOf(r), ErrStarted)
+	}
+	if named, ok := r.(interface{ Name() string }); ok {
+		if _, taken := m.names[named.Name()]; taken {
+			return fmt.Errorf("there is another controller %q; give one of them another name", named.Name())
+		}
+		m.names[named.Name()] = struct{}{}
+	}
+	if ready, ok := r.(interface{ Ready() error }); ok {
+		m.readyz.add(nameOf(r), func(*http.Request) error { return ready.Ready() })
+	}
+	group := groupOf(r)
+	m.groups[group] = append(m.groups[group], r)
+	return nil
+}
+
+// Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
+// live.
+func (m *Manager) Client() client.Client { return m.client }
+
+// Live returns the client that reads from the API server too.
+func (m *Manager) Live() *client.REST { return m.live }
+
+// Cache returns the cache.
+func (m *Manager) Cache() *cache.Cache { return m.cache }
+
+// Scheme returns the scheme. Types are added before Run.
+func (m *Manager) Scheme() *runtime.Scheme { return m.opts.Scheme }
+
+// RESTMapper returns the mapper of the clients.
+func (m *Manager) RESTMapper() meta.RESTMapper { return m.live.RESTMapper() }
+
+// Config returns what New was given. It must not be modified.
+func (m *Manager) Config() *rest.Config { return m.config }
+
+// Logger returns the logger.
+func (m *Manager) Logger() *slog.Logger { return m.logger }
+
+// Metrics returns the registry that /metrics shows.
+func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
+
+// MaxConcurrentReconciles returns the number of workers of controllers that say none.
+func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentReconciles }
+
+// AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
+func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
+	m.healthz.add(name, check)
+}
+
+// AddReadyz adds a check to /readyz.
+func (m *Manager) AddReadyz(name string, check func(*http.Request) error) { m.readyz.add(name, check) }

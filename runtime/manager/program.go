@@ -1,0 +1,72 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The exit codes of Main.
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+)
+
+// Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults), finds
+// the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end in good
+// order. A second signal ends the process at once. The log goes to standard error. Main returns the exit code.
+func Main(defaults Options, setup func(*Manager) error) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal does what signals do
+	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, setup)
+}
+
+// run is Main without a process.
+func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
+	s, err := parseFlags(program, args, defaults, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\nhint: %s --help lists the flags\n", program, err, program)
+		return exitUsage
+	}
+	config, err := loadConfig(s.kubeconfig)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: cannot find the API server: %v\n%s", program, err, configHint(err))
+		return exitError
+	}
+	config.UserAgent = program
+	if s.options.Logger == nil {
+		s.options.Logger = s.newLogger(stderr)
+	}
+	m, err := New(config, s.options)
+	if err == nil {
+		err = setup(m)
+	}
+	if err == nil {
+		err = m.Run(ctx)
+	}
+	if err != nil {
+		s.options.Logger.Error("the manager ended", "err", err)
+		return exitError
+	}
+	return exitOK
+}
+
+func configHint(err error) string {
+	if clientcmd.IsEmptyConfig(err) {
+		return "hint: give --kubeconfig or set KUBECONFIG, such as to the output of kctrl env kubeconfig --path\n"
+	}
+	return ""
+}

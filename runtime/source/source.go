@@ -1,0 +1,113 @@
+// Package source is where the requests of a controller come from: the events of a kind, or a channel of them.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
+)
+
+// Source feeds the queue of a controller.
+type Source[R comparable] interface {
+	// Run feeds queue until ctx ends, and returns after the last request was added. It calls synced once, when what
+	// existed at the start has been added. It is called once.
+	Run(ctx context.Context, queue handler.Queue[R], synced func()) error
+	// Err returns why the source has not synced or is not up to date, or nil.
+	Err() error
+	// String names the source for logs, such as "kind Guestbook".
+	String() string
+}
+
+// Kind is a source of the events of the kind of prototype, which it declares at informers. The events that count for
+// all predicates go to h.
+func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate[T]) (Source[R], error) {
+	i, err := informers.Informer(prototype)
+	if err != nil {
+		return nil, err
+	}
+	return &kind[T, R]{informer: i, handler: h, accept: predicate.And(predicates...)}, nil
+}
+
+type kind[T object.Object, R comparable] struct {
+	informer *cache.Informer
+	handler  handler.Handler[T, R]
+	accept   predicate.Predicate[T]
+}
+
+func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
+		if typed := typedEvent[T](e); k.accept(typed) {
+			k.handler(ctx, typed, queue)
+		}
+	})
+	defer registration.Remove()
+	if err := registration.Wait(ctx); err != nil {
+		return nil // ctx has ended
+	}
+	synced()
+	<-ctx.Done()
+	return nil
+}
+
+func (k *kind[T, R]) Err() error { return k.informer.Err() }
+
+func (k *kind[T, R]) String() string { return "kind " + k.informer.GVK().GroupKind().String() }
+
+// typedEvent gives the objects of an event their Go type, which the cache promises.
+func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event[T] {
+	typed := informer.Event[T]{Type: e.Type, Object: e.Object.(T), Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown}
+	if e.Old != nil {
+		typed.Old = e.Old.(T)
+	}
+	return typed
+}
+
+// ErrClosed is returned by a channel source whose channel was closed.
+var ErrClosed = errors.New("channel was closed")
+
+// Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
+// from the start. Senders block while the controller is not running.
+func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate[T]) Source[R] {
+	return &channel[T, R]{events: events, handler: h, accept: predicate.And(predicates...)}
+}
+
+type channel[T object.Object, R comparable] struct {
+	events  <-chan informer.Event[T]
+	handler handler.Handler[T, R]
+	accept  predicate.Predicate[T]
+	closed  atomic.Bool
+}
+
+func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+	synced()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-c.events:
+			if !ok {
+				c.closed.Store(true)
+				return fmt.Errorf("%s: %w", c, ErrClosed)
+			}
+			if c.accept(e) {
+				c.handler(ctx, e, queue)
+			}
+		}
+	}
+}
+
+func (c *channel[T, R]) Err() error {
+	if c.closed.Load() {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (c *channel[T, R]) String() string { return fmt.Sprintf("channel of %T", *new(T)) }
