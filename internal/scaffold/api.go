@@ -1,0 +1,218 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// APIOptions say which kind to add to a project.
+type APIOptions struct {
+	// Group is the API group without the domain of the project. Empty means that the domain is the group.
+	Group string
+	// Version and Kind name the Go package and type. Both are required.
+	Version, Kind string
+	// Plural is the name of the resource; empty means the English plural of Kind.
+	Plural string
+	// Resource asks for the Go type and its CRD, Controller for the controller and its test. One of them must be set.
+	Resource, Controller bool
+	// Namespaced says that objects of the kind live in namespaces. A kind that is there already keeps its scope.
+	Namespaced bool
+	// Force writes the files of a kind that is there already anew, whatever the user made of them.
+	Force bool
+}
+
+// PlanAPI adds a kind, or the controller of a kind, to project and plans its files: all but the generated ones, for which
+// the plan is to be handed to internal/generate. Errors are *diagnostic.Error, joined; project may then have changed and
+// is not to be saved.
+func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
+	resource, err := addResource(project, opts)
+	if err != nil {
+		return nil, err
+	}
+	plan := NewPlan(fsys)
+	header, err := goHeader(plan)
+	if err != nil {
+		return nil, err
+	}
+	kind := templates.NewKind(kindNames(project, resource, header))
+	var steps []func() error
+	if opts.Resource {
+		steps = append(steps, func() error { return writeKind(plan, kind, opts.Force) })
+	}
+	if opts.Controller {
+		steps = append(steps, func() error { return renderAll(plan, templates.Controller(), kind, opts.Force) })
+	}
+	steps = append(steps,
+		func() error { return requireDirectly(plan, "k8s.io/apimachinery") },
+		func() error { return writeRegistration(plan, project) },
+		func() error { return plan.WriteProject(project) },
+	)
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+// addResource records in the project what opts ask for, and returns the whole resource.
+func addResource(project *Project, opts APIOptions) (Resource, error) {
+	if err := validateAPI(opts); err != nil {
+		return Resource{}, err
+	}
+	resource := Resource{
+		Group:      opts.Group,
+		Domain:     project.Domain,
+		Version:    opts.Version,
+		Kind:       opts.Kind,
+		Plural:     opts.Plural,
+		Namespaced: opts.Namespaced,
+		API:        opts.Resource,
+		Controller: opts.Controller,
+	}
+	if resource.Plural == "" {
+		resource.Plural = Plural(resource.Kind)
+	}
+	existing, found := project.Find(resource.APIGroup(), resource.Version, resource.Kind)
+	if found {
+		if err := extendResource(existing, opts); err != nil {
+			return Resource{}, err
+		}
+		return *existing, checkScope(project, *existing)
+	}
+	if !opts.Resource {
+		return Resource{}, &diagnostic.Error{
+			Message: fmt.Sprintf("there is no kind %s to write a controller for", resource),
+			Hint:    "add --resource to make it",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if err := errors.Join(checkNeighbours(project, resource), checkScope(project, resource)); err != nil {
+		return Resource{}, err
+	}
+	return resource, project.Add(resource)
+}
+
+func validateAPI(opts APIOptions) error {
+	if opts.Version == "" || opts.Kind == "" {
+		return &diagnostic.Error{
+			Message: "create api needs a version and a kind",
+			Hint:    "kctrl create api --group webapp --version v1 --kind Guestbook",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if !opts.Resource && !opts.Controller {
+		return &diagnostic.Error{
+			Message: "there is nothing to create without a resource and without a controller",
+			Hint:    "leave out --resource=false or --controller=false",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	var errs []error
+	if opts.Group != "" {
+		errs = append(errs, ValidateGroup(opts.Group))
+	}
+	errs = append(errs, ValidateVersion(opts.Version), ValidateKind(opts.Kind))
+	if opts.Plural != "" {
+		errs = append(errs, ValidatePlural(opts.Plural))
+	}
+	return errors.Join(errs...)
+}
+
+// extendResource asks more of a kind that the project has.
+func extendResource(r *Resource, opts APIOptions) error {
+	if !opts.Force && (opts.Resource && r.API || opts.Controller && r.Controller) {
+		what, hint := "kind", "--force writes its files anew"
+		if !opts.Resource || !r.API {
+			what = "controller of the kind"
+		} else if !r.Controller {
+			hint = "--resource=false --controller adds a controller, --force writes its files anew"
+		}
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("the %s %s exists", what, r),
+			Hint:    hint,
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if opts.Plural != "" && opts.Plural != r.Plural {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("the plural of %s is %s, not %s", r, r.Plural, opts.Plural),
+			Hint:    "leave --plural out",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	r.API = r.API || opts.Resource
+	r.Controller = r.Controller || opts.Controller
+	return nil
+}
+
+// checkNeighbours refuses a kind that the layout has no place for beside the others.
+func checkNeighbours(project *Project, r Resource) error {
+	for _, other := range project.Resources {
+		if !other.API {
+			continue
+		}
+		if !project.MultiGroup && other.APIGroup() != r.APIGroup() {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", other.APIGroup(), r.APIGroup()),
+				Hint:    "use --group " + other.Group + ", or a project made by kctrl init --multigroup",
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+		if other.APIGroup() == r.APIGroup() && other.Kind == r.Kind {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("the kind %s has the version %s, and a second one needs a conversion between them", r.Kind, other.Version),
+				Hint:    "add fields to version " + other.Version + ", or make another kind",
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+	}
+	return nil
+}
+
+// checkScope refuses a controller for objects that an operator which is limited to its namespace may not read.
+func checkScope(project *Project, r Resource) error {
+	if !project.Namespaced || !r.Controller || r.Namespaced {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("%s is cluster scoped, and this operator is limited to its namespace", r),
+		Hint:    "leave out --namespaced=false, or use a project made without kctrl init --namespaced",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// writeKind plans the files of a kind and lists them where kustomize looks.
+func writeKind(plan *Plan, kind templates.KindView, force bool) error {
+	err := errors.Join(
+		renderAll(plan, templates.Kind(), kind, force),
+		renderAll(plan, templates.FirstKind(), kind, false),
+	)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		addResources(plan, "config/crd/kustomization.yaml", kind.CRDBase),
+		addResources(plan, "config/default/kustomization.yaml", "../crd"),
+		addResources(plan, "config/rbac/kustomization.yaml", kind.RoleFiles()...),
+		addResources(plan, "config/samples/kustomization.yaml", kind.SampleFile),
+	)
+}
+
+// addResources lists files in a kustomization, and leaves alone what else is in it.
+func addResources(plan *Plan, kustomization string, files ...string) error {
+	text, err := plan.Read(kustomization)
+	if err != nil {
+		return missingFile(kustomization, err, "it should list "+files[0]+": restore it")
+	}
+	for _, file := range files {
+		if text, err = EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
+			return err
+		}
+	}
+	return plan.WriteFile(File{Path: kustomization, Content: text, Policy: Edit})
+}

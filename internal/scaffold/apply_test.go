@@ -1,0 +1,329 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/spf13/afero"
+)
+
+// startingTree and mixedPlan make a plan with two creations in new folders, two updates, two deletions and the lock.
+func startingTree(t *testing.T, fsys afero.Fs) {
+	write(t, fsys, map[string]string{
+		"PROJECT":           "version: kctrl/v1\n",
+		"cmd/main.go":       "package main\n",
+		"hack/run.sh":       "#!/bin/sh\n",
+		"api/old/deep/x.go": "package deep\n",
+		"api/keep/y.go":     "package keep\n",
+		"api/keep/z.go":     "package keep\n",
+	})
+	must(t, fsys.Chmod("hack/run.sh", 0o750))
+}
+
+func mixedPlan(t *testing.T, fsys afero.Fs) *Plan {
+	t.Helper()
+	p := NewPlan(afero.NewIOFS(fsys))
+	must(t, p.Write("api/v1/types.go", []byte("package v1\n"), "types"))
+	must(t, p.WriteFile(File{Path: "api/v1/nested/run", Content: []byte("#!\n"), Mode: 0o755}))
+	must(t, p.WriteFile(File{Path: "cmd/main.go", Content: []byte("package main // new\n"), Policy: Own}))
+	must(t, p.WriteFile(File{Path: "hack/run.sh", Content: nil, Policy: Own}))
+	must(t, p.Delete("api/old/deep/x.go", Own))
+	must(t, p.Delete("api/keep/y.go", Own))
+	return p
+}
+
+func TestApplyWritesEveryChange(t *testing.T) {
+	fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+		fsys := newFs()
+		startingTree(t, fsys)
+		p := mixedPlan(t, fsys)
+		if p.Len() != 7 {
+			t.Fatalf("%d changes, want 7", p.Len())
+		}
+		must(t, p.Apply(fsys))
+		got := tree(t, fsys)
+		lock := got[LockFile]
+		delete(got, LockFile)
+		want := map[string]string{
+			"PROJECT": `-rw-r--r-- "version: kctrl/v1\n"`,
+			"api":     "drwxr-xr-x", "api/keep": "drwxr-xr-x", "api/keep/z.go": `-rw-r--r-- "package keep\n"`,
+			"api/v1": "drwxr-xr-x", "api/v1/nested": "drwxr-xr-x", "api/v1/nested/run": `-rwxr-xr-x "#!\n"`,
+			"api/v1/types.go": `-rw-r--r-- "package v1\n"`,
+			"cmd":             "drwxr-xr-x", "cmd/main.go": `-rw-r--r-- "package main // new\n"`,
+			"hack": "drwxr-xr-x", "hack/run.sh": `-rwxr-x--- ""`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if !strings.Contains(lock, `path: api/v1/types.go`) || strings.Contains(lock, "nested") {
+			t.Errorf("lock %s", lock)
+		}
+		if again := mixedPlan(t, fsys); again.Len() != 0 {
+			t.Errorf("planning the same again gives %s", again.Diff())
+		}
+	})
+}
+
+// faultCases runs Apply of the mixed plan once for every mutating call, failing it with fails(n).
+func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int, string) error, check func(t *testing.T, before, after, got map[string]string, calls []string, err error)) {
+	fsys := newFs()
+	startingTree(t, fsys)
+	before := tree(t, fsys)
+	count := &faultFs{Fs: fsys, fails: func(int, string) error { return nil }}
+	must(t, mixedPlan(t, fsys).Apply(count))
+	after := tree(t, fsys)
+	if count.calls < 25 {
+		t.Fatalf("only %d calls", count.calls)
+	}
+	for n := 1; n <= count.calls; n++ {
+		fsys := newFs()
+		startingTree(t, fsys)
+		faulty := &faultFs{Fs: fsys, fails: fails(n)}
+		err := mixedPlan(t, fsys).Apply(faulty)
+		t.Run(fmt.Sprintf("call %d", n), func(t *testing.T) {
+			check(t, before, after, tree(t, fsys), count.log[n-1:], err)
+		})
+		if err := mixedPlan(t, fsys).Apply(fsys); err != nil {
+			t.Errorf("a retry after a fault in call %d: %v", n, err)
+		}
+	}
+}
+
+func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
+	for name, fault := range map[string]error{"unknown": errFault, "no space": syscall.ENOSPC, "read-only": syscall.EROFS} {
+		fails := func(n int) func(int, string) error {
+			return func(call int, _ string) error {
+				if call == n {
+					return fault
+				}
+				return nil
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+				faultCases(t, newFs, fails, func(t *testing.T, before, after, got map[string]string, calls []string, err error) {
+					if !errors.Is(err, fault) {
+						t.Fatalf("got error %v, want one about %v", err, fault)
+					}
+					if _, ok := errors.AsType[*diagnostic.Error](err); !ok {
+						t.Errorf("%T is not a diagnostic", err)
+					}
+					if slices.ContainsFunc(calls, func(call string) bool { return strings.HasPrefix(call, "rename") }) {
+						if diff := cmp.Diff(before, got); diff != "" {
+							t.Errorf("%s: the tree is not as before:\n%s", calls[0], diff)
+						}
+						return
+					}
+					if !strings.Contains(err.Error(), "all changes are written") {
+						t.Errorf("%s: error %q does not say that all is written", calls[0], err)
+					}
+					for _, left := range leftovers(got) {
+						delete(got, left)
+					}
+					maps.DeleteFunc(got, func(path, _ string) bool { return strings.HasPrefix(path, "api/old") })
+					if diff := cmp.Diff(after, got); diff != "" {
+						t.Errorf("%s: the tree is not complete:\n%s", calls[0], diff)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestFullDiskForNewDataLeavesTheTreeAsItWas(t *testing.T) {
+	fails := func(n int) func(int, string) error {
+		return func(call int, what string) error {
+			if call >= n && (strings.HasPrefix(what, "write") || strings.HasPrefix(what, "mkdir") || strings.HasPrefix(what, "open")) {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+	}
+	fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+		faultCases(t, newFs, fails, func(t *testing.T, before, after, got map[string]string, _ []string, err error) {
+			want := before
+			if err == nil {
+				want = after
+			} else if e, _ := errors.AsType[*diagnostic.Error](err); !strings.Contains(e.Hint, "free some space") {
+				t.Errorf("hint %q", e.Hint)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+}
+
+func TestWhatCannotBeUndoneIsNamed(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	startingTree(t, fsys)
+	renames := 0
+	faulty := &faultFs{Fs: fsys, fails: func(_ int, call string) error {
+		if strings.HasPrefix(call, "rename") {
+			renames++
+		}
+		if renames > 4 {
+			return errFault
+		}
+		return nil
+	}}
+	err := mixedPlan(t, fsys).Apply(faulty)
+	var left []string
+	for _, e := range diagnostic.All(err) {
+		if strings.Contains(e.Error(), "its content is in ") {
+			_, at, _ := strings.Cut(e.Error(), "its content is in ")
+			at, _, _ = strings.Cut(at, ":")
+			left = append(left, at)
+		}
+	}
+	if len(left) == 0 {
+		t.Fatalf("no place of an old version in %v", err)
+	}
+	for _, path := range left {
+		if ok, _ := afero.Exists(fsys, path); !ok {
+			t.Errorf("%s is not there", path)
+		}
+	}
+}
+
+func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		change func(fsys afero.Fs) error
+		path   string
+		want   string
+	}{
+		{"edited file", func(f afero.Fs) error { return afero.WriteFile(f, "cmd/main.go", []byte("mine"), 0o644) },
+			"cmd/main.go", "has changed since the command began"},
+		{"edited file to delete", func(f afero.Fs) error { return afero.WriteFile(f, "api/keep/y.go", []byte("mine"), 0o644) },
+			"api/keep/y.go", "has changed since"},
+		{"vanished file", func(f afero.Fs) error { return f.Remove("cmd/main.go") }, "cmd/main.go", "has gone since"},
+		{"new file in the way", func(f afero.Fs) error {
+			return errors.Join(f.Mkdir("api/v1", 0o755), afero.WriteFile(f, "api/v1/types.go", []byte("mine"), 0o644))
+		}, "api/v1/types.go", "has appeared since"},
+		{"folder in the way", func(f afero.Fs) error { return f.MkdirAll("api/v1/types.go", 0o755) },
+			"api/v1/types.go", "a folder is in the way"},
+		{"file where a folder should be", func(f afero.Fs) error { return afero.WriteFile(f, "api/v1", nil, 0o644) },
+			"api/v1", "a file is where a folder should be"},
+		{"file made read-only", func(f afero.Fs) error { return f.Chmod("hack/run.sh", 0o444) },
+			"hack/run.sh", "cannot write: permission denied"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+				fsys := newFs()
+				startingTree(t, fsys)
+				p := mixedPlan(t, fsys)
+				must(t, tt.change(fsys))
+				before := tree(t, fsys)
+				errs := diagnostic.All(p.Apply(fsys))
+				if len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want) {
+					t.Fatalf("got %v, want only %s: %s", errs, tt.path, tt.want)
+				}
+				if e, _ := errors.AsType[*diagnostic.Error](errs[0]); e.Pos.Filename != tt.path || e.Hint == "" {
+					t.Errorf("got %+v", e)
+				}
+				if diff := cmp.Diff(before, tree(t, fsys)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// editFs edits a file just before the rename that takes it away.
+type editFs struct {
+	afero.Fs
+	t    *testing.T
+	path string
+}
+
+func (f *editFs) Rename(from, to string) error {
+	if from == f.path {
+		must(f.t, afero.WriteFile(f.Fs, from, []byte("edited meanwhile"), 0o644))
+	}
+	return f.Fs.Rename(from, to)
+}
+
+func TestEditDuringApplyIsKept(t *testing.T) {
+	fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+		fsys := newFs()
+		startingTree(t, fsys)
+		before := tree(t, fsys)
+		err := mixedPlan(t, fsys).Apply(&editFs{Fs: fsys, t: t, path: "cmd/main.go"})
+		if err == nil || !strings.Contains(err.Error(), "cmd/main.go: has changed") {
+			t.Fatalf("got %v", err)
+		}
+		before["cmd/main.go"] = `-rw-r--r-- "edited meanwhile"`
+		if diff := cmp.Diff(before, tree(t, fsys)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
+	dir := t.TempDir()
+	root, closer, err := OpenRoot(dir)
+	must(t, err)
+	defer closer.Close()
+	startingTree(t, root)
+	must(t, os.Chmod(filepath.Join(dir, "hack"), 0o555))
+	defer os.Chmod(filepath.Join(dir, "hack"), 0o755)
+	before := tree(t, root)
+	plan := mixedPlan(t, root)
+	var fsys afero.Fs = root
+	if os.Geteuid() == 0 {
+		fsys = &faultFs{Fs: root, fails: func(_ int, call string) error {
+			if strings.Contains(call, " hack/") {
+				return &fs.PathError{Op: "open", Path: "hack", Err: syscall.EACCES}
+			}
+			return nil
+		}}
+	}
+	err = plan.Apply(fsys)
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" || !strings.Contains(e.Hint, "make the file and its folder writable") {
+		t.Fatalf("got %v", err)
+	}
+	if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A plan whose application failed is followed by one that works: nothing half-done keeps a project from being made.
+func TestRetryAfterFailedFirstWriteWorks(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	plan := func() *Plan {
+		p := NewPlan(afero.NewIOFS(fsys))
+		must(t, p.Write("go.mod", []byte("module x\n"), "go.mod"))
+		must(t, p.Write("PROJECT", []byte("version: kctrl/v1\n"), ""))
+		return p
+	}
+	calls := 0
+	faulty := &faultFs{Fs: fsys, fails: func(n int, call string) error {
+		calls = n
+		if strings.HasPrefix(call, "rename") && strings.HasSuffix(call, " go.mod") {
+			return errFault
+		}
+		return nil
+	}}
+	if err := plan().Apply(faulty); !errors.Is(err, errFault) {
+		t.Fatalf("got %v after %d calls", err, calls)
+	}
+	if left := tree(t, fsys); len(left) != 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+	must(t, plan().Apply(fsys))
+	if got := tree(t, fsys); len(got) != 3 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,193 @@
+package scaffold
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// EnsureArgument returns src, a Go file, with expr among the arguments of a call of funcName from the package
+// importPath. If a call has it already, src is returned as it is; if the file has one such call, expr becomes its last
+// argument. All other bytes stay as they are.
+//
+// Calls are found by syntax and scope: under any import name, through a dot import, and never through a local name that
+// hides the import. A file that does not parse, has no such call, has several calls none of which has the argument, or
+// passes a slice with "..." is a *diagnostic.Error with the position and, in the hint, the text to write and where.
+func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]byte, error) {
+	wanted, err := parser.ParseExpr(expr)
+	if err != nil {
+		return nil, &diagnostic.Error{Message: fmt.Sprintf("%q is not a Go expression", expr), Cause: err}
+	}
+	snippet := fmt.Sprintf("%s.%s(..., %s)", packageName(importPath), funcName, expr)
+	f, err := parseGo(src, filename)
+	if err != nil {
+		if e, ok := err.(*diagnostic.Error); ok {
+			e.Hint = fmt.Sprintf("repair it; it should call %s", snippet)
+		}
+		return nil, err
+	}
+	calls := f.calls(importPath, funcName)
+	if hasArgument(calls, wanted) {
+		return src, nil
+	}
+	switch {
+	case len(calls) == 0:
+		return nil, f.missingCall(importPath, funcName, snippet)
+	case len(calls) > 1:
+		return nil, f.fail(calls[0].Lparen, fmt.Sprintf("%d calls of %s, and none has the argument %s", len(calls), funcName, expr),
+			fmt.Sprintf("add %s as the last argument of one of them: %s", expr, f.snippet(calls[0], expr)))
+	}
+	hint := fmt.Sprintf("add %s to the arguments of %s by hand: %s", expr, funcName, f.snippet(calls[0], expr))
+	if calls[0].Ellipsis.IsValid() {
+		return nil, f.fail(calls[0].Ellipsis, fmt.Sprintf("the call of %s passes a slice, which takes no further argument", funcName), hint)
+	}
+	at, text := f.argumentPlace(calls[0], expr)
+	out, edited, err := f.splice(at, text)
+	if err != nil || !hasArgument(edited.calls(importPath, funcName), wanted) {
+		return nil, f.fail(calls[0].Lparen, fmt.Sprintf("no place for a further argument of %s", funcName), hint)
+	}
+	return out, nil
+}
+
+func hasArgument(calls []*ast.CallExpr, wanted ast.Expr) bool {
+	return slices.ContainsFunc(calls, func(call *ast.CallExpr) bool {
+		return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {
+			return types.ExprString(ast.Unparen(arg)) == types.ExprString(wanted)
+		})
+	})
+}
+
+// snippet returns a call as it reads with a further argument, on one line.
+func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
+	args := make([]string, 0, len(call.Args)+1)
+	for _, arg := range call.Args {
+		args = append(args, types.ExprString(arg))
+	}
+	return fmt.Sprintf("%s(%s)", types.ExprString(call.Fun), strings.Join(append(args, expr), ", "))
+}
+
+// missingCall says where a call is missing: in func main, or wherever the package is imported.
+func (f *goFile) missingCall(importPath, funcName, snippet string) error {
+	at, where := f.file.Name.Pos(), "in the file"
+	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool { return importPathOf(s) == importPath }); i >= 0 {
+		at = f.file.Imports[i].Pos()
+	}
+	for _, decl := range f.file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "main" {
+			at, where = fn.Name.Pos(), "in func main"
+		}
+	}
+	return f.fail(at, fmt.Sprintf("no call of %s from %s", funcName, importPath),
+		fmt.Sprintf("write %s %s, with import %q", snippet, where, importPath))
+}
+
+// calls returns the calls of a function from another package, in the order of the file.
+func (f *goFile) calls(importPath, funcName string) []*ast.CallExpr {
+	uses := f.resolve(importPath, funcName)
+	isFunc := func(fun ast.Expr) bool {
+		switch fun := fun.(type) {
+		case *ast.SelectorExpr:
+			x, ok := fun.X.(*ast.Ident)
+			if !ok || fun.Sel.Name != funcName {
+				return false
+			}
+			pkg, ok := uses[x].(*types.PkgName)
+			return ok && pkg.Imported().Path() == importPath
+		case *ast.Ident:
+			obj := uses[fun]
+			return obj != nil && obj.Name() == funcName && obj.Pkg() != nil && obj.Pkg().Path() == importPath
+		}
+		return false
+	}
+	var calls []*ast.CallExpr
+	ast.Inspect(f.file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && isFunc(calledFunction(call)) {
+			calls = append(calls, call)
+		}
+		return true
+	})
+	return calls
+}
+
+// calledFunction returns the function of a call without parentheses and type arguments.
+func calledFunction(call *ast.CallExpr) ast.Expr {
+	fun := ast.Unparen(call.Fun)
+	switch x := fun.(type) {
+	case *ast.IndexExpr:
+		fun = x.X
+	case *ast.IndexListExpr:
+		fun = x.X
+	}
+	return ast.Unparen(fun)
+}
+
+// resolve returns what the identifiers of the file stand for, as far as this file alone tells: which of them are
+// imported packages, and which come from a dot import of the function.
+func (f *goFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{
+		Importer:    stubImporter{path: importPath, funcName: funcName},
+		FakeImportC: true,
+		Error:       func(error) {}, // everything from other files and packages is unknown here
+	}
+	_, _ = conf.Check(f.name, f.fset, []*ast.File{f.file}, info)
+	return info.Uses
+}
+
+// stubImporter imports empty packages, and one with a function that takes anything.
+type stubImporter struct{ path, funcName string }
+
+func (s stubImporter) Import(path string) (*types.Package, error) {
+	pkg := types.NewPackage(path, packageName(path))
+	if path == s.path {
+		rest := types.NewParam(token.NoPos, pkg, "", types.NewSlice(types.NewInterfaceType(nil, nil)))
+		signature := types.NewSignatureType(nil, nil, nil, types.NewTuple(rest), nil, true)
+		pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, s.funcName, signature))
+	}
+	pkg.MarkComplete()
+	return pkg, nil
+}
+
+// argumentPlace returns where a further argument of a call goes, and the text to put there.
+func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
+	newLine := f.eol() + f.indent(call.Rparen) + "\t" + expr + ","
+	if len(call.Args) == 0 {
+		if f.line(call.Lparen) == f.line(call.Rparen) {
+			return f.offset(call.Lparen) + 1, expr
+		}
+		return f.offset(call.Lparen) + 1, newLine
+	}
+	last := call.Args[len(call.Args)-1]
+	between := f.tokens(f.offset(last.End()), f.offset(call.Rparen))
+	comma := slices.IndexFunc(between, func(t goToken) bool { return t.token == token.COMMA })
+	if comma < 0 {
+		return f.offset(last.End()), ", " + expr
+	}
+	after := between[comma].offset + 1
+	if f.line(last.Pos()) > f.line(call.Lparen) && f.startsLine(last) {
+		newLine = f.eol() + f.indent(last.Pos()) + expr + ","
+	}
+	for _, t := range between[comma+1:] {
+		if bytes.IndexByte(f.src[after:t.offset], '\n') >= 0 {
+			break
+		}
+		after = t.end(f.src) // a comment on the line of the comma
+	}
+	end := endOfLine(f.src, after)
+	if end > f.offset(call.Rparen) {
+		return between[comma].offset + 1, " " + expr
+	}
+	return end, newLine
+}
+
+// startsLine reports whether nothing stands before a node on its line.
+func (f *goFile) startsLine(n ast.Node) bool {
+	return len(bytes.TrimSpace(f.src[f.lineStart(n.Pos()):f.offset(n.Pos())])) == 0
+}

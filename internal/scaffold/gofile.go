@@ -1,0 +1,166 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// goFile is a Go file of the user, as text and as syntax.
+type goFile struct {
+	name string
+	src  []byte
+	fset *token.FileSet
+	file *ast.File
+}
+
+func parseGo(src []byte, filename string) (*goFile, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, filename, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err == nil {
+		return &goFile{name: filename, src: src, fset: fset, file: file}, nil
+	}
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: filename},
+		Message: "not valid Go: " + err.Error(),
+		Hint:    "repair it, then run the command again",
+		Cause:   err,
+	}
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
+		e.Pos.Line, e.Pos.Column, e.Message = list[0].Pos.Line, list[0].Pos.Column, "not valid Go: "+list[0].Msg
+	}
+	return nil, e
+}
+
+// position returns where in the file pos is, whatever //line comments say.
+func (f *goFile) position(pos token.Pos) token.Position {
+	p := f.fset.PositionFor(pos, false)
+	p.Filename, p.Offset = f.name, 0
+	return p
+}
+
+func (f *goFile) offset(pos token.Pos) int { return f.fset.PositionFor(pos, false).Offset }
+
+func (f *goFile) line(pos token.Pos) int { return f.position(pos).Line }
+
+func (f *goFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {
+	return &diagnostic.Error{Pos: f.position(pos), Message: message, Hint: hint}
+}
+
+// indent returns the white space that the line of pos begins with.
+func (f *goFile) indent(pos token.Pos) string {
+	line := f.src[f.lineStart(pos):]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+func (f *goFile) lineStart(pos token.Pos) int {
+	return bytes.LastIndexByte(f.src[:f.offset(pos)], '\n') + 1
+}
+
+// eol returns the line end that the file uses.
+func (f *goFile) eol() string { return lineEnd(f.src) }
+
+// splice returns the file with text inserted at an offset, if that is still Go.
+func (f *goFile) splice(at int, text string) ([]byte, *goFile, error) {
+	out := slices.Concat(f.src[:at], []byte(text), f.src[at:])
+	edited, err := parseGo(out, f.name)
+	return out, edited, err
+}
+
+// goToken is a token of a Go file and its offset. A newline that ends a statement is a token.SEMICOLON with literal "\n".
+type goToken struct {
+	offset int
+	token  token.Token
+	text   string
+}
+
+// tokens returns the tokens and comments that begin in the given range of offsets.
+func (f *goFile) tokens(from, to int) []goToken {
+	var list []goToken
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(f.src))
+	s.Init(file, f.src, func(token.Position, string) {}, scanner.ScanComments)
+	for {
+		pos, tok, text := s.Scan()
+		at := file.Offset(pos)
+		if tok == token.EOF || at >= to {
+			return list
+		}
+		if at >= from {
+			list = append(list, goToken{offset: at, token: tok, text: text})
+		}
+	}
+}
+
+// end returns the offset at which a comment ends. The text of the token does not tell: it is without carriage returns.
+func (t goToken) end(src []byte) int {
+	if !strings.HasPrefix(t.text, "/*") {
+		return endOfLine(src, t.offset)
+	}
+	return t.offset + bytes.Index(src[t.offset:], []byte("*/")) + len("*/")
+}
+
+// lineEnd returns the line end that a text uses: that of its first line.
+func lineEnd(src []byte) string {
+	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// endOfLine returns the offset at which the line of an offset ends, before its line end.
+func endOfLine(src []byte, at int) int {
+	n := bytes.IndexByte(src[at:], '\n')
+	if n < 0 {
+		return len(src)
+	}
+	if n > 0 && src[at+n-1] == '\r' {
+		n--
+	}
+	return at + n
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// packageName guesses the name of a package from its import path, as goimports does: the last element that is not a
+// major version, up to the first character that no identifier has.
+func packageName(importPath string) string {
+	base := path.Base(importPath)
+	if dir := path.Dir(importPath); majorVersion.MatchString(base) && dir != "." {
+		base = path.Base(dir)
+	}
+	base = strings.TrimPrefix(base, "go-")
+	if i := strings.IndexFunc(base, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }); i >= 0 {
+		base = base[:i]
+	}
+	return base
+}
+
+// importName returns the name of an import in its file: "." and "_" as they are.
+func importName(spec *ast.ImportSpec) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	return packageName(importPathOf(spec))
+}
+
+func importPathOf(spec *ast.ImportSpec) string {
+	return strings.Trim(spec.Path.Value, "\"`")
+}
+
+// importText returns an import as it is written.
+func importText(name, importPath string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %q", name, importPath))
+}

@@ -1,0 +1,209 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// story is a project and the commands that make it.
+type story struct {
+	golden string // the folder below testdata
+	init   scaffold.InitOptions
+	apis   []scaffold.APIOptions
+}
+
+func stories() []story {
+	return []story{
+		{
+			golden: "project",
+			init:   scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Owner: "The Guestbook Authors", Year: 2026},
+			apis: []scaffold.APIOptions{
+				{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+				{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true},
+			},
+		},
+		{
+			golden: "project-multigroup",
+			init: scaffold.InitOptions{
+				Domain: "example.org", Repo: "example.org/fleet", ProjectName: "fleet-operator", License: "none", Year: 2026,
+				MultiGroup: true, Namespaced: true,
+			},
+			apis: []scaffold.APIOptions{
+				{Group: "crew", Version: "v1", Kind: "Captain", Resource: true, Controller: true, Namespaced: true},
+				{Group: "ship", Version: "v1beta1", Kind: "Frigate", Resource: true, Namespaced: true},
+				{Group: "ship", Version: "v1beta1", Kind: "Frigate", Controller: true},
+				{Group: "sea.creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
+				{Group: "sea-creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
+				{Version: "v2", Kind: "HTTPRoute", Resource: true, Controller: true, Namespaced: true},
+			},
+		},
+	}
+}
+
+// TestGolden compares what the commands write with the projects in testdata, which reviewers read. After every command
+// it checks that the tree is one that a user can build, vet and deploy.
+func TestGolden(t *testing.T) {
+	for _, story := range stories() {
+		t.Run(story.golden, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.initialize(t, story.init)
+			p.check(t)
+			for _, api := range story.apis {
+				p.createAPI(t, api)
+				p.check(t)
+			}
+			compareTrees(t, filepath.Join("..", "..", "testdata", story.golden), p.tree(t))
+			p.checkComponents(t)
+		})
+	}
+}
+
+// testProject is a project in a temporary folder.
+type testProject struct {
+	dir string
+}
+
+func newProject(t *testing.T) *testProject {
+	t.Helper()
+	return &testProject{dir: t.TempDir()}
+}
+
+// open returns the files of the project; they are closed when the test ends.
+func (p *testProject) open(t *testing.T) afero.Fs {
+	t.Helper()
+	root, closer, err := scaffold.OpenRoot(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closer.Close() })
+	return root
+}
+
+func (p *testProject) initialize(t *testing.T, opts scaffold.InitOptions) {
+	t.Helper()
+	root := p.open(t)
+	plan, err := scaffold.PlanInit(afero.NewIOFS(root), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(root); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
+	t.Helper()
+	plan, err := p.planAPI(t, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(p.open(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// planAPI does what kctrl create api does before it writes.
+func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*scaffold.Plan, error) {
+	t.Helper()
+	fsys := afero.NewIOFS(p.open(t))
+	project, err := scaffold.LoadProject(fsys)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := scaffold.PlanAPI(fsys, project, opts)
+	if err != nil {
+		return nil, err
+	}
+	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Object: true, CRD: true, RBAC: true})
+}
+
+var bundledInLock = regexp.MustCompile(`(?m)^ *- path: third_party/kctrl/.*\n( +(sha256|template): .*\n)*`)
+
+// tree returns the files of the project without the bundled runtime, which changes with every change of runtime/.
+func (p *testProject) tree(t *testing.T) map[string][]byte {
+	t.Helper()
+	tree := readTree(t, p.dir)
+	maps.DeleteFunc(tree, func(name string, _ []byte) bool { return strings.HasPrefix(name, "third_party/") })
+	tree[scaffold.LockFile] = bundledInLock.ReplaceAll(tree[scaffold.LockFile], nil)
+	return tree
+}
+
+func readTree(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	tree := map[string][]byte{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		tree[name], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// compareTrees compares a folder with what it should hold. With -update it makes it so.
+func compareTrees(t *testing.T, dir string, want map[string][]byte) {
+	t.Helper()
+	if *update {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range want {
+			writeFile(t, filepath.Join(dir, filepath.FromSlash(name)), content)
+		}
+		return
+	}
+	golden := readTree(t, dir)
+	names := slices.Sorted(maps.Keys(want))
+	for name := range golden {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is not written any more", filepath.Join(dir, name))
+		}
+	}
+	for _, name := range names {
+		content, ok := golden[name]
+		switch {
+		case !ok:
+			t.Errorf("%s is new", filepath.Join(dir, name))
+		case !bytes.Equal(content, want[name]):
+			t.Errorf("%s differs:\n%s", filepath.Join(dir, name), firstDifference(content, want[name]))
+		}
+	}
+	if t.Failed() {
+		t.Log("make golden rewrites the folder, for you to review")
+	}
+}
+
+func firstDifference(golden, written []byte) string {
+	a, b := strings.Split(string(golden), "\n"), strings.Split(string(written), "\n")
+	for i := range max(len(a), len(b)) {
+		x, y := "(end)", "(end)"
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return fmt.Sprintf("line %d\n  golden:  %s\n  written: %s", i+1, x, y)
+		}
+	}
+	return "no difference"
+}

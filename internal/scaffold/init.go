@@ -1,0 +1,236 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// boilerplateFile holds the header of new Go files.
+const boilerplateFile = "hack/boilerplate.go.txt"
+
+// InitOptions are the choices of a new project.
+type InitOptions struct {
+	// Domain is what the API groups of the project end in. It is required.
+	Domain string
+	// Repo is the path of the Go module. Empty means that of a go.mod which is there already.
+	Repo string
+	// ProjectName prefixes everything the project deploys. Empty means the last element of Repo.
+	ProjectName string
+	// Owner holds the copyright. It may be empty.
+	Owner string
+	// License is "apache2" or "none"; empty means "apache2".
+	License string
+	// Year is that of the copyright.
+	Year int
+	// MultiGroup gives every group its own folders.
+	MultiGroup bool
+	// Namespaced limits the operator to the namespace it runs in.
+	Namespaced bool
+	// Runtime is where the runtime comes from. Empty means Module for a released kctrl and Bundled for any other.
+	Runtime RuntimeMode
+	// Kctrl is the kctrl that makes the project.
+	Kctrl Build
+}
+
+// PlanInit plans a new project in the folder fsys, which holds nothing yet but what does not get in the way, such as
+// .git, LICENSE and README.md. Everything that is wrong with the options and the folder is reported at once, joined from
+// *diagnostic.Error.
+func PlanInit(fsys fs.FS, opts InitOptions) (*Plan, error) {
+	if err := checkNewFolder(fsys); err != nil {
+		return nil, err
+	}
+	existing, err := existingModule(fsys)
+	if err != nil {
+		return nil, err
+	}
+	project, err := newProject(opts, existing)
+	if err != nil {
+		return nil, err
+	}
+	plan := NewPlan(fsys)
+	steps := []func() error{
+		func() error { return writeBoilerplate(plan, project, opts.Year) },
+		func() error { return writeProjectFiles(plan, project, opts.Kctrl) },
+		func() error { return writeModules(plan, project, opts.Kctrl, existing != "") },
+		func() error { return writeRegistration(plan, project) },
+		func() error { return plan.WriteProject(project) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, inTheWayOfInit(err)
+		}
+	}
+	return plan, nil
+}
+
+// inTheWayOfInit tells what to do about files that are in the way: init has no --force.
+func inTheWayOfInit(err error) error {
+	errs := diagnostic.All(err)
+	for _, single := range errs {
+		if e, ok := errors.AsType[*diagnostic.Error](single); ok && strings.Contains(e.Hint, "--force") {
+			e.Hint = "move it away, then run the command again"
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newProject checks the options and fills in what they leave out.
+func newProject(opts InitOptions, existingModule string) (*Project, error) {
+	if opts.Domain == "" {
+		return nil, &diagnostic.Error{
+			Message: "init needs the domain that the API groups end in",
+			Hint:    "kctrl init --domain example.com --repo example.com/guestbook",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if opts.Repo == "" {
+		opts.Repo = existingModule
+	}
+	if opts.Repo == "" {
+		return nil, &diagnostic.Error{
+			Message: "init needs the path of the Go module",
+			Hint:    "kctrl init --domain " + opts.Domain + " --repo " + opts.Domain + "/guestbook",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	project := &Project{
+		Domain:     opts.Domain,
+		Repo:       opts.Repo,
+		Name:       opts.ProjectName,
+		MultiGroup: opts.MultiGroup,
+		Namespaced: opts.Namespaced,
+		Runtime:    opts.Runtime,
+		Owner:      opts.Owner,
+		License:    opts.License,
+	}
+	if project.Name == "" {
+		project.Name = defaultProjectName(project.Repo)
+	}
+	if project.License == "" {
+		project.License = "apache2"
+	}
+	if project.Runtime == "" {
+		project.Runtime = opts.Kctrl.defaultRuntime()
+	}
+	return project, errors.Join(
+		ValidateDomain(project.Domain),
+		ValidateModulePath(project.Repo),
+		ValidateProjectName(project.Name),
+		validateLicense(project.License),
+		validateOwner(project.Owner),
+		validateRuntime(project.Runtime, opts.Kctrl),
+		validateExistingModule(project.Repo, existingModule),
+	)
+}
+
+// defaultProjectName is the last element of a module path that is not a major version.
+func defaultProjectName(repo string) string {
+	base := path.Base(repo)
+	if parent := path.Dir(repo); parent != "." && isMajorVersion(base) {
+		base = path.Base(parent)
+	}
+	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(base))
+}
+
+func isMajorVersion(element string) bool {
+	digits, ok := strings.CutPrefix(element, "v")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+func validateLicense(license string) error {
+	if _, ok := templates.Licenses()[license]; ok {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("unknown license %q", license),
+		Hint:    "use --license apache2 or --license none",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// validateOwner refuses what would end the comment that the owner is named in.
+func validateOwner(owner string) error {
+	if !strings.ContainsAny(owner, "\n\r") && !strings.Contains(owner, "*/") {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("invalid owner %q: it does not fit into a line of a comment", owner),
+		Hint:    `use --owner "The Guestbook Authors"`,
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+func writeBoilerplate(plan *Plan, project *Project, year int) error {
+	return render(plan, templates.Licenses()[project.License], templates.NewLicense(year, project.Owner), false)
+}
+
+func writeProjectFiles(plan *Plan, project *Project, kctrl Build) error {
+	header, err := goHeader(plan)
+	if err != nil {
+		return err
+	}
+	view := templates.NewProject(templates.ProjectNames{
+		Name:         project.Name,
+		Domain:       project.Domain,
+		Repo:         project.Repo,
+		Header:       header,
+		MultiGroup:   project.MultiGroup,
+		Namespaced:   project.Namespaced,
+		Bundled:      project.Runtime != Module,
+		KctrlVersion: kctrl.release(),
+	})
+	return renderAll(plan, templates.Project(), view, false)
+}
+
+// goHeader returns what opens a new Go file: the boilerplate of the project and an empty line, or nothing.
+func goHeader(plan *Plan) (string, error) {
+	text, err := plan.Read(boilerplateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	header := strings.TrimSpace(string(text))
+	if header == "" {
+		return "", nil
+	}
+	return header + "\n\n", nil
+}
+
+func renderAll[V any](plan *Plan, list []templates.Template[V], view V, force bool) error {
+	var errs []error
+	for _, t := range list {
+		errs = append(errs, render(plan, t, view, force))
+	}
+	return errors.Join(errs...)
+}
+
+// render plans one file. With force, what the user made of it is replaced.
+func render[V any](plan *Plan, t templates.Template[V], view V, force bool) error {
+	content, err := t.Render(view)
+	if err != nil {
+		return err
+	}
+	policy := policyOf(t.Ownership)
+	if force {
+		policy = policy.Forced()
+	}
+	return plan.WriteFile(File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
+}
+
+func policyOf(o templates.Ownership) Policy {
+	switch o {
+	case templates.Generated:
+		return Own
+	case templates.Users:
+		return Once
+	}
+	return Guarded
+}

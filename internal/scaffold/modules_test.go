@@ -1,0 +1,221 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+const (
+	runtimeModule = "github.com/kctrl-dev/kctrl"
+	// fakeVersion is the release of kctrl that is published in a module cache of its own.
+	fakeVersion = "v0.1.0"
+)
+
+// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of a new project and of the bundled runtime from the root
+// go.mod, as the go command does, and compares them with the templates. With -update it rewrites these.
+func TestModuleTemplatesAreTidy(t *testing.T) {
+	stale := false
+	check := func(id string, computed []byte) {
+		path := filepath.Join("..", "templates", "files", filepath.FromSlash(id)+".tmpl")
+		want := append([]byte("{{- /* ModuleView */ -}}\n"), computed...)
+		got, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(got, want) {
+			return
+		}
+		stale = true
+		if *update {
+			writeFile(t, path, want)
+			return
+		}
+		t.Errorf("%s is not what go mod tidy makes of the root go.mod: run make golden", path)
+	}
+
+	bundle := t.TempDir()
+	writeRuntime(t, bundle, false)
+	tidy(t, bundle, cacheEnv())
+	check("bundled/third_party/kctrl/go.mod", readFile(t, bundle, "go.mod"))
+	check("bundled/third_party/kctrl/go.sum", readFile(t, bundle, "go.sum"))
+
+	project := t.TempDir()
+	writeNewProject(t, project, "v0.0.0", "\nreplace github.com/kctrl-dev/kctrl => ./third_party/kctrl\n")
+	if err := os.CopyFS(filepath.Join(project, "third_party", "kctrl"), os.DirFS(bundle)); err != nil {
+		t.Fatal(err)
+	}
+	tidy(t, project, cacheEnv())
+	check("bundled/go.mod", moduleTemplate(t, project, "v0.0.0", "v0.0.0"))
+	check("bundled/go.sum", readFile(t, project, "go.sum"))
+
+	published := t.TempDir()
+	writeNewProject(t, published, fakeVersion, "")
+	tidy(t, published, proxyEnv(newModuleProxy(t, kctrl.Source, fakeVersion), shadowModuleCache(t)))
+	check("module/go.mod", moduleTemplate(t, published, fakeVersion, "{{.RuntimeVersion}}"))
+	check("module/go.sum", withoutModule(readFile(t, published, "go.sum"), runtimeModule))
+
+	if stale && *update {
+		t.Fatal("the module templates changed: run make golden once more, for what is made from them")
+	}
+}
+
+// writeRuntime writes the runtime as a module of its own, not yet tidy. With tests, it is what a proxy serves.
+func writeRuntime(t *testing.T, dir string, tests bool) {
+	t.Helper()
+	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !tests && strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(kctrl.Source, name)
+		writeFile(t, filepath.Join(dir, name), content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeNewProject writes what a project has after init and what matters to go mod tidy: its imports, and the versions
+// that it may choose from.
+func writeNewProject(t *testing.T, dir, runtimeVersion, replace string) {
+	t.Helper()
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bytes.NewBufferString("module example.com/project\n\ngo " + root.Go.Version + "\n\nrequire " + runtimeModule + " " + runtimeVersion + "\n\nrequire (\n")
+	for _, r := range root.Require {
+		fmt.Fprintf(out, "\t%s // indirect\n", r.Mod)
+	}
+	out.WriteString(")\n" + replace)
+	text := strings.ReplaceAll(out.String(), "@", " ")
+	writeFile(t, filepath.Join(dir, "go.mod"), []byte(text))
+	writeFile(t, filepath.Join(dir, "go.sum"), sourceFile(t, "go.sum"))
+	for _, template := range templates.Project() {
+		if template.ID != "project/cmd/main.go" {
+			continue
+		}
+		code, err := template.Render(templates.ProjectView{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, "cmd", "main.go"), code)
+	}
+}
+
+// moduleTemplate makes a template of a go.mod.
+func moduleTemplate(t *testing.T, dir, version, inTemplate string) []byte {
+	t.Helper()
+	text := string(readFile(t, dir, "go.mod"))
+	text = strings.Replace(text, "module example.com/project\n", "module {{.Repo}}\n", 1)
+	return []byte(strings.Replace(text, runtimeModule+" "+version, runtimeModule+" "+inTemplate, 1))
+}
+
+func withoutModule(sums []byte, module string) []byte {
+	lines := slices.DeleteFunc(strings.SplitAfter(string(sums), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, module+" ")
+	})
+	return []byte(strings.Join(lines, ""))
+}
+
+func tidy(t *testing.T, dir string, env []string) {
+	t.Helper()
+	goCommand(t, dir, env, "mod", "tidy")
+}
+
+// goCommand runs the go command without a network, and returns its output.
+func goCommand(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	out, err := tryGoCommand(t.Context(), dir, env, args...)
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func tryGoCommand(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// cacheEnv is the environment of a go command that has the module cache and nothing else.
+func cacheEnv() []string {
+	return []string{"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GOWORK=off"}
+}
+
+func sourceFile(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := fs.ReadFile(kctrl.Source, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func readFile(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func writeFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBundledRuntimeNeedsNoOtherModules holds the requirements of the bundle to what its packages import.
+func TestBundledRuntimeNeedsNoOtherModules(t *testing.T) {
+	imported := map[string]bool{}
+	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, sourceFile(t, name), parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imported[strings.Trim(spec.Path.Value, `"`)] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse("go.mod", readFile(t, "../templates/files/bundled/third_party/kctrl", "go.mod.tmpl")[len("{{- /* ModuleView */ -}}\n"):], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range mod.Require {
+		used := slices.ContainsFunc(slices.Collect(maps.Keys(imported)), func(path string) bool {
+			return path == r.Mod.Path || strings.HasPrefix(path, r.Mod.Path+"/")
+		})
+		if used == r.Indirect {
+			t.Errorf("%s: indirect is %v, imported by the runtime is %v", r.Mod.Path, r.Indirect, used)
+		}
+	}
+}

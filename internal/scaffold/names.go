@@ -1,0 +1,198 @@
+package scaffold
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/gobuffalo/flect"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"golang.org/x/mod/module"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// namespaceSuffix ends the namespace of a project, after its name.
+const namespaceSuffix = "-system"
+
+// maxProjectName is the longest name of a project whose namespace is still a DNS label.
+const maxProjectName = validation.DNS1123LabelMaxLength - len(namespaceSuffix)
+
+var (
+	versionText = regexp.MustCompile(`^v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?$`)
+	kindText    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+)
+
+// ValidateDomain checks the domain that API groups end in: a DNS name in lower case.
+func ValidateDomain(domain string) error {
+	return validateSubdomain("domain", domain, "example.com")
+}
+
+// ValidateGroup checks the first part of an API group, before the domain: a DNS name in lower case, not empty.
+func ValidateGroup(group string) error {
+	return validateSubdomain("group", group, "webapp")
+}
+
+func validateSubdomain(what, value, example string) error {
+	if len(validation.IsDNS1123Subdomain(value)) == 0 {
+		return nil
+	}
+	reason := "want lower-case letters, digits, dots and dashes, each part beginning and ending with a letter or digit"
+	if len(value) > validation.DNS1123SubdomainMaxLength {
+		reason = fmt.Sprintf("longer than %d characters", validation.DNS1123SubdomainMaxLength)
+	}
+	fixed := dnsCharacters(withoutURL(value), ".-")
+	return invalidName(what, value, reason, orExample(fixed, example, validateWith(validation.IsDNS1123Subdomain)))
+}
+
+// ValidateVersion checks an API version: v1, v1beta1, v2alpha3 and the like.
+func ValidateVersion(version string) error {
+	if versionText.MatchString(version) {
+		return nil
+	}
+	fixed := dnsCharacters(strings.TrimLeft(version, "vV"), "")
+	fixed = orExample("v"+fixed, "v1", versionText.MatchString)
+	return invalidName("version", version, "want v1, v1beta1, v1alpha1 or the like", fixed)
+}
+
+// ValidateKind checks a kind: an exported Go identifier of ASCII letters and digits that also makes a DNS label, and
+// that no name in a generated API package clashes with. A kind whose lower case is a Go keyword, such as Interface, is
+// valid: generated code must not use the bare lower-case kind as an identifier.
+func ValidateKind(kind string) error {
+	reason := ""
+	switch {
+	case !kindText.MatchString(kind):
+		reason = "want a name in camel case of ASCII letters and digits, beginning with a capital"
+	case len(validation.IsDNS1035Label(strings.ToLower(kind))) != 0:
+		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
+	case isReservedKind(kind):
+		reason = "a reserved word of generated API packages"
+	case kind != "List" && strings.HasSuffix(kind, "List"):
+		reason = "names ending in List are for the lists of kinds"
+	}
+	if reason == "" {
+		return nil
+	}
+	fixed := flect.Pascalize(dnsSeparators(strings.TrimSuffix(kind, "List")))
+	return invalidName("kind", kind, reason, orExample(fixed, "Guestbook", func(s string) bool {
+		return s != kind && ValidateKind(s) == nil
+	}))
+}
+
+// isReservedKind reports whether a generated API package declares the name itself.
+func isReservedKind(kind string) bool {
+	switch kind {
+	case "AddToScheme", "GroupVersion", "Resource", "SchemeBuilder", "SchemeGroupVersion", "List":
+		return true
+	}
+	return false
+}
+
+// ValidatePlural checks the resource name of a kind: a DNS label in lower case that begins with a letter.
+func ValidatePlural(plural string) error {
+	if len(validation.IsDNS1035Label(plural)) == 0 {
+		return nil
+	}
+	reason := "want lower-case letters, digits and dashes, beginning with a letter"
+	if len(plural) > validation.DNS1035LabelMaxLength {
+		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
+	}
+	fixed := dnsCharacters(plural, "-")
+	return invalidName("plural", plural, reason, orExample(fixed, "guestbooks", validateWith(validation.IsDNS1035Label)))
+}
+
+// ValidateModulePath checks the path of a Go module as "go mod init" does.
+func ValidateModulePath(path string) error {
+	reason := modulePathProblem(path)
+	if reason == "" {
+		return nil
+	}
+	fixed := strings.Trim(strings.TrimSuffix(withoutScheme(path), ".git"), "/ ")
+	fixed = orExample(fixed, "example.com/guestbook", func(s string) bool { return modulePathProblem(s) == "" })
+	return invalidName("module path", path, reason, fixed)
+}
+
+func modulePathProblem(path string) string {
+	if _, _, ok := module.SplitPathVersion(path); !ok {
+		return "major version suffixes are /v2, /v3 and so on"
+	}
+	if err := module.CheckImportPath(path); err != nil {
+		reason := err.Error()
+		return reason[strings.LastIndex(reason, ": ")+len(": "):]
+	}
+	return ""
+}
+
+// ValidateProjectName checks the name that prefixes everything the project deploys: a DNS label in lower case, short
+// enough for the namespace <name>-system.
+func ValidateProjectName(name string) error {
+	valid := func(s string) bool { return len(s) <= maxProjectName && len(validation.IsDNS1123Label(s)) == 0 }
+	if valid(name) {
+		return nil
+	}
+	reason := "want lower-case letters, digits and dashes, beginning and ending with a letter or digit"
+	if len(name) > maxProjectName {
+		reason = fmt.Sprintf("longer than %d characters, so that the namespace <name>%s cannot exist", maxProjectName, namespaceSuffix)
+	}
+	return invalidName("project name", name, reason, orExample(dnsCharacters(name, "-"), "guestbook", valid))
+}
+
+// Plural returns the resource name of a kind: its English plural in lower case.
+func Plural(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
+
+func invalidName(what, value, reason, instead string) error {
+	message := fmt.Sprintf("invalid %s %q: %s", what, value, reason)
+	if value == "" {
+		message = "the " + what + " is empty"
+	}
+	return &diagnostic.Error{Message: message, Hint: fmt.Sprintf("use %q", instead), Class: diagnostic.ErrUsage}
+}
+
+// orExample returns the corrected value if it is valid, else the example with the words that make it one.
+func orExample(fixed, example string, valid func(string) bool) string {
+	if valid(fixed) {
+		return fixed
+	}
+	return example
+}
+
+func validateWith(check func(string) []string) func(string) bool {
+	return func(s string) bool { return len(check(s)) == 0 }
+}
+
+// dnsCharacters returns value in lower case, with spaces and underscores as the last of the allowed separators, and
+// without any other character and any separator at an end.
+func dnsCharacters(value, separators string) string {
+	value = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', strings.ContainsRune(separators, r):
+			return r
+		case separators != "" && strings.ContainsRune("_ /", r):
+			return rune(separators[len(separators)-1])
+		}
+		return -1
+	}, strings.ToLower(value))
+	return strings.Trim(value, separators)
+}
+
+// dnsSeparators returns value with everything but ASCII letters and digits as underscores.
+func dnsSeparators(value string) string {
+	return strings.Map(func(r rune) rune {
+		if kindText.MatchString("A" + string(r)) {
+			return r
+		}
+		return '_'
+	}, value)
+}
+
+// withoutURL returns the host of a URL, or value if it is none.
+func withoutURL(value string) string {
+	host, _, _ := strings.Cut(withoutScheme(value), "/")
+	return host
+}
+
+func withoutScheme(value string) string {
+	if _, rest, ok := strings.Cut(value, "://"); ok {
+		return rest
+	}
+	return value
+}

@@ -1,0 +1,127 @@
+package scaffold
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for _, tt := range []struct {
+		rule    string
+		check   func(string) error
+		value   string
+		message string // empty: valid
+		hint    string
+	}{
+		{"domain", ValidateDomain, "example.com", "", ""},
+		{"domain of one label", ValidateDomain, "local", "", ""},
+		{"domain in capitals", ValidateDomain, "Example.COM", `invalid domain "Example.COM": want lower-case`, `use "example.com"`},
+		{"domain as URL", ValidateDomain, "https://example.com/x", `invalid domain "https://example.com/x"`, `use "example.com"`},
+		{"domain with underscore", ValidateDomain, "my_org.io", `invalid domain`, `use "my-org.io"`},
+		{"domain with path", ValidateDomain, "../../etc", `invalid domain`, `use "example.com"`},
+		{"domain empty", ValidateDomain, "", "the domain is empty", `use "example.com"`},
+		{"domain too long", ValidateDomain, strings.Repeat("a.", 127) + "a", "longer than 253", `use "example.com"`},
+		{"domain with newline", ValidateDomain, "a\nb", `invalid domain "a\nb"`, `use "ab"`},
+		{"group", ValidateGroup, "webapp", "", ""},
+		{"group with dots", ValidateGroup, "foo.policy", "", ""},
+		{"group in capitals", ValidateGroup, "WebApp", `invalid group "WebApp"`, `use "webapp"`},
+		{"group empty", ValidateGroup, "", "the group is empty", `use "webapp"`},
+		{"version", ValidateVersion, "v1", "", ""},
+		{"version alpha", ValidateVersion, "v1alpha1", "", ""},
+		{"version beta", ValidateVersion, "v2beta12", "", ""},
+		{"version without v", ValidateVersion, "1", `invalid version "1": want v1, v1beta1`, `use "v1"`},
+		{"version in capitals", ValidateVersion, "V1Beta1", `invalid version`, `use "v1beta1"`},
+		{"version with dash", ValidateVersion, "v1-alpha1", `invalid version`, `use "v1alpha1"`},
+		{"version zero", ValidateVersion, "v0", `invalid version`, `use "v1"`},
+		{"version with newline", ValidateVersion, "v1\n", `invalid version`, `use "v1"`},
+		{"kind", ValidateKind, "Guestbook", "", ""},
+		{"kind of one letter", ValidateKind, "A", "", ""},
+		{"kind whose lower case is a keyword", ValidateKind, "Interface", "", ""},
+		{"kind in lower case", ValidateKind, "guestbook", `invalid kind "guestbook": want a name in camel case`, `use "Guestbook"`},
+		{"kind that is a keyword", ValidateKind, "func", `invalid kind "func"`, `use "Func"`},
+		{"kind with dash", ValidateKind, "cron-job", `invalid kind`, `use "CronJob"`},
+		{"kind with path", ValidateKind, "../../evil", `invalid kind "../../evil"`, `use "Evil"`},
+		{"kind with digit first", ValidateKind, "1Up", `invalid kind`, `use "Guestbook"`},
+		{"kind beyond ASCII", ValidateKind, "Größe", `invalid kind`, ``},
+		{"kind too long", ValidateKind, "A" + long, "longer than 63", `use "Guestbook"`},
+		{"kind that is a list", ValidateKind, "GuestbookList", "names ending in List", `use "Guestbook"`},
+		{"kind that is reserved", ValidateKind, "SchemeBuilder", "reserved word", `use "Guestbook"`},
+		{"kind with newline", ValidateKind, "Guest\nbook", "invalid kind", `use "GuestBook"`},
+		{"plural", ValidatePlural, "guestbooks", "", ""},
+		{"plural in capitals", ValidatePlural, "Guestbooks", "invalid plural", `use "guestbooks"`},
+		{"plural with dot", ValidatePlural, "a.b", "invalid plural", `use "ab"`},
+		{"plural too long", ValidatePlural, long, "longer than 63", `use "guestbooks"`},
+		{"module path", ValidateModulePath, "example.com/guestbook", "", ""},
+		{"module path without domain", ValidateModulePath, "guestbook", "", ""},
+		{"module path of version 2", ValidateModulePath, "example.com/guestbook/v2", "", ""},
+		{"module path of version 1", ValidateModulePath, "example.com/guestbook/v1", "major version suffixes", `use "example.com/guestbook"`},
+		{"module path as URL", ValidateModulePath, "https://github.com/me/op.git", "invalid module path", `use "github.com/me/op"`},
+		{"module path with space", ValidateModulePath, "example.com/my op", "invalid char", `use "example.com/guestbook"`},
+		{"module path out of the tree", ValidateModulePath, "../op", "invalid module path", `use "example.com/guestbook"`},
+		{"module path empty", ValidateModulePath, "", "the module path is empty", `use "example.com/guestbook"`},
+		{"project name", ValidateProjectName, "guestbook", "", ""},
+		{"project name with digits", ValidateProjectName, "3d-printer", "", ""},
+		{"project name in capitals", ValidateProjectName, "My_Project", "invalid project name", `use "my-project"`},
+		{"project name too long", ValidateProjectName, strings.Repeat("a", 57), "longer than 56", `use "guestbook"`},
+		{"project name with dot", ValidateProjectName, "a.b", "invalid project name", `use "ab"`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			err := tt.check(tt.value)
+			if tt.message == "" {
+				if err != nil {
+					t.Fatalf("%q: %v", tt.value, err)
+				}
+				return
+			}
+			e, ok := errors.AsType[*diagnostic.Error](err)
+			if !ok || !errors.Is(err, diagnostic.ErrUsage) {
+				t.Fatalf("%q: got %v, want a usage error", tt.value, err)
+			}
+			if !strings.Contains(e.Message, tt.message) || strings.Contains(e.Message, "\n") {
+				t.Errorf("message %q, want %q in it, on one line", e.Message, tt.message)
+			}
+			if !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("hint %q, want %q", e.Hint, tt.hint)
+			}
+		})
+	}
+}
+
+func TestPluralIsEnglish(t *testing.T) {
+	for kind, want := range map[string]string{
+		"Guestbook": "guestbooks", "Policy": "policies", "NetworkClass": "networkclasses", "Proxy": "proxies", "Fish": "fish",
+	} {
+		if got := Plural(kind); got != want {
+			t.Errorf("Plural(%q) = %q, want %q", kind, got, want)
+		}
+		if err := ValidatePlural(Plural(kind)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// FuzzNameHints checks that what a hint proposes is itself valid.
+func FuzzNameHints(f *testing.F) {
+	for _, seed := range []string{"", "A b", "https://x/y", "v1", "-", "a..b", "List", "é", "KindListList", strings.Repeat("x", 300)} {
+		f.Add(seed)
+	}
+	checks := []func(string) error{
+		ValidateDomain, ValidateGroup, ValidateVersion, ValidateKind, ValidatePlural, ValidateModulePath, ValidateProjectName,
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		for i, check := range checks {
+			e, ok := errors.AsType[*diagnostic.Error](check(value))
+			if !ok {
+				continue
+			}
+			proposed := strings.TrimSuffix(strings.TrimPrefix(e.Hint, `use "`), `"`)
+			if err := check(proposed); err != nil {
+				t.Errorf("check %d of %q proposes %q: %v", i, value, proposed, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"io/fs"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// defaultMode is for files that are created, defaultFolderMode for their folders; the umask takes its share.
+const (
+	defaultMode       fs.FileMode = 0o644
+	defaultFolderMode fs.FileMode = 0o755
+)
+
+// Plan is what should become of the files of a project. Making it only reads; [Plan.Apply] writes.
+//
+// A plan includes the change of PROJECT.lock that its other changes cause.
+type Plan struct {
+	fsys fs.FS
+	// files holds every file the plan decided on, by path, whether its content changes or not.
+	files map[string]*planned
+	// lock is nil until it is first needed.
+	lock *Lock
+	// lockFile is PROJECT.lock on disk, and lockText what it holds, as Lock.Marshal writes it.
+	lockFile planned
+	lockText []byte
+}
+
+// planned is one file: what is on disk and what it should become.
+type planned struct {
+	exists   bool        // on disk
+	before   []byte      // what is on disk, nil iff it does not exist
+	after    []byte      // what it should hold, nil iff it should not exist
+	mode     fs.FileMode // the permissions it has, or will be created with
+	template string
+}
+
+// NewPlan returns an empty plan for the project in fsys, which it only reads.
+func NewPlan(fsys fs.FS) *Plan {
+	return &Plan{fsys: fsys, files: map[string]*planned{}}
+}
+
+// Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
+func (p *Plan) Write(path string, content []byte, template string) error {
+	return p.WriteFile(File{Path: path, Content: content, Template: template})
+}
+
+// WriteIfAbsent plans a file under the policy [Once]; see [Plan.WriteFile].
+func (p *Plan) WriteIfAbsent(path string, content []byte, template string) error {
+	return p.WriteFile(File{Path: path, Content: content, Template: template, Policy: Once})
+}
+
+// WriteFile plans what a file should become, as its policy allows. Content that is there already is no change, but is
+// recorded in the lock. Writing a path again replaces what was planned for it. A path outside the project, a folder in
+// the way, a file that the policy protects and a broken lock are *diagnostic.Error, and leave the plan as it was.
+func (p *Plan) WriteFile(f File) error {
+	state, err := p.load(f.Path)
+	if err != nil {
+		return err
+	}
+	present := state.after != nil
+	touched := present && p.lock.Touched(f.Path, state.after)
+	switch {
+	case f.Policy == Once && present:
+		return nil
+	case f.Policy == Guarded && touched && !bytes.Equal(state.after, f.Content):
+		return p.protected(f.Path)
+	}
+	if f.Policy != Edit || !touched {
+		p.lock.record(f.Path, f.Content, f.Template)
+	}
+	if !state.exists && f.Mode != 0 {
+		state.mode = f.Mode
+	}
+	state.after = nonNil(f.Content)
+	if f.Template != "" {
+		state.template = f.Template
+	}
+	p.files[f.Path] = &state
+	return nil
+}
+
+// Delete plans that a file goes away, with the folders that become empty. A file that is not there is no change, but
+// leaves the lock. A file that the user has edited is an error under Guarded and Edit, is kept under Once, and goes
+// under Own.
+func (p *Plan) Delete(path string, policy Policy) error {
+	state, err := p.load(path)
+	if err != nil {
+		return err
+	}
+	if state.after != nil && policy != Own && p.lock.Touched(path, state.after) {
+		if policy == Once {
+			return nil
+		}
+		return p.protected(path)
+	}
+	p.lock.forget(path)
+	state.after = nil
+	p.files[path] = &state
+	return nil
+}
+
+// Read returns what a file will hold when the plan is applied. The caller must not modify it. A file that is not there,
+// or will be deleted, gives fs.ErrNotExist.
+func (p *Plan) Read(path string) ([]byte, error) {
+	state, err := p.load(path)
+	if err != nil {
+		return nil, err
+	}
+	if state.after == nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return state.after, nil
+}
+
+// Touched reports whether the user has edited a file since kctrl wrote it, or wrote it alone. A file that is not there
+// is not touched.
+func (p *Plan) Touched(path string) (bool, error) {
+	state, err := p.load(path)
+	if err != nil {
+		return false, err
+	}
+	return state.exists && p.lock.Touched(path, state.before), nil
+}
+
+// Changes returns the changes ordered by path, PROJECT.lock among them.
+func (p *Plan) Changes() iter.Seq[Change] {
+	changes := p.changes()
+	return func(yield func(Change) bool) {
+		for _, c := range changes {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of changes. A plan with none has nothing to apply.
+func (p *Plan) Len() int { return len(p.changes()) }
+
+// Overlay returns the new content of every file that is created or updated, by its absolute path under root, in the
+// form that go/packages takes. Files that will be deleted are not in it.
+func (p *Plan) Overlay(root string) map[string][]byte {
+	overlay := map[string][]byte{}
+	for _, c := range p.changes() {
+		if c.Op != Delete {
+			overlay[filepath.Join(root, filepath.FromSlash(c.Path))] = c.After
+		}
+	}
+	return overlay
+}
+
+func (p *Plan) changes() []Change {
+	var changes []Change
+	for _, path := range slices.Sorted(maps.Keys(p.files)) {
+		if c, ok := p.files[path].change(path); ok {
+			changes = append(changes, c)
+		}
+	}
+	if c, ok := p.lockChange(); ok {
+		at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
+			return strings.Compare(c.Path, path)
+		})
+		changes = slices.Insert(changes, at, c)
+	}
+	return changes
+}
+
+func (s *planned) change(path string) (Change, bool) {
+	c := Change{Path: path, Before: s.before, After: s.after, Mode: s.mode, Template: s.template}
+	switch {
+	case s.exists && s.after == nil:
+		c.Op = Delete
+	case !s.exists && s.after != nil:
+		c.Op = Create
+	case !bytes.Equal(s.before, s.after):
+		c.Op = Update
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+func (p *Plan) lockChange() (Change, bool) {
+	if p.lock == nil {
+		return Change{}, false
+	}
+	text := p.lock.Marshal()
+	if bytes.Equal(text, p.lockText) {
+		return Change{}, false
+	}
+	state := p.lockFile
+	state.after = text
+	return state.change(LockFile)
+}
+
+// load returns what the plan knows of a file, reading it from disk the first time. The caller owns the result.
+func (p *Plan) load(path string) (planned, error) {
+	if err := p.loadLock(); err != nil {
+		return planned{}, err
+	}
+	if err := checkPath(path); err != nil {
+		return planned{}, err
+	}
+	if path == LockFile {
+		return planned{}, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "is written by every plan itself"}
+	}
+	if state, ok := p.files[path]; ok {
+		return *state, nil
+	}
+	return readPlanned(p.fsys, path)
+}
+
+func (p *Plan) loadLock() error {
+	if p.lock != nil {
+		return nil
+	}
+	state, err := readPlanned(p.fsys, LockFile)
+	if err != nil {
+		return err
+	}
+	lock, text := &Lock{}, (&Lock{}).Marshal()
+	if state.exists {
+		if lock, err = parseLock(state.before); err != nil {
+			return err
+		}
+		text = lock.Marshal()
+	}
+	p.lock, p.lockFile, p.lockText = lock, state, text
+	return nil
+}
+
+// readPlanned reads a file as it is: a plan that leaves it alone.
+func readPlanned(fsys fs.FS, path string) (planned, error) {
+	info, err := fs.Stat(fsys, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return planned{mode: defaultMode}, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return planned{}, inTheWay(path, "a file is where its folder should be")
+	case err != nil:
+		return planned{}, fileError(path, "cannot read", err)
+	case !info.Mode().IsRegular():
+		return planned{}, inTheWay(path, describe(info)+" is in the way")
+	}
+	content, err := fs.ReadFile(fsys, path)
+	if err != nil {
+		return planned{}, fileError(path, "cannot read", err)
+	}
+	content = nonNil(content)
+	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil
+}
+
+func (p *Plan) protected(path string) error {
+	message := "has been edited since kctrl wrote it"
+	if _, known := p.lock.Entry(path); !known {
+		message = "exists and was not written by kctrl"
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: path},
+		Message: message,
+		Hint:    "move it away, or add --force to overwrite it",
+	}
+}
+
+// nonNil keeps an empty file apart from no file.
+func nonNil(content []byte) []byte {
+	if content == nil {
+		return []byte{}
+	}
+	return content
+}

@@ -1,0 +1,314 @@
+package scaffold
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/spf13/afero"
+)
+
+// written returns a project in which kctrl has written f.txt, and the user has then made it what content says.
+func written(t *testing.T, content string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	p := NewPlan(afero.NewIOFS(fsys))
+	must(t, p.Write("f.txt", []byte("v1"), "t"))
+	must(t, p.Apply(fsys))
+	write(t, fsys, map[string]string{"f.txt": content, "users.txt": "mine"})
+	return fsys
+}
+
+func TestPolicies(t *testing.T) {
+	for _, tt := range []struct {
+		rule    string
+		content string // of f.txt on disk
+		file    File
+		want    string // content after, or the error
+		touched bool   // afterwards
+	}{
+		{"guarded file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
+		{"guarded file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2")}, "error: has been edited since kctrl wrote it", true},
+		{"guarded file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2")}, "error: exists and was not written by kctrl", true},
+		{"guarded file that is as wanted", "v2", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
+		{"guarded file that is not there", "v1", File{Path: "new.txt", Content: []byte("v2")}, "v2", true},
+		{"own file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Policy: Own}, "v2", false},
+		{"own file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Own, Template: "t"}, "v2", false},
+		{"file to write once, as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Policy: Once}, "v1", false},
+		{"file to write once, edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Policy: Once}, "edit", true},
+		{"file to write once, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Once, Template: "t"}, "mine", true},
+		{"file to write once, not there", "v1", File{Path: "new.txt", Content: []byte("v2"), Policy: Once, Template: "t"}, "v2", false},
+		{"edit of a file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Policy: Edit}, "v2", false},
+		{"edit of a file the user edited", "edit", File{Path: "f.txt", Content: []byte("edit, v2"), Policy: Edit, Template: "t"}, "edit, v2", true},
+		{"edit of a file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Policy: Edit, Template: "t"}, "v2", true},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			fsys := written(t, tt.content)
+			p := NewPlan(afero.NewIOFS(fsys))
+			err := p.WriteFile(tt.file)
+			if message, ok := strings.CutPrefix(tt.want, "error: "); ok {
+				e, _ := errors.AsType[*diagnostic.Error](err)
+				if e == nil || e.Message != message || e.Pos.Filename != tt.file.Path || !strings.Contains(e.Hint, "--force") {
+					t.Fatalf("got %v", err)
+				}
+				if p.Len() != 0 {
+					t.Errorf("the plan changed:\n%s", p.Diff())
+				}
+				tt.file.Policy = tt.file.Policy.Forced()
+				must(t, p.WriteFile(tt.file))
+				return
+			}
+			must(t, err)
+			if content, err := p.Read(tt.file.Path); err != nil || string(content) != tt.want {
+				t.Errorf("planned %q, %v", content, err)
+			}
+			must(t, p.Apply(fsys))
+			content, err := afero.ReadFile(fsys, tt.file.Path)
+			if err != nil || string(content) != tt.want {
+				t.Errorf("got %q, %v", content, err)
+			}
+			p = NewPlan(afero.NewIOFS(fsys))
+			if touched, err := p.Touched(tt.file.Path); err != nil || touched != tt.touched {
+				t.Errorf("touched %v, %v", touched, err)
+			}
+			must(t, p.WriteFile(tt.file))
+			if p.Len() != 0 {
+				t.Errorf("the same again changes\n%s", p.Diff())
+			}
+		})
+	}
+}
+
+func TestForcedPolicyOverwritesAllButEdits(t *testing.T) {
+	want := map[Policy]Policy{Guarded: Own, Own: Own, Once: Own, Edit: Edit}
+	for policy, want := range want {
+		if got := policy.Forced(); got != want {
+			t.Errorf("%d forced is %d, want %d", policy, got, want)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	for _, tt := range []struct {
+		rule, content string
+		policy        Policy
+		want          string
+	}{
+		{"as kctrl left it", "v1", Guarded, "gone"},
+		{"edited", "edit", Guarded, "error"},
+		{"edited, kept", "edit", Once, "edit"},
+		{"edited, whatever is there", "edit", Own, "gone"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			fsys := written(t, tt.content)
+			p := NewPlan(afero.NewIOFS(fsys))
+			err := p.Delete("f.txt", tt.policy)
+			if tt.want == "error" {
+				if err == nil {
+					t.Error("no error")
+				}
+				return
+			}
+			must(t, err)
+			if _, err := p.Read("f.txt"); (tt.want == "gone") != errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("read: %v", err)
+			}
+			must(t, p.Apply(fsys))
+			if content, err := afero.ReadFile(fsys, "f.txt"); err == nil && string(content) != tt.want || err != nil && tt.want != "gone" {
+				t.Errorf("got %q, %v", content, err)
+			}
+			lock, err := LoadLock(afero.NewIOFS(fsys))
+			must(t, err)
+			if _, known := lock.Entry("f.txt"); known != (tt.want != "gone") {
+				t.Errorf("in the lock: %v", known)
+			}
+		})
+	}
+}
+
+func TestLaterDecisionsReplaceEarlierOnes(t *testing.T) {
+	p := NewPlan(fstest.MapFS{"a": {Data: []byte("old")}})
+	must(t, p.WriteFile(File{Path: "a", Content: []byte("one"), Policy: Own}))
+	must(t, p.WriteFile(File{Path: "a", Content: []byte("old"), Policy: Own}))
+	must(t, p.Write("b", []byte("new"), "t"))
+	must(t, p.Write("b", []byte("newer"), ""))
+	must(t, p.Write("c", []byte("c"), "t"))
+	must(t, p.Delete("c", Guarded))
+	must(t, p.WriteIfAbsent("b", []byte("newest"), "t"))
+	var got []string
+	for c := range p.Changes() {
+		got = append(got, c.Op.String()+" "+c.Path+" "+c.Template)
+	}
+	if diff := cmp.Diff([]string{"create PROJECT.lock ", "create b t"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if content, err := p.Read("b"); err != nil || string(content) != "newer" {
+		t.Errorf("got %q, %v", content, err)
+	}
+}
+
+func TestPathsStayInTheProject(t *testing.T) {
+	p := NewPlan(fstest.MapFS{})
+	for _, path := range []string{
+		"", ".", "..", "../x", "/etc/passwd", "a/../../b", "a//b", "a/", "./a", `a\b`, `..\x`, "a\nb", "a\x00b", "\xff",
+		".git", ".git/hooks/pre-commit", "a/.git/config", ".GIT/x", ".git./x", ".git /x", LockFile,
+	} {
+		if err := p.Write(path, nil, ""); err == nil || p.Len() != 0 {
+			t.Errorf("%q is not refused", path)
+		}
+	}
+	for _, path := range []string{".gitignore", ".github/workflows/test.yml", "a b", "ü", "x.git/y"} {
+		must(t, p.Write(path, nil, ""))
+	}
+}
+
+func TestPlanReportsWhatIsInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	root, closer, err := OpenRoot(dir)
+	must(t, err)
+	defer closer.Close()
+	write(t, root, map[string]string{"file": "x", "folder/x": "x"})
+	p := NewPlan(afero.NewIOFS(root))
+	for path, want := range map[string]string{
+		"folder": "folder: a folder is in the way", "file/x": "file/x: a file is where its folder should be",
+	} {
+		if err := p.Write(path, nil, "t"); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if p.Len() != 0 {
+		t.Error(p.Diff())
+	}
+}
+
+func TestLockIsSortedAndReadBack(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	p := NewPlan(afero.NewIOFS(fsys))
+	for _, path := range []string{"b/c", "b", "a: #x", "b-c"} {
+		if path != "b" {
+			must(t, p.Write(path, []byte(path), "t/"+path))
+		}
+	}
+	must(t, p.Apply(fsys))
+	text, err := afero.ReadFile(fsys, LockFile)
+	must(t, err)
+	want := lockHeader + `version: kctrl/v1
+files:
+- path: "a: #x"
+  sha256: ` + hash([]byte("a: #x")) + `
+  template: "t/a: #x"
+- path: b-c
+  sha256: ` + hash([]byte("b-c")) + `
+  template: t/b-c
+- path: b/c
+  sha256: ` + hash([]byte("b/c")) + `
+  template: t/b/c
+`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Error(diff)
+	}
+	lock, err := LoadLock(afero.NewIOFS(fsys))
+	must(t, err)
+	var paths []string
+	for e := range lock.All() {
+		paths = append(paths, e.Path)
+	}
+	if !slices.Equal(paths, []string{"a: #x", "b-c", "b/c"}) || string(lock.Marshal()) != string(text) {
+		t.Errorf("got %v", paths)
+	}
+}
+
+func TestBrokenLockIsReported(t *testing.T) {
+	sum := strings.Repeat("a", 64)
+	for text, want := range map[string]string{
+		"version: kctrl/v1\nfiles: {}\n":                                                                   "PROJECT.lock:2: ",
+		"version: kctrl/v1\nfiles:\n- path: [\n":                                                           "PROJECT.lock:3: ",
+		"version: kctrl/v9\n":                                                                              `PROJECT.lock: version "kctrl/v9" is not supported`,
+		"version: kctrl/v1\nfiles:\n- {path: ../x, sha256: " + sum + "}\n":                                 `PROJECT.lock: the entry of "../x" is broken`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n":                                            `PROJECT.lock: the entry of "x" is broken`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + "}\n- {path: x, sha256: " + sum + "}\n":  `PROJECT.lock: "x" is listed twice`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         "PROJECT.lock:3: field owner not found",
+		"<<<<<<< HEAD\nversion: kctrl/v1\n=======\nversion: kctrl/v1\n>>>>>>> theirs\n":                    "PROJECT.lock:",
+		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
+	} {
+		p := NewPlan(fstest.MapFS{LockFile: {Data: []byte(text)}})
+		err := p.Write("x", nil, "t")
+		e, ok := errors.AsType[*diagnostic.Error](err)
+		if !ok || !strings.HasPrefix(e.Error(), want) || !strings.Contains(e.Hint, "restore PROJECT.lock") || strings.Contains(e.Message, "\n") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
+func TestOverlayHasTheNewContents(t *testing.T) {
+	p := NewPlan(fstest.MapFS{"gone.go": {}, "same.go": {Data: []byte("same")}})
+	must(t, p.Write("api/v1/x.go", []byte("package v1"), "t"))
+	must(t, p.Write("same.go", []byte("same"), ""))
+	must(t, p.Delete("gone.go", Own))
+	overlay := p.Overlay(filepath.FromSlash("/root"))
+	if got := string(overlay[filepath.FromSlash("/root/api/v1/x.go")]); got != "package v1" || len(overlay) != 2 {
+		t.Errorf("got %v", overlay)
+	}
+}
+
+func TestRootIsNeverLeft(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600))
+	must(t, os.Symlink(outside, filepath.Join(dir, "api")))
+	must(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "Makefile")))
+	must(t, os.Symlink("real", filepath.Join(dir, "link")))
+	must(t, os.WriteFile(filepath.Join(dir, "real"), []byte("real"), 0o644))
+	root, closer, err := OpenRoot(dir)
+	must(t, err)
+	defer closer.Close()
+
+	for _, path := range []string{"api/v1/x.go", "Makefile", "api"} {
+		if err := NewPlan(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Policy: Own}); err == nil {
+			t.Errorf("%s: planned over a link to the outside", path)
+		}
+		blind := NewPlan(fstest.MapFS{})
+		must(t, blind.Write(path, []byte("evil"), ""))
+		if err := blind.Apply(root); err == nil {
+			t.Errorf("%s: written over a link to the outside", path)
+		}
+	}
+	for call, err := range map[string]error{
+		"open": second(root.Open("../x")), "create": second(root.Create("api/x")), "mkdir": root.Mkdir("../x", 0o755),
+		"mkdirall": root.MkdirAll("api/x", 0o755), "remove": root.Remove("api/secret"), "removeall": root.RemoveAll("../x"),
+		"rename": root.Rename("real", "api/real"), "chmod": root.Chmod("api/secret", 0o777), "stat": second(root.Stat("api/secret")),
+	} {
+		if err == nil {
+			t.Errorf("%s leaves the root", call)
+		}
+	}
+	p := NewPlan(afero.NewIOFS(root))
+	must(t, p.WriteFile(File{Path: "link", Content: []byte("x"), Policy: Own}))
+	if err := p.Apply(root); err == nil || err.Error() != "link: a symbolic link is in the way" {
+		t.Errorf("got %v", err)
+	}
+	entries, err := os.ReadDir(outside)
+	content, _ := os.ReadFile(filepath.Join(outside, "secret"))
+	if err != nil || len(entries) != 1 || string(content) != "secret" {
+		t.Errorf("outside: %v, %q, %v", entries, content, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestOpenRootWantsAFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	for dir, want := range map[string]string{file: "is not a folder", file + "s": "does not exist"} {
+		_, _, err := OpenRoot(dir)
+		if e, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(e.Message, want) || e.Hint == "" {
+			t.Errorf("%s: got %v", dir, err)
+		}
+	}
+}

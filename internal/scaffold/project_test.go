@@ -1,0 +1,322 @@
+package scaffold
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/spf13/afero"
+)
+
+const projectText = `# The project as kctrl knows it. Unknown fields and comments are kept.
+version: kctrl/v1
+domain: example.com
+repo: example.com/guestbook
+projectName: guestbook
+namespaced: true
+runtime: bundled
+owner: The Authors
+license: apache2
+resources:
+  - group: webapp
+    domain: example.com
+    version: v1
+    kind: Guestbook
+    plural: guestbooks
+    namespaced: true
+    api: true
+    controller: true
+`
+
+func guestbookProject() *Project {
+	return &Project{
+		Domain: "example.com", Repo: "example.com/guestbook", Name: "guestbook", Namespaced: true, Runtime: Bundled,
+		Owner: "The Authors", License: "apache2",
+		Resources: []Resource{{
+			Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook", Plural: "guestbooks",
+			Namespaced: true, API: true, Controller: true,
+		}},
+	}
+}
+
+func loadText(text string) (*Project, error) {
+	return LoadProject(fstest.MapFS{ProjectFile: {Data: []byte(text)}})
+}
+
+func TestNewProjectIsWrittenAndReadBack(t *testing.T) {
+	text, err := guestbookProject().Marshal()
+	must(t, err)
+	if diff := cmp.Diff(projectText, string(text)); diff != "" {
+		t.Error(diff)
+	}
+	p, err := loadText(projectText)
+	must(t, err)
+	if diff := cmp.Diff(guestbookProject(), p, cmpopts.IgnoreUnexported(Project{})); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.Warnings()) != 0 {
+		t.Errorf("warnings %v", p.Warnings())
+	}
+}
+
+func TestUnchangedProjectKeepsEveryByte(t *testing.T) {
+	odd := strings.NewReplacer(
+		"domain: example.com\nrepo", "\n\ndomain:   'example.com' # why\nrepo",
+		"namespaced: true\nruntime", "namespaced: True\nruntime",
+	).Replace(projectText) + "\n\n# end"
+	for _, text := range []string{projectText, odd, strings.ReplaceAll(odd, "\n", "\r\n"), "---\n" + odd} {
+		p, err := loadText(text)
+		must(t, err)
+		got, err := p.Marshal()
+		must(t, err)
+		if string(got) != text {
+			t.Errorf("got\n%s\nwant\n%s", got, text)
+		}
+	}
+}
+
+func TestSaveKeepsCommentsAndUnknownFields(t *testing.T) {
+	p, err := loadText(`# a header
+
+# about the version
+version: kctrl/v1
+x-team: {name: storage, oncall: [a, b]} # who
+domain: example.com # the domain
+repo: example.com/guestbook
+projectName: guestbook
+resources:
+  # the first kind
+  - kind: Guestbook # its kind
+    version: v1
+    x-note: kept
+    group: webapp
+    domain: example.com
+    plural: guestbooks
+    api: true
+# after all
+`)
+	must(t, err)
+	var warned []string
+	for _, w := range p.Warnings() {
+		warned = append(warned, w.Error())
+	}
+	wantWarnings := []string{`PROJECT:5:1: unknown field "x-team"`, `PROJECT:13:5: unknown field "resources[0].x-note"`}
+	if diff := cmp.Diff(wantWarnings, warned); diff != "" {
+		t.Error(diff)
+	}
+	p.MultiGroup = true
+	p.Domain = "example.org"
+	r, ok := p.Find("webapp.example.com", "v1", "Guestbook")
+	if !ok {
+		t.Fatal("not found")
+	}
+	r.Controller = true
+	must(t, p.Add(Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Controller: true}))
+	got, err := p.Marshal()
+	must(t, err)
+	want := `# a header
+
+# about the version
+version: kctrl/v1
+x-team: {name: storage, oncall: [a, b]} # who
+domain: example.org # the domain
+repo: example.com/guestbook
+projectName: guestbook
+multigroup: true
+resources:
+  # the first kind
+  - kind: Guestbook # its kind
+    version: v1
+    x-note: kept
+    group: webapp
+    domain: example.com
+    plural: guestbooks
+    api: true
+    controller: true
+  - group: apps
+    version: v1
+    kind: Deployment
+    plural: deployments
+    controller: true
+# after all
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+	again, err := loadText(string(got))
+	must(t, err)
+	if diff := cmp.Diff(p, again, cmpopts.IgnoreUnexported(Project{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRemovedResourceLeavesTheFile(t *testing.T) {
+	p, err := loadText(projectText)
+	must(t, err)
+	p.Resources = nil
+	got, err := p.Marshal()
+	must(t, err)
+	again, err := loadText(string(got))
+	must(t, err)
+	if len(again.Resources) != 0 || !strings.Contains(string(got), "resources: []") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestSaveKeepsLineEnds(t *testing.T) {
+	p, err := loadText(strings.ReplaceAll(projectText, "\n", "\r\n"))
+	must(t, err)
+	p.Owner = "Somebody Else"
+	got, err := p.Marshal()
+	must(t, err)
+	want := strings.ReplaceAll(strings.Replace(projectText, "The Authors", "Somebody Else", 1), "\n", "\r\n")
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
+	item := "resources:\n  - group: webapp\n    domain: example.com\n    version: v1\n    kind: Guestbook\n    plural: guestbooks\n    api: true\n"
+	head := "version: kctrl/v1\ndomain: example.com\nrepo: example.com/g\nprojectName: g\n"
+	for _, tt := range []struct {
+		rule, text string
+		want       []string // error and the beginning of its hint
+	}{
+		{"empty", "", []string{"PROJECT:1:1: not a project file", "restore it"}},
+		{"only a comment", "# nothing\n", []string{"PROJECT:1:1: not a project file", "restore it"}},
+		{"list", "- a\n", []string{"PROJECT:1:1: not a project file", "restore it"}},
+		{"not YAML", head + "a: [\n", []string{"PROJECT:5: not valid YAML: did not find expected node content", "repair it"}},
+		{"second document", head + "---\na: b\n", []string{"PROJECT:5:1: the file has a second document", "remove it"}},
+		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing", "this kctrl supports projects of version kctrl/v1"}},
+		{"kubebuilder", "layout:\n- go.kubebuilder.io/v4\nversion: \"3\"\n", []string{
+			`PROJECT:3:10: version "3" is not supported`, "this kctrl supports projects of version kctrl/v1, made by kctrl init"}},
+		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version "" is not supported`, "this kctrl supports"}},
+		{"missing fields", "version: kctrl/v1\nrepo: example.com/g\n", []string{
+			"PROJECT:1:1: domain is missing", "write domain: example.com",
+			"PROJECT:1:1: projectName is missing", "write projectName: guestbook"}},
+		{"wrong types", "version: kctrl/v1\ndomain: 1\nrepo: [a]\nprojectName: {}\nmultigroup: \"true\"\nowner:\nlicense: true\n", []string{
+			`PROJECT:2:9: domain: want a text, got 1`, `write domain: "1"`,
+			`PROJECT:3:7: repo: want a text, got a list`, `write repo: ""`,
+			`PROJECT:4:14: projectName: want a text, got a mapping`, `write`,
+			`PROJECT:5:13: multigroup: want true or false, got "true"`, "write multigroup: true",
+			`PROJECT:6:7: owner: want a text, got nothing`, "write",
+			`PROJECT:7:10: license: want a text, got true`, `write license: "true"`}},
+		{"invalid values", "version: kctrl/v1\ndomain: Example.com\nrepo: https://x.io/y\nprojectName: G\nruntime: vendored\nlicense: mit\nowner: a*/b\n", []string{
+			`PROJECT:2:9: invalid domain "Example.com"`, `use "example.com"`,
+			`PROJECT:3:7: invalid module path "https://x.io/y"`, `use "x.io/y"`,
+			`PROJECT:4:14: invalid project name "G"`, `use "g"`,
+			`PROJECT:5:10: unknown runtime "vendored"`, "use bundled or module",
+			`PROJECT:6:10: unknown license "mit"`, "use apache2 or none",
+			`PROJECT:7:8: invalid owner "a*/b"`, "use"}},
+		{"field given twice", head + "domain: other.com\n", []string{"PROJECT:5:1: domain is given twice", "remove one"}},
+		{"resources of another type", head + "resources: yes\n", []string{`PROJECT:5:12: resources: want a list, got "yes"`, "write each"}},
+		{"resource of another type", head + "resources:\n- a\n", []string{`PROJECT:6:3: resources: want group, version, kind and so on, got "a"`, "write"}},
+		{"alias", head + "x-a: &a text\nowner: *a\n", []string{"PROJECT:6:8: owner: want a text, got the alias *a", "write"}},
+		{"resource without kind", head + "resources:\n- group: webapp\n  version: v1\n  plural: xs\n", []string{"PROJECT:6:3: kind is missing", "write kind: Guestbook"}},
+		{"resource without group", head + "resources:\n- version: v1\n  kind: X\n  plural: xs\n  api: true\n", []string{
+			"PROJECT:6:3: neither group nor domain is given", "write group"}},
+		{"resource with invalid values", head + "resources:\n- group: Web\n  version: one\n  kind: guest\n  plural: G\n", []string{
+			`PROJECT:6:10: invalid group "Web"`, `use "web"`, `PROJECT:7:12: invalid version "one"`, `use "v1"`,
+			`PROJECT:8:9: invalid kind "guest"`, `use "Guest"`, `PROJECT:9:11: invalid plural "G"`, `use "g"`}},
+		{"kind twice", head + item + item[len("resources:\n"):], []string{
+			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
+		{"kinds that differ in case only", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "GuestBook", 1), []string{
+			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
+		{"plural twice", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "Other", 1), []string{
+			"PROJECT:16:13: the plural guestbooks belongs to webapp.example.com/v1.Guestbook", "give the kind another plural"}},
+		{"two plurals of a kind", head + item + strings.NewReplacer("v1", "v2", "guestbooks", "books").Replace(item[len("resources:\n"):]), []string{
+			"PROJECT:16:13: the plural of webapp.example.com/v1.Guestbook is guestbooks, not books", "use the same plural"}},
+		{"two scopes of a kind", head + item + strings.NewReplacer("v1", "v2", "api", "namespaced").Replace(item[len("resources:\n"):]), []string{
+			"PROJECT:17:17: webapp.example.com/v2.Guestbook has another scope", "use the same scope"}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			p, err := loadText(tt.text)
+			if p != nil || err == nil {
+				t.Fatal("no error")
+			}
+			errs := diagnostic.All(err)
+			for i, err := range errs {
+				e, ok := errors.AsType[*diagnostic.Error](err)
+				if !ok || 2*i >= len(tt.want) || !strings.HasPrefix(e.Error(), tt.want[2*i]) || !strings.HasPrefix(e.Hint, tt.want[2*i+1]) || e.Hint == "" {
+					t.Errorf("error %d: %v (%s)", i, err, e.Hint)
+				}
+				if strings.Contains(err.Error(), "\n") || errors.Is(err, diagnostic.ErrUsage) {
+					t.Errorf("error %d: %v", i, err)
+				}
+			}
+			if len(errs)*2 != len(tt.want) {
+				t.Errorf("%d errors, want %d:\n%v", len(errs), len(tt.want)/2, err)
+			}
+		})
+	}
+}
+
+func TestNoProjectFile(t *testing.T) {
+	_, err := LoadProject(fstest.MapFS{})
+	if !errors.Is(err, fs.ErrNotExist) || err.Error() != "no PROJECT file in this folder" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestValuesSetInCodeAreUsageErrors(t *testing.T) {
+	p, err := loadText(projectText)
+	must(t, err)
+	p.Domain = "Nope"
+	err = p.Validate()
+	if !errors.Is(err, diagnostic.ErrUsage) || !strings.HasPrefix(err.Error(), "invalid domain") {
+		t.Errorf("got %v", err)
+	}
+	if err := p.Add(p.Resources[0]); !errors.Is(err, diagnostic.ErrUsage) || len(p.Resources) != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWriteProjectIsIdempotentAndNotLocked(t *testing.T) {
+	fsys := afero.NewMemMapFs()
+	plan := NewPlan(afero.NewIOFS(fsys))
+	must(t, plan.WriteProject(guestbookProject()))
+	must(t, plan.Apply(fsys))
+	if got := tree(t, fsys); len(got) != 1 {
+		t.Fatalf("got %v", got)
+	}
+	p, err := LoadProject(afero.NewIOFS(fsys))
+	must(t, err)
+	plan = NewPlan(afero.NewIOFS(fsys))
+	must(t, plan.WriteProject(p))
+	if plan.Len() != 0 {
+		t.Error(plan.Diff())
+	}
+}
+
+func FuzzProject(f *testing.F) {
+	f.Add(projectText)
+	f.Add("version: kctrl/v1\ndomain: &a a.b\nrepo: c.d/e\nprojectName: f\nx: *a\nresources: [{kind: A, version: v1, plural: as, group: b}]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := loadText(text)
+		if err != nil {
+			return
+		}
+		same, err := p.Marshal()
+		if err != nil || string(same) != text {
+			t.Fatalf("unchanged: %v, got %q", err, same)
+		}
+		p.MultiGroup = !p.MultiGroup
+		if err := p.Add(Resource{Group: "fuzz.fuzz", Version: "v1", Kind: "Fuzz", Plural: "fuzzes"}); err != nil {
+			return
+		}
+		changed, err := p.Marshal()
+		must(t, err)
+		again, err := loadText(string(changed))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, changed)
+		}
+		if diff := cmp.Diff(p, again, cmpopts.IgnoreUnexported(Project{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s in\n%s", diff, changed)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package scaffold_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestPublishedModule installs kctrl from a module proxy, as users do, and starts a project with it: the project requires
+// the published runtime, and builds from it without a network.
+func TestPublishedModule(t *testing.T) {
+	source := moduleTree(t)
+	version := contentVersion(source)
+	cache := moduleCache(t)
+	t.Cleanup(func() { forgetVersion(t, cache, version) })
+	env := proxyEnv(newModuleProxy(t, source, version), cache)
+
+	bin := t.TempDir()
+	goCommand(t, bin, append(env, "GOBIN="+bin), "install", runtimeModule+"/cmd/kctrl@"+version)
+	project := &testProject{dir: t.TempDir()}
+	for _, line := range []string{
+		"init --domain example.com --repo example.com/guestbook",
+		"create api --group webapp --version v1 --kind Guestbook",
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kctrl"), strings.Fields(line)...)
+		cmd.Dir = project.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("kctrl %s: %v\n%s", line, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(project.dir, "third_party")); err == nil {
+			t.Error("the runtime is bundled, though this kctrl is published")
+		}
+		goCommand(t, project.dir, env, "build", "./...")
+		goCommand(t, project.dir, env, "vet", "./...")
+		goCommand(t, project.dir, env, "mod", "tidy", "-diff")
+	}
+	if mod := string(readFile(t, project.dir, "go.mod")); !strings.Contains(mod, runtimeModule+" "+version+"\n") {
+		t.Errorf("go.mod does not require %s:\n%s", version, mod)
+	}
+}
+
+// moduleTree returns what a release of this module consists of, without tests and what only developers use.
+func moduleTree(t *testing.T) fstest.MapFS {
+	t.Helper()
+	root := os.DirFS(filepath.Join("..", ".."))
+	tree := fstest.MapFS{}
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && skipFolder(name):
+			return fs.SkipDir
+		case entry.IsDir(), strings.HasSuffix(name, "_test.go"), path.Dir(name) == "." && !inRoot(name):
+			return nil
+		}
+		content, err := fs.ReadFile(root, name)
+		tree[name] = &fstest.MapFile{Data: content}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func skipFolder(name string) bool {
+	first, _, nested := strings.Cut(name, "/")
+	return path.Base(name) == "testdata" || !nested && !slices.Contains([]string{"cmd", "internal", "runtime"}, first)
+}
+
+func inRoot(name string) bool {
+	return path.Ext(name) == ".go" || slices.Contains([]string{"go.mod", "go.sum", "LICENSE"}, name)
+}
+
+// contentVersion is a version that only this content has, so that the module cache never answers with another.
+func contentVersion(tree fstest.MapFS) string {
+	sum := sha256.New()
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			fmt.Fprintf(sum, "%s %x\n", name, sha256.Sum256(tree[name].Data))
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // a MapFS has no errors
+	}
+	return fmt.Sprintf("v0.0.0-test.x%x", sum.Sum(nil)[:8])
+}
+
+// forgetVersion takes a version of this module out of the module cache. The version is this test's own.
+func forgetVersion(t *testing.T, cache, version string) {
+	t.Helper()
+	extracted := filepath.Join(cache, filepath.FromSlash(runtimeModule)+"@"+version)
+	downloaded, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(runtimeModule), "@v", version+".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(downloaded, extracted) {
+		if err := os.RemoveAll(name); err != nil {
+			t.Error(err)
+		}
+	}
+}

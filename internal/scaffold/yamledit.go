@@ -1,0 +1,290 @@
+package scaffold
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"go.yaml.in/yaml/v3"
+)
+
+// EnsureListItem returns src, a YAML file, with value in the list at path, a chain of mapping keys. A list that has it
+// already is left as it is; else value becomes the last item. A list that is missing, null or empty is made, with its
+// parents. The style of the file is kept: comments, order, line ends, block or flow lists, indented items or not; all
+// other bytes stay as they are.
+//
+// A file that does not parse, has several documents, or has something else than a list at path, and a list that is
+// shared through an anchor, is a *diagnostic.Error with the position and, in the hint, the text to add.
+func EnsureListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
+	todo := fmt.Sprintf("add the item \"- %s\" to the list %s by hand", scalarText(value), strings.Join(path, "."))
+	f, err := parseYAML(src, filename, todo)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEdit(filename, path, value); err != nil {
+		return nil, err
+	}
+	place, err := f.find(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(place.rest) == 0 && itemIndex(place.value, value) >= 0 {
+		return src, nil
+	}
+	return f.verified(f.splices(f.addItem(place, value)), place, func() {
+		list := place.make()
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value})
+	})
+}
+
+// RemoveListItem returns src, a YAML file, without value in the list at path. A list that does not have it, or is not
+// there, is left as it is; one that loses its last item becomes []. A comment on the line of the item goes with it, all
+// other bytes stay as they are. Errors are those of [EnsureListItem].
+func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
+	todo := fmt.Sprintf("remove the item \"- %s\" from the list %s by hand", scalarText(value), strings.Join(path, "."))
+	for {
+		f, err := parseYAML(src, filename, todo)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkEdit(filename, path, value); err != nil {
+			return nil, err
+		}
+		place, err := f.find(path)
+		if err != nil {
+			return nil, err
+		}
+		at := -1
+		if len(place.rest) == 0 {
+			at = itemIndex(place.value, value)
+		}
+		if at < 0 {
+			return src, nil
+		}
+		src, err = f.verified(f.splices(f.removeItem(place, at)), place, func() {
+			place.value.Content = slices.Delete(place.value.Content, at, at+1)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// checkEdit refuses what cannot be a path or an item.
+func checkEdit(filename string, path []string, value string) error {
+	if len(path) > 0 && utf8.ValidString(value) && !slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
+		return nil
+	}
+	return &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename, value, path)}
+}
+
+// verified returns the edited text if it means what the nodes of f mean after edit, and else refuses.
+func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, error) {
+	at := place.value
+	if at == nil {
+		at = place.mapping
+	}
+	refusal := f.fail(at, "no place in this layout for a change that kctrl is sure of")
+	edit()
+	edited, err := decodeYAML(out)
+	if out == nil || err != nil || len(edited) != 1 || !sameNode(edited[0], f.doc) {
+		return nil, refusal
+	}
+	return out, nil
+}
+
+// make returns the list of a place, and makes it where it is missing.
+func (p listPlace) make() *yaml.Node {
+	node := p.value
+	if node == nil {
+		node = &yaml.Node{}
+		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: p.rest[0]}
+		p.mapping.Content = append(p.mapping.Content, key, node)
+		p.rest = p.rest[1:]
+	}
+	for _, key := range p.rest {
+		child := &yaml.Node{}
+		node.Kind, node.Tag, node.Value = yaml.MappingNode, "!!map", ""
+		node.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, child}
+		node = child
+	}
+	node.Kind, node.Tag, node.Value = yaml.SequenceNode, "!!seq", ""
+	return node
+}
+
+// itemIndex returns where a list has a string, or -1.
+func itemIndex(list *yaml.Node, value string) int {
+	return slices.IndexFunc(list.Content, func(item *yaml.Node) bool {
+		if item.Kind == yaml.AliasNode {
+			item = item.Alias
+		}
+		return item.Kind == yaml.ScalarNode && item.ShortTag() == "!!str" && item.Value == value
+	})
+}
+
+// addItem returns what to change in the text so that the list of a place has a further item.
+func (f *yamlFile) addItem(p listPlace, value string) []splice {
+	switch {
+	case p.value == nil && p.mapping.Style&yaml.FlowStyle != 0:
+		return f.addToFlow(p.mapping, flowEntry(p.rest, value, p.mapping.Content))
+	case p.value == nil:
+		first := p.mapping.Content[0]
+		indent := first.Column - 1
+		last := f.lastLine(first.Line-1, indent, func(string) bool { return true })
+		return []splice{f.insertLines(last, f.blockLines(indent, p.rest, value)...)}
+	case p.value.Kind == yaml.SequenceNode && p.value.Style&yaml.FlowStyle != 0:
+		return f.addToFlow(p.value, quoteLike(value, append([]*yaml.Node{p.key}, p.value.Content...)))
+	case p.value.Kind == yaml.SequenceNode:
+		first, indent := f.listStart(p.value)
+		last := f.lastLine(first, indent, isListItem)
+		text := strings.Repeat(" ", indent) + "- " + quoteLike(value, p.value.Content)
+		return []splice{f.insertLines(last, text)}
+	case p.key == nil:
+		return f.addToEmpty(p.rest, value)
+	}
+	return f.replaceNull(p, value)
+}
+
+// addToEmpty writes into a file that has no content.
+func (f *yamlFile) addToEmpty(path []string, value string) []splice {
+	eol := lineEnd(f.src)
+	text := strings.Join(f.blockLines(0, path, value), eol) + eol
+	if n := len(f.src); n > 0 && f.src[n-1] != '\n' {
+		text = eol + text
+	}
+	return []splice{{len(f.src), len(f.src), text}}
+}
+
+// replaceNull writes a list, or the mappings that lead to it, where nothing or null is.
+func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
+	from, to := f.offset(p.value), f.offset(p.value)+len(p.value.Value)
+	if p.mapping.Style&yaml.FlowStyle != 0 {
+		text := flowEntry(p.rest, value, p.mapping.Content)
+		if len(p.rest) > 0 {
+			text = "{" + text + "}"
+		}
+		return []splice{{from, to, text}}
+	}
+	indent := p.key.Column - 1
+	lines := []string{strings.Repeat(" ", indent+f.listIndent()) + "- " + scalarText(value)}
+	if len(p.rest) > 0 {
+		lines = f.blockLines(indent+f.mappingIndent(), p.rest, value)
+	}
+	if p.value.Value == "" {
+		return []splice{f.insertLines(p.key.Line-1, lines...)}
+	}
+	for from > 0 && f.src[from-1] == ' ' {
+		from--
+	}
+	return []splice{{from, to, ""}, f.insertLines(p.value.Line-1, lines...)}
+}
+
+// blockLines returns the lines of nested keys and, under the last, a list with one item.
+func (f *yamlFile) blockLines(indent int, path []string, value string) []string {
+	var lines []string
+	for i, key := range path {
+		if i > 0 {
+			indent += f.mappingIndent()
+		}
+		lines = append(lines, strings.Repeat(" ", indent)+scalarText(key)+":")
+	}
+	return append(lines, strings.Repeat(" ", indent+f.listIndent())+"- "+scalarText(value))
+}
+
+// listIndent returns by how much the file indents the items of a list below its key: 0 if it has no list.
+func (f *yamlFile) listIndent() int {
+	n, _ := indentOf(f.root(), yaml.SequenceNode)
+	return n
+}
+
+// mappingIndent returns by how much the file indents a mapping below its key: 2 if it has none.
+func (f *yamlFile) mappingIndent() int {
+	if n, ok := indentOf(f.root(), yaml.MappingNode); ok && n > 0 {
+		return n
+	}
+	return 2
+}
+
+// indentOf returns how far the first block of a kind below node is from its key.
+func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 {
+			key := node.Content[i-1]
+			if child.Kind == kind && child.Style&yaml.FlowStyle == 0 && child.Line > key.Line && child.Column >= key.Column {
+				return child.Column - key.Column, true
+			}
+		}
+		if n, ok := indentOf(child, kind); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// removeItem returns what to change in the text so that the list of a place loses an item.
+func (f *yamlFile) removeItem(p listPlace, at int) []splice {
+	if p.value.Style&yaml.FlowStyle != 0 {
+		return f.removeFromFlow(p.value, at)
+	}
+	start, indent := f.listStart(p.value)
+	first := p.value.Content[at].Line - 1
+	for first > start {
+		if in, text := f.line(first); in == indent && isListItem(text) {
+			break
+		}
+		first--
+	}
+	last := f.lastLine(first, indent, func(string) bool { return false })
+	for last > first {
+		if _, text := f.line(last); !strings.HasPrefix(text, "#") {
+			break
+		}
+		last--
+	}
+	list := []splice{{f.lineStart(first), f.lineStart(last + 1), ""}}
+	if len(p.value.Content) == 1 {
+		if n := bytes.IndexByte(f.src[f.offset(p.key):], ':'); n >= 0 {
+			at := f.offset(p.key) + n + 1
+			list = append(list, splice{at, at, " []"})
+		}
+	}
+	return list
+}
+
+var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
+
+// scalarText returns a string as a YAML scalar on one line: plain where every YAML reader takes it for a string, else
+// double quoted.
+func scalarText(value string) string {
+	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: value}
+	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value))
+	if plainScalar.MatchString(value) && plain.ShortTag() == "!!str" && !isBool {
+		return value
+	}
+	node.Style = yaml.DoubleQuotedStyle
+	text, err := yaml.Marshal(&node)
+	if err != nil {
+		return fmt.Sprintf("%q", value)
+	}
+	return string(bytes.TrimRight(text, "\n"))
+}
+
+// quoteLike returns a string as a YAML scalar in the quotes that the last of the neighbours has.
+func quoteLike(value string, neighbours []*yaml.Node) string {
+	text := scalarText(value)
+	if len(neighbours) == 0 || text != value {
+		return text
+	}
+	switch style := neighbours[len(neighbours)-1].Style; {
+	case style&yaml.DoubleQuotedStyle != 0:
+		return `"` + value + `"`
+	case style&yaml.SingleQuotedStyle != 0:
+		return "'" + value + "'"
+	}
+	return text
+}

@@ -1,0 +1,260 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"go.yaml.in/yaml/v3"
+)
+
+var byteOrderMark = []byte("\ufeff")
+
+// yamlFile is a YAML file of the user, as text and as nodes.
+type yamlFile struct {
+	name string
+	src  []byte
+	// lines holds the offset at which each line begins.
+	lines []int
+	// doc is the document, with exactly one node of content: null if there is nothing in the file.
+	doc *yaml.Node
+	// todo is the hint for the user when the file is refused.
+	todo string
+}
+
+func parseYAML(src []byte, filename, todo string) (*yamlFile, error) {
+	f := &yamlFile{name: filename, src: src, todo: todo, lines: []int{0}}
+	for i, c := range src {
+		if c == '\n' {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+	docs, err := decodeYAML(src)
+	if err != nil {
+		e := yamlError(filename, err)
+		e.Hint = "repair it, then " + todo
+		return nil, e
+	}
+	switch len(docs) {
+	case 0:
+		f.doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1, Column: 1}}}
+	case 1:
+		f.doc = docs[0]
+	default:
+		return nil, f.fail(docs[1], "the file has several documents")
+	}
+	return f, nil
+}
+
+// decodeYAML returns the documents of a file.
+func decodeYAML(src []byte) (docs []*yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the yaml package panics on some malformed comments
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	if !utf8.Valid(src) {
+		return nil, errors.New("yaml: not UTF-8")
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	for {
+		var doc yaml.Node
+		switch err := dec.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return docs, nil
+		case err != nil:
+			return nil, err
+		}
+		docs = append(docs, &doc)
+	}
+}
+
+func (f *yamlFile) root() *yaml.Node { return f.doc.Content[0] }
+
+func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
+	return &diagnostic.Error{Pos: nodePosition(f.name, at), Message: message, Hint: f.todo}
+}
+
+// listPlace is where a list is, or how far the path to it goes.
+type listPlace struct {
+	// mapping holds key and value, or lacks the first key of rest. It is nil if the file is empty.
+	mapping *yaml.Node
+	// key and value are the last ones of the path that exist. The value is a list if rest is empty, or null.
+	key, value *yaml.Node
+	// rest are the keys of the path that do not exist.
+	rest []string
+}
+
+// find follows a path of mapping keys to a list.
+func (f *yamlFile) find(path []string) (listPlace, error) {
+	place := listPlace{value: f.root()}
+	for i, key := range path {
+		node := place.value
+		place.rest = path[i:]
+		if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+			return place, nil
+		}
+		if err := f.usable(node, yaml.MappingNode, "a mapping", path[:i]); err != nil {
+			return place, err
+		}
+		keys := keyIndexes(node, key)
+		switch {
+		case len(keys) > 1:
+			return place, f.fail(node.Content[keys[1]], key+" is given twice")
+		case len(keys) == 0 && len(keyIndexes(node, "<<")) > 0:
+			return place, f.fail(node, fmt.Sprintf("%s may come from the mapping merged here", key))
+		case len(keys) == 0:
+			return listPlace{mapping: node, rest: path[i:]}, nil
+		}
+		place = listPlace{mapping: node, key: node.Content[keys[0]], value: node.Content[keys[0]+1]}
+	}
+	if place.value.Kind == yaml.ScalarNode && place.value.Tag == "!!null" {
+		return place, nil
+	}
+	return place, f.usable(place.value, yaml.SequenceNode, "a list", path)
+}
+
+// usable refuses a node that is of another kind, or is used elsewhere in the file too.
+func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []string) error {
+	where := "the file"
+	if len(path) > 0 {
+		where = strings.Join(path, ".")
+	}
+	switch {
+	case node.Kind != kind:
+		return f.fail(node, fmt.Sprintf("%s: want %s, got %s", where, want, describeNode(node)))
+	case isShared(f.doc, node):
+		return f.fail(node, fmt.Sprintf("%s is used in other places through the anchor &%s", where, node.Anchor))
+	}
+	return nil
+}
+
+// isShared reports whether an alias below root stands for a node.
+func isShared(root, node *yaml.Node) bool {
+	return root.Alias == node || slices.ContainsFunc(root.Content, func(child *yaml.Node) bool { return isShared(child, node) })
+}
+
+func keyIndexes(mapping *yaml.Node, key string) []int {
+	var found []int
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// offset returns where a node begins in the text. Columns count characters, and no byte order mark.
+func (f *yamlFile) offset(node *yaml.Node) int {
+	at := f.lineStart(node.Line - 1)
+	if node.Line == 1 && bytes.HasPrefix(f.src, byteOrderMark) {
+		at += len(byteOrderMark)
+	}
+	for range node.Column - 1 {
+		_, size := utf8.DecodeRune(f.src[at:])
+		at += size
+	}
+	return at
+}
+
+// lineStart returns where a line, counted from 0, begins; the end of the file for lines beyond it.
+func (f *yamlFile) lineStart(line int) int {
+	if line >= len(f.lines) {
+		return len(f.src)
+	}
+	return f.lines[max(line, 0)]
+}
+
+// lineOf returns the line, counted from 0, that an offset is in.
+func (f *yamlFile) lineOf(offset int) int {
+	i, found := slices.BinarySearch(f.lines, offset)
+	if !found {
+		i--
+	}
+	return i
+}
+
+// line returns the white space that a line begins with, and what follows it.
+func (f *yamlFile) line(n int) (indent int, text string) {
+	start := f.lineStart(n)
+	if n == 0 {
+		start += len(f.src) - len(bytes.TrimPrefix(f.src, byteOrderMark))
+	}
+	line := string(f.src[start:endOfLine(f.src, start)])
+	text = strings.TrimLeft(line, " ")
+	return len(line) - len(text), text
+}
+
+// lastLine returns the last line of the block that begins in line from and whose lines begin at indent or, behind the
+// first characters of an item or a key, further right. continues decides on a line at indent. Empty lines and comments
+// at the end belong to a block only if they are indented further.
+func (f *yamlFile) lastLine(from, indent int, continues func(text string) bool) int {
+	last := from
+	for n := from + 1; n < len(f.lines); n++ {
+		at, text := f.line(n)
+		isMarker := at == 0 && (strings.HasPrefix(text, "---") || strings.HasPrefix(text, "..."))
+		switch {
+		case strings.TrimSpace(text) == "":
+		case strings.HasPrefix(text, "#") && at <= indent:
+		case isMarker, at < indent, at == indent && !continues(text):
+			return last
+		default:
+			last = n
+		}
+	}
+	return last
+}
+
+// listStart returns the line of the first item of a block list, and its indentation. The node itself may begin with an
+// anchor on the line of its key.
+func (f *yamlFile) listStart(list *yaml.Node) (line, indent int) {
+	for line = list.Line - 1; line < len(f.lines); line++ {
+		if indent, text := f.line(line); isListItem(text) {
+			return line, indent
+		}
+	}
+	return list.Line - 1, list.Column - 1
+}
+
+func isListItem(text string) bool {
+	return text == "-" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "-\t")
+}
+
+// splice is a piece of text that replaces another.
+type splice struct {
+	from, to int
+	text     string
+}
+
+// splices returns the text with all pieces replaced. They must not overlap.
+func (f *yamlFile) splices(list []splice) []byte {
+	slices.SortStableFunc(list, func(a, b splice) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	for _, s := range list {
+		if s.from < at || s.to < s.from || s.to > len(f.src) {
+			return nil
+		}
+		out = append(append(out, f.src[at:s.from]...), s.text...)
+		at = s.to
+	}
+	return append(out, f.src[at:]...)
+}
+
+// insertLines returns the splice that puts lines behind a line.
+func (f *yamlFile) insertLines(line int, lines ...string) splice {
+	at := endOfLine(f.src, f.lineStart(line))
+	eol := lineEnd(f.src)
+	return splice{at, at, eol + strings.Join(lines, eol)}
+}
+
+// sameNode reports whether two nodes mean the same. Comments and styles do not count.
+func sameNode(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && a.Anchor == b.Anchor &&
+		slices.EqualFunc(a.Content, b.Content, sameNode)
+}

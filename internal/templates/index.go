@@ -1,0 +1,157 @@
+package templates
+
+import "path"
+
+// Ownership says whose a scaffolded file is once it is written.
+type Ownership uint8
+
+const (
+	// Shared is for a file that kctrl may update as long as the user has not edited it.
+	Shared Ownership = iota
+	// Generated is for a file that only kctrl writes.
+	Generated
+	// Users is for a file that belongs to the user: one that is there already is kept.
+	Users
+)
+
+// Template is one file that can be scaffolded, rendered from a view of type V.
+type Template[V any] struct {
+	// ID is the path below files/, without ".tmpl". The lock of a project records it.
+	ID string
+	// Generator names who writes the file from then on. The lock records that instead.
+	Generator string
+	// Ownership says whether an existing file may be replaced.
+	Ownership Ownership
+
+	path func(V) string
+}
+
+// Path returns where the file goes in the project that view describes.
+func (t Template[V]) Path(view V) string { return t.path(view) }
+
+// Project returns the files of every new project, without those of [Modules].
+func Project() []Template[ProjectView] {
+	same := func(file string, ownership Ownership) Template[ProjectView] {
+		return at[ProjectView]("project", file, ownership)
+	}
+	emptyRole := same("config/rbac/role.yaml", Generated)
+	emptyRole.Generator = "generate/rbac"
+	return []Template[ProjectView]{
+		same(".dockerignore", Shared),
+		same(".github/workflows/lint.yml", Shared),
+		same(".github/workflows/test.yml", Shared),
+		same(".gitignore", Users),
+		same(".golangci.yml", Shared),
+		same("AGENTS.md", Users),
+		same("Dockerfile", Shared),
+		same("Makefile", Shared),
+		same("README.md", Users),
+		same("cmd/main.go", Shared),
+		same("config/components/network-policy/allow_metrics.yaml", Shared),
+		same("config/components/network-policy/kustomization.yaml", Shared),
+		same("config/components/prometheus/kustomization.yaml", Shared),
+		same("config/components/prometheus/monitor.yaml", Shared),
+		same("config/default/kustomization.yaml", Shared),
+		same("config/default/metrics_service.yaml", Shared),
+		same("config/manager/kustomization.yaml", Shared),
+		same("config/manager/manager.yaml", Shared),
+		same("config/manager/namespace.yaml", Shared),
+		same("config/rbac/kustomization.yaml", Shared),
+		same("config/rbac/leader_election_role.yaml", Shared),
+		same("config/rbac/leader_election_role_binding.yaml", Shared),
+		same("config/rbac/metrics_auth_role.yaml", Shared),
+		same("config/rbac/metrics_auth_role_binding.yaml", Shared),
+		same("config/rbac/metrics_reader_role.yaml", Shared),
+		emptyRole,
+		same("config/rbac/role_binding.yaml", Shared),
+		same("config/rbac/service_account.yaml", Shared),
+	}
+}
+
+// Modules returns go.mod and go.sum of a project that has the runtime in third_party/kctrl, and those of that folder.
+// `make golden` recomputes these templates from the root go.mod.
+func Modules() []Template[ModuleView] {
+	return []Template[ModuleView]{
+		at[ModuleView]("bundled", "go.mod", Shared),
+		at[ModuleView]("bundled", "go.sum", Shared),
+		at[ModuleView]("bundled", "third_party/kctrl/go.mod", Generated),
+		at[ModuleView]("bundled", "third_party/kctrl/go.sum", Generated),
+	}
+}
+
+// PublishedModules returns go.mod and go.sum of a project that requires the published runtime.
+func PublishedModules() []Template[ModuleView] {
+	return []Template[ModuleView]{
+		at[ModuleView]("module", "go.mod", Shared),
+		at[ModuleView]("module", "go.sum", Shared),
+	}
+}
+
+// Licenses returns the header of source files for each license that init offers, by its name.
+func Licenses() map[string]Template[LicenseView] {
+	const file = "hack/boilerplate.go.txt"
+	return map[string]Template[LicenseView]{
+		"apache2": at[LicenseView]("license/apache2", file, Shared),
+		"none":    at[LicenseView]("license/none", file, Shared),
+	}
+}
+
+// Version returns the files that an API package has whatever its kinds.
+func Version() []Template[VersionView] {
+	inPackage := func(file string, ownership Ownership) Template[VersionView] {
+		return Template[VersionView]{
+			ID:        "version/api/version/" + file,
+			Ownership: ownership,
+			path:      func(v VersionView) string { return path.Join(v.Folder, file) },
+		}
+	}
+	return []Template[VersionView]{
+		inPackage("groupversion_info.go", Users),
+		inPackage("zz_generated.register.go", Generated),
+	}
+}
+
+// Kind returns the files of one kind: its Go type, a sample and the roles for its users.
+func Kind() []Template[KindView] {
+	return []Template[KindView]{
+		{ID: "kind/api/version/kind_types.go", path: KindView.TypesFile},
+		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("admin") }},
+		{ID: "kind/config/rbac/kind_editor_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("editor") }},
+		{ID: "kind/config/rbac/kind_viewer_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("viewer") }},
+		{ID: "kind/config/samples/group_version_kind.yaml", path: func(k KindView) string { return "config/samples/" + k.SampleFile }},
+	}
+}
+
+// FirstKind returns the files that come with the first kind of a project and list all later ones.
+func FirstKind() []Template[KindView] {
+	return []Template[KindView]{
+		at[KindView]("kind", "config/crd/kustomization.yaml", Users),
+		at[KindView]("kind", "config/samples/kustomization.yaml", Users),
+	}
+}
+
+// Controller returns the files of the controller of one kind.
+func Controller() []Template[KindView] {
+	return []Template[KindView]{
+		{ID: "controller/internal/controller/kind_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/kind_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+	}
+}
+
+// Register returns the file that makes the kinds and controllers of a project known to its manager.
+func Register() Template[RegisterView] {
+	return at[RegisterView]("register", "cmd/zz_generated.register.go", Generated)
+}
+
+// Source names where the content comes from, for the lock.
+func (t Template[V]) Source() string {
+	if t.Generator != "" {
+		return t.Generator
+	}
+	return t.ID
+}
+
+// at returns the template of a file that has the same path in every project.
+func at[V any](folder, file string, ownership Ownership) Template[V] {
+	return Template[V]{ID: folder + "/" + file, Ownership: ownership, path: func(V) string { return file }}
+}

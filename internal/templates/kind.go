@@ -1,0 +1,205 @@
+package templates
+
+import (
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// KindNames are the choices that a kind is made from. All are valid names.
+type KindNames struct {
+	// ProjectName, Repo and Header are those of the project.
+	ProjectName, Repo, Header string
+	// MultiGroup gives each group its own folders.
+	MultiGroup bool
+	// RestrictedTo is the namespace that the controllers' rights end at, empty when they do not.
+	RestrictedTo string
+
+	// Group is the API group without the domain. It may be empty.
+	Group, Domain         string
+	Version, Kind, Plural string
+	// Namespaced says that objects of the kind live in namespaces.
+	Namespaced bool
+}
+
+// KindView is what the files of one kind, and of its controller, are rendered from.
+type KindView struct {
+	VersionView
+	ProjectName string
+	// Kind is the Go type, Plural the resource.
+	Kind, Plural string
+	// Scope is Namespaced or Cluster.
+	Scope          string
+	NamespacedKind bool
+	// Alias is the name that other packages import the API package under.
+	Alias string
+	// Variable is a local variable of the kind's type that hides nothing the templates use.
+	Variable string
+	// Reconciler is the Go type of the controller.
+	Reconciler string
+	// ControllerPackage is the name of the controller's Go package.
+	ControllerPackage string
+	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
+	ControllerFolder, ControllerImportPath, ControllerAlias string
+	// ControllerName tells the controller from all others of the project.
+	ControllerName string
+	// FieldOwner is who the API server records as the owner of what the controller applies.
+	FieldOwner string
+	// RBACNamespace is the part of an RBAC marker that makes it a rule of a Role; empty for a ClusterRole.
+	RBACNamespace string
+	// RolePrefix begins the names of the roles for users of the kind.
+	RolePrefix string
+	// CRDBase is the file of the CRD, relative to config/crd.
+	CRDBase string
+	// CRDBases is the path from the controller's folder to that of the CRDs.
+	CRDBases string
+	// SampleFile is the file of the sample in config/samples, SampleName the object in it.
+	SampleFile, SampleName string
+}
+
+// VersionView is what an API package is rendered from.
+type VersionView struct {
+	Header string
+	// QualifiedGroup is the whole API group, Version the API version.
+	QualifiedGroup, Version string
+	// Package is the name of the Go package, Folder where it is in the project, ImportPath how Go imports it.
+	Package, Folder, ImportPath string
+	// Kinds are all kinds of the package, in order.
+	Kinds []string
+}
+
+// NewKind spells what the files of a kind say.
+func NewKind(n KindNames) KindView {
+	lower := strings.ToLower(n.Kind)
+	v := KindView{
+		VersionView:       newVersion(n),
+		ProjectName:       n.ProjectName,
+		Kind:              n.Kind,
+		Plural:            n.Plural,
+		Scope:             "Cluster",
+		NamespacedKind:    n.Namespaced,
+		Alias:             apiAlias(n),
+		Variable:          variable(n.Kind),
+		Reconciler:        n.Kind + "Reconciler",
+		ControllerPackage: "controller",
+		ControllerFolder:  "internal/controller",
+		ControllerAlias:   "controller",
+		ControllerName:    lower,
+		RolePrefix:        lower,
+		SampleName:        lower + "-sample",
+		CRDBases:          "../../config/crd/bases",
+	}
+	if n.Namespaced {
+		v.Scope = "Namespaced"
+	}
+	if n.MultiGroup {
+		v.ControllerFolder = path.Join(v.ControllerFolder, n.Group)
+		v.ControllerAlias = apiPrefix(identifier(n.Group)) + v.ControllerAlias
+		v.ControllerName = shortGroup(n) + "-" + lower
+		v.RolePrefix = v.ControllerName
+		if n.Group != "" {
+			v.CRDBases = "../" + v.CRDBases
+		}
+	}
+	v.ControllerImportPath = path.Join(n.Repo, v.ControllerFolder)
+	v.FieldOwner = v.ControllerName + "-controller"
+	if n.RestrictedTo != "" {
+		v.RBACNamespace = "namespace=" + n.RestrictedTo + ","
+	}
+	v.CRDBase = "bases/" + v.QualifiedGroup + "_" + n.Plural + ".yaml"
+	v.SampleFile = shortGroup(n) + "_" + n.Version + "_" + lower + ".yaml"
+	return v
+}
+
+func newVersion(n KindNames) VersionView {
+	v := VersionView{
+		Header:         n.Header,
+		QualifiedGroup: strings.Trim(n.Group+"."+n.Domain, "."),
+		Version:        n.Version,
+		Package:        n.Version,
+		Folder:         path.Join("api", n.Version),
+	}
+	if n.MultiGroup {
+		v.Folder = path.Join("api", n.Group, n.Version)
+	}
+	v.ImportPath = path.Join(n.Repo, v.Folder)
+	return v
+}
+
+// TypesFile returns where the Go type goes.
+func (k KindView) TypesFile() string {
+	return path.Join(k.Folder, strings.ToLower(k.Kind)+"_types.go")
+}
+
+// RoleFiles are the roles for users of the kind, relative to config/rbac.
+func (k KindView) RoleFiles() []string {
+	return []string{k.roleFile("admin"), k.roleFile("editor"), k.roleFile("viewer")}
+}
+
+func (k KindView) roleFile(role string) string {
+	return strings.ReplaceAll(k.RolePrefix, "-", "_") + "_" + role + "_role.yaml"
+}
+
+// ControllerFile returns where the controller goes, or its test when end is _test.go.
+func (k KindView) ControllerFile(end string) string {
+	return path.Join(k.ControllerFolder, strings.ToLower(k.Kind)+"_controller"+end)
+}
+
+// shortGroup returns the group without the domain, or what stands for it where there is none.
+func shortGroup(n KindNames) string {
+	if n.Group != "" {
+		return n.Group
+	}
+	first, _, _ := strings.Cut(n.Domain, ".")
+	return first
+}
+
+// apiAlias returns the import name of an API package, such as webappv1: a Go identifier that no other import of a
+// scaffolded file has.
+func apiAlias(n KindNames) string {
+	alias := apiPrefix(identifier(shortGroup(n)) + n.Version)
+	if alias == "metav1" {
+		return "api" + alias
+	}
+	return alias
+}
+
+// apiPrefix makes a name that begins with a digit an identifier.
+func apiPrefix(name string) string {
+	if name != "" && unicode.IsDigit(rune(name[0])) {
+		return "api" + name
+	}
+	return name
+}
+
+// identifier returns the letters and digits of a DNS name.
+func identifier(name string) string { return strings.NewReplacer(".", "", "-", "").Replace(name) }
+
+// variable returns a name for a local variable that holds an object of the kind.
+func variable(kind string) string {
+	upper := strings.IndexFunc(kind, func(r rune) bool { return !unicode.IsUpper(r) })
+	switch {
+	case upper < 0:
+		upper = len(kind)
+	case upper > 1 && unicode.IsLower(rune(kind[upper])):
+		upper-- // the last capital begins the next word, as in HTTPRoute
+	}
+	name := strings.ToLower(kind[:upper]) + kind[upper:]
+	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || slices.Contains(takenNames(), name) {
+		return name + "Object"
+	}
+	return name
+}
+
+// takenNames are the imports of the controller templates, and their local variables.
+func takenNames() []string {
+	return []string{
+		"apierrors", "byName", "changed", "client", "context", "controller", "ctx", "desired", "env", "err", "errors",
+		"event", "fields", "fmt", "key", "live", "log", "logger", "m", "manager", "meta", "metav1", "object", "r",
+		"reconcile", "reconciler", "req", "request", "result", "schema", "status", "stop", "stopped", "stream", "t",
+		"testenv", "testing", "time", "types", "watcher",
+	}
+}

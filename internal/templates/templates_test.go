@@ -1,0 +1,170 @@
+package templates
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// listed is one template of the index, whatever its view.
+type listed struct {
+	id, path, view string
+	render         func() ([]byte, error)
+}
+
+// index is every template that the tables of this package list, with a view.
+func index(t *testing.T) []listed {
+	t.Helper()
+	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook", Bundled: true})
+	kind := NewKind(guestbook())
+	kind.VersionView.Kinds = []string{"Guestbook"}
+	var all []listed
+	all = append(all, list(project, Project()...)...)
+	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
+	for _, license := range Licenses() {
+		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
+	}
+	all = append(all, list(kind.VersionView, Version()...)...)
+	all = append(all, list(kind, slices.Concat(Kind(), FirstKind(), Controller())...)...)
+	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
+	return append(all, list(register, Register())...)
+}
+
+func list[V any](view V, templates ...Template[V]) []listed {
+	var all []listed
+	for _, template := range templates {
+		all = append(all, listed{
+			id:     template.ID,
+			path:   template.Path(view),
+			view:   reflect.TypeFor[V]().Name(),
+			render: func() ([]byte, error) { return template.Render(view) },
+		})
+	}
+	return all
+}
+
+func guestbook() KindNames {
+	return KindNames{
+		ProjectName: "guestbook", Repo: "example.com/guestbook",
+		Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook", Plural: "guestbooks", Namespaced: true,
+	}
+}
+
+func TestIndexAndFilesAgree(t *testing.T) {
+	var inIndex, onDisk []string
+	for _, template := range index(t) {
+		inIndex = append(inIndex, template.id)
+	}
+	err := fs.WalkDir(files, "files", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			onDisk = append(onDisk, strings.TrimSuffix(strings.TrimPrefix(name, "files/"), ".tmpl"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(inIndex)
+	slices.Sort(onDisk)
+	for _, id := range inIndex {
+		if !slices.Contains(onDisk, id) {
+			t.Errorf("the index lists %s, which is not in files/", id)
+		}
+	}
+	for _, id := range onDisk {
+		if !slices.Contains(inIndex, id) {
+			t.Errorf("files/%s.tmpl is in no table of index.go", id)
+		}
+	}
+	if compact := slices.Compact(slices.Clone(inIndex)); len(compact) != len(inIndex) {
+		t.Errorf("a template is listed twice: %v", inIndex)
+	}
+}
+
+func TestEveryTemplateNamesItsView(t *testing.T) {
+	for _, template := range index(t) {
+		text, err := files.ReadFile("files/" + template.id + ".tmpl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		if want := fmt.Sprintf("{{- /* %s */ -}}", template.view); first != want {
+			t.Errorf("%s begins with %q, want %q", template.id, first, want)
+		}
+	}
+}
+
+func TestEveryTemplateRenders(t *testing.T) {
+	for _, template := range index(t) {
+		out, err := template.render()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text := string(out)
+		if strings.TrimSpace(text) == "" || !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n") {
+			t.Errorf("%s does not end in one newline", template.id)
+		}
+		if strings.HasPrefix(text, "\n") || strings.Contains(text, "<no value>") {
+			t.Errorf("%s renders with a gap:\n%s", template.id, text)
+		}
+		if ext := path.Ext(template.path); ext == ".yaml" || ext == ".yml" {
+			var document map[string]any
+			if err := yaml.UnmarshalStrict(out, &document); err != nil {
+				t.Errorf("%s: %v", template.id, err)
+			}
+		}
+	}
+}
+
+// TestTemplatesLookLikeTheirOutput keeps decisions in Go: at most a tenth of the lines of a template are control lines.
+func TestTemplatesLookLikeTheirOutput(t *testing.T) {
+	for _, template := range index(t) {
+		text, err := files.ReadFile("files/" + template.id + ".tmpl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+		control := 0
+		for _, line := range lines {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "{{-") && !strings.HasPrefix(line, "{{- end") {
+				control++
+			}
+		}
+		if control*10 > len(lines)+20 {
+			t.Errorf("%s has %d control lines in %d", template.id, control, len(lines))
+		}
+	}
+}
+
+func TestWorkflowsPinActionsAndGrantNothingByDefault(t *testing.T) {
+	for _, template := range index(t) {
+		if !strings.HasPrefix(template.path, ".github/workflows/") {
+			continue
+		}
+		out, err := template.render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), "\npermissions: {}\n") {
+			t.Errorf("%s has permissions by default", template.path)
+		}
+		for line := range strings.Lines(string(out)) {
+			_, action, uses := strings.Cut(line, "uses: ")
+			if !uses {
+				continue
+			}
+			_, commit, _ := strings.Cut(action, "@")
+			if hash, _, _ := strings.Cut(commit, " # v"); len(hash) != 40 || strings.Trim(hash, "0123456789abcdef") != "" {
+				t.Errorf("%s: not pinned by commit: %s", template.path, action)
+			}
+		}
+	}
+}
