@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// generateOptions are the flags that generate and manifests share.
+type generateOptions struct {
+	write   writeOptions
+	check   bool
+	command string // what writes the files that a check finds out of date
+	generate.Options
+}
+
+func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.check, "check", false, "write nothing: print what is out of date as a diff, and exit 3 if anything is")
+	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
+	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
+	o.write.addFlags(flags)
+}
+
+func newGenerateCommand(s *streams) *cobra.Command {
+	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Object: true}}
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Write the Go code that markers ask for: deep copies",
+		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers. Files whose content would not change
+are not touched.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the text that generated code begins with (default "+generate.DefaultHeaderFile+", if there is one)")
+	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header")
+	opts.addFlags(flags)
+	return cmd
+}
+
+// runGenerate plans what the markers of the project ask for, and writes it or compares with it.
+func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
+	root, closer, err := scaffold.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	fsys := afero.NewIOFS(root)
+	project, err := scaffold.LoadProject(fsys)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	plan := scaffold.NewPlan(fsys)
+	if err := generate.Run(ctx, dir, plan, project, o.Options); err != nil {
+		return err
+	}
+	if o.check {
+		return checkPlan(s, o, plan)
+	}
+	return finishPlan(s, o.write, plan)
+}
+
+// checkPlan prints what a plan would change, and fails if that is anything.
+func checkPlan(s *streams, o generateOptions, plan *scaffold.Plan) error {
+	o.write.dryRun, o.write.diff = true, true
+	if plan.Len() > 0 || o.write.output == outputJSON {
+		if err := finishPlan(s, o.write, plan); err != nil {
+			return err
+		}
+	}
+	switch n := outOfDate(plan); n {
+	case 0:
+		return nil
+	case 1:
+		return drift("1 file is out of date", o.command)
+	default:
+		return drift(fmt.Sprintf("%d files are out of date", n), o.command)
+	}
+}
+
+// outOfDate counts the changes of a plan. The lock follows the others and counts only if it is alone.
+func outOfDate(plan *scaffold.Plan) int {
+	n := plan.Len()
+	for change := range plan.Changes() {
+		if change.Path == scaffold.LockFile && n > 1 {
+			return n - 1
+		}
+	}
+	return n
+}
+
+func drift(message, command string) error {
+	return &diagnostic.Error{
+		Message: message,
+		Hint:    "run " + command + " and commit what it writes",
+		Class:   diagnostic.ErrDrift,
+	}
+}

@@ -1,0 +1,89 @@
+// Package artifact holds what generators make in memory, so that nothing is written before everything is right.
+package artifact
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// File is one generated file.
+type File struct {
+	// Path is relative to the project, with slashes.
+	Path    string
+	Content []byte
+}
+
+// Header is the text that generated files begin with, usually a license.
+type Header struct {
+	// Text is used as it is, save that " YEAR" becomes a space and Year.
+	Text string
+	Year string
+}
+
+// Path is what the generators of controller-tools take for the path of the header file: empty if there is no header.
+func (h Header) Path() string {
+	if h.Text == "" {
+		return ""
+	}
+	return "header"
+}
+
+// OpenForRead returns the text whatever the path, for the generators of controller-tools.
+func (h Header) OpenForRead(string) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(h.Text)), nil
+}
+
+// Sink collects the files that generators of controller-tools write. The zero value puts everything in the root of the
+// project. It is for one goroutine.
+type Sink struct {
+	// Root is the folder of the project, absolute: code is put beside the package it belongs to.
+	Root string
+	// Folder is where everything else goes, relative to Root.
+	Folder string
+
+	files map[string]*bytes.Buffer // by path
+}
+
+var (
+	_ genall.OutputRule = (*Sink)(nil)
+	_ genall.InputRule  = Header{}
+)
+
+// Open begins a file: in the folder of pkg, or in s.Folder if pkg is nil.
+func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
+	folder := s.Folder
+	if pkg != nil {
+		rel, err := filepath.Rel(s.Root, filepath.Dir(pkg.CompiledGoFiles[0]))
+		if err != nil {
+			return nil, err
+		}
+		folder = filepath.ToSlash(rel)
+	}
+	if s.files == nil {
+		s.files = map[string]*bytes.Buffer{}
+	}
+	buffer := &bytes.Buffer{}
+	s.files[path.Join(folder, name)] = buffer
+	return nopCloser{buffer}, nil
+}
+
+// Files returns what was written, by path.
+func (s *Sink) Files() []File {
+	var files []File
+	for name, buffer := range s.files {
+		files = append(files, File{Path: name, Content: buffer.Bytes()})
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

@@ -1,0 +1,274 @@
+package generate_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// peer is the version of controller-gen that output is compared with. bench/go.mod requires it.
+const peer = "v0.23.0"
+
+// controllerGen returns the path of the real controller-gen. It is built once and kept in the user's cache folder.
+func controllerGen(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(cache, "kctrl", "test")
+	binary := filepath.Join(folder, "controller-gen-"+peer+"-"+runtime.Version())
+	if _, err := os.Stat(binary); err == nil {
+		return binary
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fresh := filepath.Join(t.TempDir(), "controller-gen")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "..", "bench"), "-o", fresh,
+		"sigs.k8s.io/controller-tools/cmd/controller-gen")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build controller-gen: %v\n%s", err, out)
+	}
+	if out, err := exec.CommandContext(t.Context(), fresh, "--version").Output(); err != nil || string(out) != "Version: "+peer+"\n" {
+		t.Fatalf("controller-gen --version: %q, %v; want %s", out, err, peer)
+	}
+	content, err := os.ReadFile(fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := binary + "-" + filepath.Base(filepath.Dir(fresh))
+	if err := os.WriteFile(staged, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(staged, binary); err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// project copies testdata/name into a temporary folder and makes it the module example.com/name, with the requirements
+// of this module.
+func project(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	addModule(t, dir, "example.com/"+name)
+	return dir
+}
+
+func addModule(t testing.TB, dir, path string) {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod = regexp.MustCompile(`(?m)^module .*$`).ReplaceAll(mod, []byte("module "+path))
+	sum, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "go.mod", string(mod))
+	write(t, dir, "go.sum", string(sum))
+}
+
+func write(t testing.TB, dir, name, content string) {
+	t.Helper()
+	name = filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outputs returns what a plan writes, without the lock.
+func outputs(plan *scaffold.Plan) map[string]string {
+	files := map[string]string{}
+	for change := range plan.Changes() {
+		if change.Path != scaffold.LockFile && change.Op != scaffold.Delete {
+			files[change.Path] = string(change.After)
+		}
+	}
+	return files
+}
+
+// run generates in dir and returns what would be written.
+func run(t *testing.T, dir string, o generate.Options) map[string]string {
+	t.Helper()
+	plan := scaffold.NewPlan(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+		t.Fatal(err)
+	}
+	return outputs(plan)
+}
+
+// everything asks for all generators.
+func everything() generate.Options { return generate.Options{Object: true, CRD: true, RBAC: true} }
+
+// runPeer runs controller-gen in dir, and returns the files that it wrote.
+func runPeer(t *testing.T, dir string, args ...string) map[string]string {
+	t.Helper()
+	before := files(t, dir)
+	args = append(args, "paths=./...")
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "crd") }) {
+		args = append(args, "output:crd:artifacts:config=config/crd/bases")
+	}
+	command := exec.CommandContext(t.Context(), controllerGen(t), args...)
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("controller-gen %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	written := files(t, dir)
+	for name := range before {
+		delete(written, name)
+	}
+	return written
+}
+
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		found[filepath.ToSlash(rel)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestOutputIsThatOfControllerGen(t *testing.T) {
+	controllerGen(t)
+	tests := []struct {
+		project string
+		args    []string
+		options func(*generate.Options)
+	}{
+		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd", "webhook"}, func(o *generate.Options) { o.Year = "2026" }},
+		{"scaffold", []string{"crd:maxDescLen=0", "rbac:roleName=guest"}, func(o *generate.Options) {
+			o.Object, o.MaxDescLen, o.RoleName = false, new(int), "guest"
+		}},
+		{"fields", []string{"object", "crd"}, nil},
+		{"fields", []string{"crd:maxDescLen=40"}, func(o *generate.Options) {
+			length := 40
+			o.Object, o.MaxDescLen = false, &length
+		}},
+		{"versions", []string{"object:headerFile=hack/boilerplate.go.txt", "crd", "rbac:roleName=manager-role"}, nil},
+		{"rules", []string{"object", "crd", "rbac:roleName=manager-role"}, nil},
+		{"kinds", []string{"object", "crd", "rbac:roleName=manager-role"}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.project+" "+strings.Join(test.args, " "), func(t *testing.T) {
+			t.Parallel()
+			dir := project(t, test.project)
+			o := everything()
+			if test.options != nil {
+				test.options(&o)
+			}
+			got := run(t, dir, o)
+			want := runPeer(t, dir, test.args...)
+			if len(want) == 0 {
+				t.Fatal("controller-gen wrote nothing")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("output differs (-controller-gen +kctrl):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOutputIsTheSameInEveryRun has types on which controller-gen writes something else in about one run of three.
+func TestOutputIsTheSameInEveryRun(t *testing.T) {
+	dir := project(t, "order")
+	onlyCRD := generate.Options{CRD: true}
+	want := run(t, dir, onlyCRD)
+	rules := want["config/crd/bases/order.example.com_things.yaml"]
+	first, second := strings.Index(rules, "self == oldSelf"), strings.Index(rules, "self != 'a'")
+	if first < 0 || second < first {
+		t.Errorf("rules are not in the order of marker names:\n%s", rules)
+	}
+	for range 20 {
+		if diff := cmp.Diff(want, run(t, dir, onlyCRD)); diff != "" {
+			t.Fatalf("another run differs:\n%s", diff)
+		}
+	}
+}
+
+func TestPlannedFilesCountAsWritten(t *testing.T) {
+	written := project(t, "scaffold")
+	want := run(t, written, everything())
+
+	planned := t.TempDir()
+	addModule(t, planned, "example.com/scaffold")
+	// A file that the plan deletes is not part of its package any more.
+	write(t, planned, "api/v1/old_types.go", "package v1\n\ntype GuestbookSpec struct{}\n")
+	plan := scaffold.NewPlan(os.DirFS(planned))
+	var sources []string
+	for name, content := range files(t, "testdata/scaffold") {
+		sources = append(sources, name)
+		if err := plan.Write(name, []byte(content), "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := plan.Delete("api/v1/old_types.go", scaffold.Own); err != nil {
+		t.Fatal(err)
+	}
+	if err := generate.Run(t.Context(), planned, plan, nil, everything()); err != nil {
+		t.Fatal(err)
+	}
+	got := outputs(plan)
+	for _, name := range sources {
+		delete(got, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("output for planned files differs (-on disk +planned):\n%s", diff)
+	}
+	if entries, _ := os.ReadDir(planned); len(entries) != 3 {
+		t.Errorf("something was written: %v", entries)
+	}
+}
+
+func TestGeneratedFilesAreNoInput(t *testing.T) {
+	dir := project(t, "scaffold")
+	plan := scaffold.NewPlan(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, plan, nil, everything()); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, dir, plan)
+	if again := run(t, dir, everything()); len(again) != 0 {
+		t.Errorf("a second run changes %v", again)
+	}
+}
+
+func apply(t *testing.T, dir string, plan *scaffold.Plan) {
+	t.Helper()
+	root, closer, err := scaffold.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	if err := plan.Apply(root); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,26 @@
+// Package v1 is the v1 API of the group webapp.example.com.
+//
+// +kubebuilder:object:generate=true
+// +groupName=webapp.example.com
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion names this API.
+	GroupVersion = schema.GroupVersion{Group: "webapp.example.com", Version: "v1"}
+
+	// SchemeBuilder collects what registers the kinds of this package.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers the kinds of this package in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Guestbook{}, &GuestbookList{})
+	return nil
+}

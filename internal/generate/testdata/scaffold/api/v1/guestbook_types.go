@@ -1,0 +1,59 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GuestbookSpec is what a user asks of a Guestbook.
+type GuestbookSpec struct {
+	// message is a text for people, an example of a field with rules.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message"`
+}
+
+// GuestbookStatus is what the controller observed. Only the controller writes it.
+type GuestbookStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how the Guestbook is. Ready is True when the world matches the spec of observedGeneration.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=guestbooks,scope=Namespaced
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+
+// Guestbook is the Schema of guestbooks.
+type Guestbook struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the desired state.
+	// +required
+	Spec GuestbookSpec `json:"spec"`
+
+	// status is the observed state.
+	// +optional
+	Status GuestbookStatus `json:"status,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// GuestbookList is a list of Guestbook objects.
+type GuestbookList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Guestbook `json:"items"`
+}

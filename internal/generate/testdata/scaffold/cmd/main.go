@@ -1,0 +1,7 @@
+package main
+
+// +kubebuilder:scaffold:imports
+
+func main() {
+	// +kubebuilder:scaffold:builder
+}

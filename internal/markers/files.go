@@ -1,0 +1,124 @@
+package markers
+
+import (
+	"bytes"
+	"errors"
+	"go/build"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tree is the project on disk with an overlay on top.
+type tree struct {
+	overlay map[string][]byte // by absolute path, nil content for a file that does not exist
+	added   map[string]bool   // every folder that a file of the overlay lies in, at any depth
+}
+
+func newTree(overlay map[string][]byte) *tree {
+	t := &tree{overlay: overlay, added: map[string]bool{}}
+	for name, content := range overlay {
+		if content == nil {
+			continue
+		}
+		for dir := filepath.Dir(name); !t.added[dir]; dir = filepath.Dir(dir) {
+			t.added[dir] = true
+		}
+	}
+	return t
+}
+
+func (t *tree) readFile(name string) ([]byte, error) {
+	content, planned := t.overlay[name]
+	switch {
+	case !planned:
+		return os.ReadFile(name)
+	case content == nil:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return content, nil
+}
+
+func (t *tree) open(name string) (io.ReadCloser, error) {
+	if _, planned := t.overlay[name]; !planned {
+		return os.Open(name)
+	}
+	content, err := t.readFile(name)
+	return io.NopCloser(bytes.NewReader(content)), err
+}
+
+func (t *tree) exists(name string) bool {
+	if content, planned := t.overlay[name]; planned {
+		return content != nil
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (t *tree) isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return t.added[name] || err == nil && info.IsDir()
+}
+
+// list returns the names of the files and of the folders in dir, sorted.
+func (t *tree) list(dir string) (files, folders []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && t.added[dir]) {
+		return nil, nil, err
+	}
+	for _, entry := range entries {
+		name := filepath.Join(dir, entry.Name())
+		switch _, planned := t.overlay[name]; {
+		case planned:
+		case entry.IsDir():
+			folders = append(folders, entry.Name())
+		case t.exists(name):
+			files = append(files, entry.Name())
+		}
+	}
+	for name, content := range t.overlay {
+		if content != nil && filepath.Dir(name) == dir {
+			files = append(files, filepath.Base(name))
+		}
+	}
+	for name := range t.added {
+		if filepath.Dir(name) == dir && name != dir {
+			folders = append(folders, filepath.Base(name))
+		}
+	}
+	slices.Sort(files)
+	slices.Sort(folders)
+	return files, slices.Compact(folders), nil
+}
+
+// buildContext decides which files belong to a package: those of this platform, without cgo and without generated code.
+func (t *tree) buildContext() *build.Context {
+	context := build.Default
+	context.CgoEnabled = false
+	context.BuildTags = []string{ignoreGenerated}
+	context.OpenFile = t.open
+	return &context
+}
+
+// goFiles returns the names of the Go files in dir that belong to its package, sorted.
+func (t *tree) goFiles(dir string) ([]string, error) {
+	files, _, err := t.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	context := t.buildContext()
+	var matched []string
+	for _, name := range files {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		// A file whose head cannot be read counts: parsing it will say what is wrong.
+		if ok, err := context.MatchFile(dir, name); ok || err != nil {
+			matched = append(matched, name)
+		}
+	}
+	return matched, nil
+}

@@ -1,0 +1,65 @@
+package markers
+
+import "testing"
+
+func TestCorrection(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]string{
+		"+kubebuilder:validation:MinLenght=1":           "write // +kubebuilder:validation:MinLength=1",
+		"+kubebuilder:validation:minlength=1":           "write // +kubebuilder:validation:MinLength=1",
+		"+kubebuilder:validation:MaxLenght:=5":          "write // +kubebuilder:validation:MaxLength:=5",
+		"+kubebuilder:MaxItems=5":                       "write // +kubebuilder:validation:MaxItems=5",
+		"+kubebuilder:validation:item:MaxLength=5":      "write // +kubebuilder:validation:items:MaxLength=5",
+		"+kubebuilder:Optional":                         "write // +kubebuilder:validation:Optional",
+		"+kubebuilder:validation:Required by law":       "write // +kubebuilder:validation:Required",
+		"+kubebuilder:subresources:status":              "write // +kubebuilder:subresource:status",
+		"+kubebuilder:resource:":                        "write // +kubebuilder:resource",
+		"+kubebuilder:resourse:path=a,scope=Cluster":    "write // +kubebuilder:resource:path=a,scope=Cluster",
+		"+kubebuilder:printcolum:name=A,type=string":    "write // +kubebuilder:printcolumn:name=A,type=string",
+		"+kubebuilder:rbca:groups=a,resources=b,verbs=": "write // +kubebuilder:rbac:groups=a,resources=b,verbs=",
+		"+kubebuilder:object:rot=true":                  "write // +kubebuilder:object:root=true",
+		"+kubebuilder:storageVersion":                   "write // +kubebuilder:storageversion",
+		"+kubebuilder:ac:generat=true":                  "write // +kubebuilder:ac:generate=true",
+		"+kctrl:something:else=1":                       "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
+	}
+	for text, want := range tests {
+		if registry.known(text) {
+			t.Errorf("%s is known", text)
+		}
+		if got := registry.correction(text); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"+kubebuilder:validation:MinLength=1", "+kubebuilder:validation:MinLength:=1", "+kubebuilder:resource", "+kubebuilder:resource:path=x",
+		"+kubebuilder:scaffold:imports", "+kubebuilder:rbac:groups=a,verbs=b", "+kubebuilder:webhook:path=/x", "+kubebuilder:skip",
+		"+kubebuilder:webhookconfiguration:mutating=true", "+kubebuilder:ac:output:package=x", "+kubebuilder:validation:items:Pattern=`a=b`",
+		"+kubebuilder:default={a: 1}", "+kubebuilder:storageversion", "+kubebuilder:validation:XValidation:rule=\"a == b\"",
+	} {
+		if !registry.known(text) {
+			t.Errorf("%s is not known", text)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	tests := []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"lenght", "length", 1}, {"requiered", "required", 1}, {"abc", "axc", 1}, {"kitten", "sitting", 3}}
+	for _, test := range tests {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("editDistance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package markers
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+)
+
+// families are the prefixes of the markers that kctrl answers for. Markers of other tools are left alone.
+var families = []string{"kubebuilder:", "kctrl:"}
+
+// scaffoldMarker begins the places where kubebuilder inserts code. They mean nothing here, and are no mistake.
+const scaffoldMarker = "kubebuilder:scaffold:"
+
+// Registry knows the markers of all generators. Looking up is safe for concurrent use.
+type Registry struct {
+	*markers.Registry
+	names []string // of all definitions, sorted
+}
+
+// NewRegistry returns a registry with the markers of every generator of controller-gen, so that a marker of one that
+// does not run is known too.
+func NewRegistry() (*Registry, error) {
+	registry := &markers.Registry{}
+	for _, register := range []func(*markers.Registry) error{
+		crdmarkers.Register,
+		deepcopy.Generator{}.RegisterMarkers,
+		rbac.Generator{}.RegisterMarkers,
+		webhook.Generator{}.RegisterMarkers,
+		registerApplyConfiguration,
+	} {
+		if err := register(registry); err != nil {
+			return nil, err
+		}
+	}
+	names := map[string]bool{}
+	for _, definition := range registry.AllDefinitions() {
+		names[definition.Name] = true
+	}
+	return &Registry{Registry: registry, names: slices.Sorted(maps.Keys(names))}, nil
+}
+
+// registerApplyConfiguration adds the markers of the generator of apply configurations.
+func registerApplyConfiguration(registry *markers.Registry) error {
+	for _, m := range []struct {
+		name   string
+		target markers.TargetType
+		value  any
+	}{
+		{"kubebuilder:ac:generate", markers.DescribesPackage, false},
+		{"kubebuilder:ac:generate", markers.DescribesType, false},
+		{"kubebuilder:ac:output:package", markers.DescribesPackage, ""},
+	} {
+		if err := registry.Define(m.name, m.target, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known reports whether text, a marker beginning with "+", is one that some target accepts.
+func (r *Registry) known(text string) bool {
+	return strings.HasPrefix(text[1:], scaffoldMarker) || r.definition(text) != nil
+}
+
+// definition returns what text, a marker beginning with "+", stands for at some target, or nil.
+func (r *Registry) definition(text string) *markers.Definition {
+	for _, target := range []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField} {
+		if definition := r.Lookup(text, target); definition != nil {
+			return definition
+		}
+	}
+	return nil
+}
+
+// ours reports whether text, a marker beginning with "+", is of a family that kctrl answers for.
+func ours(text string) bool {
+	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(text[1:], family) })
+}

@@ -1,0 +1,182 @@
+package markers
+
+import (
+	"cmp"
+	"context"
+	"go/ast"
+	"go/parser"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Types loads the packages that emit wants with all they import, in the form that the generators of controller-tools
+// take; types are checked when a generator asks for them. It calls the go command once for each module, and not at all
+// if emit wants none. What is wrong with the imports of the wanted packages comes back joined from *diagnostic.Error;
+// what is wrong with other packages does not matter.
+func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.GenerationContext, error) {
+	wanted := map[module][]string{}
+	for _, pkg := range p.packages {
+		if emit(pkg) {
+			wanted[pkg.module] = append(wanted[pkg.module], pkg.PkgPath)
+		}
+	}
+	modules := slices.SortedFunc(maps.Keys(wanted), func(a, b module) int { return cmp.Compare(a.dir, b.dir) })
+	types := genall.GenerationContext{Collector: p.collector}
+	for _, mod := range modules {
+		loaded, err := p.loadModule(ctx, mod, wanted[mod])
+		if err != nil {
+			return types, err
+		}
+		types.Roots = append(types.Roots, loaded...)
+	}
+	p.reuseSyntax(types.Roots)
+	if err := p.Problems(types.Roots); err != nil {
+		return types, err
+	}
+	types.Checker = p.narrow(types.Roots)
+	return types, nil
+}
+
+// loadModule lists packages of one module, and everything below them.
+func (p *Program) loadModule(ctx context.Context, mod module, importPaths []string) ([]*loader.Package, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, &diagnostic.Error{
+			Message: "the go command was not found",
+			Hint:    "install Go from https://go.dev/dl, or add its bin folder to PATH",
+			Cause:   err,
+		}
+	}
+	loaded, err := loader.LoadRootsWithConfig(&packages.Config{
+		Context: ctx,
+		Dir:     mod.dir,
+		Fset:    p.fset,
+		Overlay: p.goOverlay(),
+		// With cgo, listing packages would compile their C code.
+		Env: append(os.Environ(), "CGO_ENABLED=0"),
+	}, importPaths...)
+	if err != nil {
+		return nil, p.listError(ctx, mod, err)
+	}
+	return loaded, nil
+}
+
+// goOverlay returns the part of the overlay that the go command has to see. It cannot be told that a file is gone, so
+// such a file is given a build constraint that nothing meets.
+func (p *Program) goOverlay() map[string][]byte {
+	gone := []byte("//go:build ignore && !ignore\n\npackage ignore\n")
+	overlay := map[string][]byte{}
+	for _, pkg := range p.packages {
+		for _, name := range pkg.broken {
+			overlay[name] = gone
+		}
+	}
+	for name, content := range p.tree.overlay {
+		base := filepath.Base(name)
+		switch {
+		case filepath.Ext(name) == ".go" && content == nil:
+			overlay[name] = gone
+		case filepath.Ext(name) == ".go" || base == "go.mod" || base == "go.sum" || base == "go.work":
+			overlay[name] = content
+		}
+	}
+	return overlay
+}
+
+// reuseSyntax gives the loaded packages the syntax that was parsed already, and that of files that are not on disk.
+func (p *Program) reuseSyntax(roots []*loader.Package) {
+	parsed := map[string]*ast.File{}
+	for _, pkg := range p.packages {
+		for i, name := range pkg.files {
+			parsed[name] = pkg.Syntax[i]
+		}
+	}
+	for pkg := range Reachable(roots) {
+		known := slices.ContainsFunc(pkg.CompiledGoFiles, func(name string) bool {
+			_, planned := p.tree.overlay[name]
+			return planned || parsed[name] != nil
+		})
+		if known {
+			p.parseInto(pkg, parsed)
+		}
+	}
+}
+
+func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
+	var syntax []*ast.File
+	for _, name := range pkg.CompiledGoFiles {
+		file := parsed[name]
+		if file == nil {
+			content, err := p.tree.readFile(name)
+			if err == nil {
+				file, err = parser.ParseFile(p.fset, name, content, parserMode)
+			}
+			if err != nil {
+				pkg.AddError(err)
+				return
+			}
+		}
+		syntax = append(syntax, file)
+	}
+	pkg.Syntax = syntax
+}
+
+// Reachable returns the packages and all that they import.
+func Reachable(roots []*loader.Package) map[*loader.Package]bool {
+	seen := map[*loader.Package]bool{}
+	var visit func(*loader.Package)
+	visit = func(pkg *loader.Package) {
+		if seen[pkg] {
+			return
+		}
+		seen[pkg] = true
+		for _, imported := range pkg.Imports() {
+			visit(imported)
+		}
+	}
+	for _, root := range roots {
+		visit(root)
+	}
+	return seen
+}
+
+var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+))?: (.*)$`)
+
+// listError says why the go command could not list packages at all.
+func (p *Program) listError(ctx context.Context, mod module, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	text := err.Error()
+	if i := strings.Index(text, "stderr: "); i >= 0 {
+		text = strings.TrimSpace(text[i+len("stderr: "):])
+	}
+	// "go: errors parsing go.mod:" is followed by what is wrong.
+	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") {
+		text = rest
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	d := &diagnostic.Error{Cause: err}
+	if m := listPosition.FindStringSubmatch(first); m != nil {
+		d.Pos = at(p.dir, filepath.Join(mod.dir, m[1]))
+		d.Pos.Line, _ = strconv.Atoi(m[2])
+		d.Pos.Column, _ = strconv.Atoi(m[3])
+		text = m[4]
+	}
+	d.Message, d.Hint = p.listProblem(text)
+	if d.Pos.Filename == "" {
+		d.Message = "go list: " + d.Message
+	}
+	return d
+}
