@@ -10,6 +10,11 @@ import (
 
 // commands lists every command, in the order of the help text.
 var commands = []func(*streams) *cobra.Command{
+	newInitCommand,
+	newCreateCommand,
+	newGenerateCommand,
+	newManifestsCommand,
+	newEnvCommand,
 	newVersionCommand,
 	newCompletionCommand,
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+func newCreateAPICommand(s *streams) *cobra.Command {
+	var opts scaffold.APIOptions
+	var write writeOptions
+	cmd := &cobra.Command{
+		Use:   "api --group webapp --version v1 --kind Guestbook",
+		Short: "Add a kind, with its CRD, its controller and their tests",
+		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. What follows from
+markers is generated at once, so that the project builds, tests and deploys as it is.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runCreateAPI(cmd.Context(), s, opts, write) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Group, "group", "", "API group, without the domain of the project (default: the domain is the group)")
+	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 or v1alpha1 (required)")
+	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
+	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
+	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
+	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of the kind live in namespaces; false makes it cluster scoped")
+	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
+	write.addFlags(flags)
+	return cmd
+}
+
+func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, write writeOptions) error {
+	root, closer, err := scaffold.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	fsys := afero.NewIOFS(root)
+	project, err := scaffold.LoadProject(fsys)
+	if err != nil {
+		return err
+	}
+	plan, err := scaffold.PlanAPI(fsys, project, opts)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := generate.Run(ctx, dir, plan, project, generate.Options{Object: true, CRD: true, RBAC: true}); err != nil {
+		return err
+	}
+	return finishPlan(s, write, plan, "make generate manifests", "make test")
+}

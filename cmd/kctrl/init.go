@@ -1,0 +1,65 @@
+package main
+
+import (
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+func newInitCommand(s *streams) *cobra.Command {
+	var opts scaffold.InitOptions
+	var write writeOptions
+	var runtimeMode string
+	cmd := &cobra.Command{
+		Use:   "init --domain example.com --repo example.com/guestbook",
+		Short: "Start a project in this folder",
+		Long: `Start a project in this folder: a manager without controllers, and all that is needed to build, test and deploy it.
+
+The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			opts.Runtime = scaffold.RuntimeMode(runtimeMode)
+			opts.Year = time.Now().Year()
+			opts.Kctrl = kctrlBuild()
+			return runInit(s, opts, write)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Domain, "domain", "", "what the API groups end in, such as example.com (required)")
+	flags.StringVar(&opts.Repo, "repo", "", "`path` of the Go module (default: that of the go.mod in the folder)")
+	flags.StringVar(&opts.ProjectName, "project-name", "", "what the names of everything deployed begin with (default: the last element of --repo)")
+	flags.StringVar(&opts.Owner, "owner", "", "who holds the copyright")
+	flags.StringVar(&opts.License, "license", "apache2", "header of Go files: `apache2|none`")
+	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "give every API group its own folders")
+	flags.BoolVar(&opts.Namespaced, "namespaced", false, "limit the operator to the namespace it runs in")
+	flags.StringVar(&runtimeMode, "runtime", "", "where the runtime comes from: `bundled|module` (default: module for a released kctrl)")
+	write.addFlags(flags)
+	return cmd
+}
+
+func runInit(s *streams, opts scaffold.InitOptions, write writeOptions) error {
+	root, closer, err := scaffold.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	plan, err := scaffold.PlanInit(afero.NewIOFS(root), opts)
+	if err != nil {
+		return err
+	}
+	return finishPlan(s, write, plan,
+		"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller")
+}
+
+// kctrlBuild tells the scaffold which kctrl this is, so that a project can require the same.
+func kctrlBuild() scaffold.Build {
+	build := scaffold.Build{Version: "(devel)"}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		build.Version, build.Sum = info.Main.Version, info.Main.Sum
+	}
+	return build
+}

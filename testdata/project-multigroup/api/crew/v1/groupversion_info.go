@@ -1,0 +1,25 @@
+/*
+Copyright 2026.
+*/
+
+// Package v1 is the v1 API of the group crew.example.org.
+//
+// +kubebuilder:object:generate=true
+// +groupName=crew.example.org
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion names this API.
+	GroupVersion = schema.GroupVersion{Group: "crew.example.org", Version: "v1"}
+
+	// SchemeBuilder collects what registers the kinds of this package.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers the kinds of this package in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)

@@ -1,0 +1,86 @@
+/*
+Copyright 2026.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+
+	shipv1beta1 "example.org/fleet/api/ship/v1beta1"
+)
+
+// FrigateReconciler makes the world match the spec of each Frigate.
+type FrigateReconciler struct {
+	client.Client
+}
+
+// +kubebuilder:rbac:groups=ship.example.org,namespace=fleet-operator-system,resources=frigates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ship.example.org,namespace=fleet-operator-system,resources=frigates/status,verbs=patch
+
+// Reconcile is called for a Frigate after every change of it, and must be safe to call again at any time.
+func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	logger := log.FromContext(ctx)
+
+	frigate := &shipv1beta1.Frigate{}
+	if err := r.Get(ctx, req.NamespacedName, frigate); err != nil {
+		if apierrors.IsNotFound(err) {
+			logger.Info("Frigate is gone")
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("get Frigate: %w", err)
+	}
+	if !frigate.DeletionTimestamp.IsZero() {
+		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		logger.Info("Frigate is being deleted")
+		return reconcile.Result{}, nil
+	}
+
+	// The place to make the world match frigate.Spec.
+
+	changed := meta.SetStatusCondition(&frigate.Status.Conditions, metav1.Condition{
+		Type:               "Ready",
+		Status:             metav1.ConditionTrue,
+		Reason:             "Reconciled",
+		Message:            "The world matches the spec",
+		ObservedGeneration: frigate.Generation,
+	})
+	if !changed && frigate.Status.ObservedGeneration == frigate.Generation {
+		logger.Info("Frigate is up to date", "generation", frigate.Generation)
+		return reconcile.Result{}, nil
+	}
+
+	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	desired := &shipv1beta1.Frigate{
+		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
+		Status: shipv1beta1.FrigateStatus{
+			ObservedGeneration: frigate.Generation,
+			Conditions:         []metav1.Condition{*meta.FindStatusCondition(frigate.Status.Conditions, "Ready")},
+		},
+	}
+	err := r.Status().Apply(ctx, desired, client.FieldOwner("ship-frigate-controller"), client.ForceOwnership)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("apply status of Frigate: %w", err)
+	}
+	logger.Info("Frigate is ready", "generation", frigate.Generation)
+	return reconcile.Result{}, nil
+}
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Frigate that changes.
+func (r *FrigateReconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client = m.Client()
+	return controller.For[*shipv1beta1.Frigate](m).
+		Named("ship-frigate").
+		Complete(r)
+}
