@@ -114,17 +114,18 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 		if isEmpty(&document) {
 			continue
 		}
+		pos := token.Position{Filename: name, Line: document.Content[0].Line, Column: document.Content[0].Column}
 		objects, err := toObjects(&document)
 		if err != nil {
 			errs = append(errs, &diagnostic.Error{
-				Pos:     token.Position{Filename: name, Line: document.Line, Column: document.Column},
+				Pos:     pos,
 				Message: err.Error(),
 				Hint:    "every document needs apiVersion, kind and metadata.name",
 				Cause:   err,
 			})
 		}
 		for _, o := range objects {
-			manifests = append(manifests, Manifest{Object: o, Pos: token.Position{Filename: name, Line: document.Line, Column: document.Column}})
+			manifests = append(manifests, Manifest{Object: o, Pos: pos})
 		}
 	}
 }

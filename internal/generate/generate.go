@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -165,20 +166,27 @@ func (g *generation) add(template string) func([]artifact.File, error) error {
 
 // header reads the header of generated code.
 func (g *generation) header() (artifact.Header, error) {
-	name := cmp.Or(g.options.HeaderFile, DefaultHeaderFile)
+	name := path.Clean(filepath.ToSlash(cmp.Or(g.options.HeaderFile, DefaultHeaderFile)))
+	if !fs.ValidPath(name) {
+		return artifact.Header{}, headerError(name, "is outside the project", nil)
+	}
 	text, err := g.plan.Read(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && g.options.HeaderFile == "":
-		return artifact.Header{}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return artifact.Header{}, &diagnostic.Error{
-			Message: fmt.Sprintf("header file %q does not exist", name),
-			Hint:    "name a file of the project with --header-file",
-			Class:   diagnostic.ErrUsage,
-			Cause:   err,
+	if errors.Is(err, fs.ErrNotExist) {
+		if g.options.HeaderFile == "" {
+			return artifact.Header{}, nil
 		}
+		return artifact.Header{}, headerError(name, "does not exist", err)
 	}
 	return artifact.Header{Text: string(text), Year: g.options.Year}, err
+}
+
+func headerError(name, message string, cause error) error {
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("header file %q %s", name, message),
+		Hint:    "name a file of the project with --header-file",
+		Class:   diagnostic.ErrUsage,
+		Cause:   cause,
+	}
 }
 
 // checkKinds reports the kinds that PROJECT lists and that no Go type stands for.
