@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,12 +24,7 @@ func TestMain(m *testing.M) {
 // TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.
 func TestScript(t *testing.T) {
 	goEnv := goEnvironment(t)
-	// Scripts have a cache folder of their own. Those that start a control plane set XDG_CACHE_HOME=$USER_CACHE, so as
-	// not to compile it again.
-	userCache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := controlPlaneCache(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),
 		UpdateScripts:       *update,
@@ -36,9 +32,15 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, goEnv...)
-			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
-			env.Setenv("USER_CACHE", userCache)
-			return nil
+			cache := filepath.Join(env.WorkDir, ".cache")
+			env.Setenv("XDG_CACHE_HOME", cache)
+			kctrl := filepath.Join(filepath.SplitList(env.Getenv("PATH"))[0], "kctrl")
+			vars := slices.Clone(env.Vars)
+			env.Defer(func() { stopEnvironments(t, vars, kctrl) })
+			return errors.Join(
+				os.MkdirAll(filepath.Join(cache, "kctrl"), 0o700),
+				os.Symlink(compiled, filepath.Join(cache, "kctrl", "controlplane")),
+			)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": scriptExits},
 	})
@@ -58,6 +60,29 @@ func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	if got := strconv.Itoa(code); got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// controlPlaneCache returns where this user's control plane is compiled. Scripts have a cache of their own but for that.
+func controlPlaneCache(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(cache, "kctrl", "controlplane")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// stopEnvironments stops what a script that failed has left running.
+func stopEnvironments(t *testing.T, vars []string, kctrl string) {
+	down := exec.Command(kctrl, "env", "down", "--all")
+	down.Env = vars
+	if out, err := down.CombinedOutput(); err != nil {
+		t.Errorf("kctrl env down --all: %v\n%s", err, out)
 	}
 }
 

@@ -98,6 +98,9 @@ func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts
 	}
 	instance, err := Start(ctx, assets, opts)
 	if err != nil {
+		if len(env.Processes) == 0 { // otherwise there are logs to read
+			err = errors.Join(err, os.RemoveAll(opts.Folder))
+		}
 		return nil, false, err
 	}
 	env.Server, env.Kubeconfig, env.Ready = instance.Server, instance.Kubeconfig, true

@@ -128,14 +128,13 @@ func addRuntimeSums(plan *Plan, build Build) error {
 	if err != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	lines = append(lines,
-		fmt.Sprintf("%s %s %s", runtimeModule, build.Version, build.Sum),
-		fmt.Sprintf("%s %s/go.mod %s", runtimeModule, build.Version, goModSum),
+	lines := strings.SplitAfter(string(text), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return line > runtimeModule })
+	lines = slices.Insert(lines, at,
+		fmt.Sprintf("%s %s %s\n", runtimeModule, build.Version, build.Sum),
+		fmt.Sprintf("%s %s/go.mod %s\n", runtimeModule, build.Version, goModSum),
 	)
-	slices.Sort(lines)
-	sums := []byte(strings.Join(lines, "\n") + "\n")
-	return plan.WriteFile(File{Path: name, Content: sums, Template: "module/go.sum", Policy: Edit})
+	return plan.WriteFile(File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: Edit})
 }
 
 // requireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module

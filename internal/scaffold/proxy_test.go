@@ -77,11 +77,14 @@ func shadowModuleCache(t *testing.T) string {
 	t.Helper()
 	real, shadow := moduleCache(t), t.TempDir()
 	owner := filepath.FromSlash("github.com/kctrl-dev")
-	for _, own := range []string{owner, filepath.Join("cache", "download", owner)} {
-		if err := os.MkdirAll(filepath.Join(shadow, own), 0o755); err != nil {
+	own := []string{owner, filepath.Join("cache", "download", owner)}
+	for _, folder := range own {
+		if err := os.MkdirAll(filepath.Join(shadow, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for dir := filepath.Dir(own); ; dir = filepath.Dir(dir) {
+	}
+	for _, folder := range own {
+		for dir := filepath.Dir(folder); ; dir = filepath.Dir(dir) {
 			linkEntries(t, filepath.Join(real, dir), filepath.Join(shadow, dir))
 			if dir == "." {
 				break

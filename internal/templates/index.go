@@ -65,6 +65,7 @@ func Project() []Template[ProjectView] {
 		emptyRole,
 		same("config/rbac/role_binding.yaml", Shared),
 		same("config/rbac/service_account.yaml", Shared),
+		same("internal/controller/doc.go", Users),
 	}
 }
 
