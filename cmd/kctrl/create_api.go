@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
@@ -36,25 +34,17 @@ markers is generated at once, so that the project builds, tests and deploys as i
 }
 
 func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, write writeOptions) error {
-	root, closer, err := scaffold.OpenRoot(s.dir)
+	project, err := openProject(s)
 	if err != nil {
 		return err
 	}
-	defer closer.Close()
-	fsys := afero.NewIOFS(root)
-	project, err := scaffold.LoadProject(fsys)
+	defer project.Close()
+	plan, err := scaffold.PlanAPI(project.fsys, project.Project, opts)
 	if err != nil {
 		return err
 	}
-	plan, err := scaffold.PlanAPI(fsys, project, opts)
-	if err != nil {
-		return err
-	}
-	dir, err := filepath.Abs(s.dir)
-	if err != nil {
-		return err
-	}
-	if err := generate.Run(ctx, dir, plan, project, generate.Options{Object: true, CRD: true, RBAC: true}); err != nil {
+	all := generate.Options{Object: true, CRD: true, RBAC: true}
+	if err := generate.Run(ctx, project.dir, plan, project.Project, all); err != nil {
 		return err
 	}
 	return finishPlan(s, write, plan, "make generate manifests", "make test")

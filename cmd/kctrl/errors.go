@@ -24,11 +24,7 @@ func report(s *streams, command *cobra.Command, err error) int {
 	}
 	hinted := false
 	for _, e := range diagnostic.All(err) {
-		fmt.Fprintf(s.err, "kctrl: %v\n", e)
-		if d, ok := errors.AsType[*diagnostic.Error](e); ok && d.Hint != "" {
-			fmt.Fprintf(s.err, "hint: %s\n", d.Hint)
-			hinted = true
-		}
+		hinted = s.problem("", e) || hinted
 	}
 	switch {
 	case errors.Is(err, diagnostic.ErrUsage):

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
-	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -33,9 +31,9 @@ func newGenerateCommand(s *streams) *cobra.Command {
 	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Object: true}}
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Write the Go code that markers ask for: deep copies",
-		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers. Files whose content would not change
-are not touched.`,
+		Short: "Write the Go code that follows from the project: deep copies and registration",
+		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers, and zz_generated.register.go, by which
+the manager knows the kinds and controllers that PROJECT lists. Files whose content would not change are not touched.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
@@ -48,22 +46,18 @@ are not touched.`,
 
 // runGenerate plans what the markers of the project ask for, and writes it or compares with it.
 func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
-	root, closer, err := scaffold.OpenRoot(s.dir)
+	project, err := openProject(s)
 	if err != nil {
 		return err
 	}
-	defer closer.Close()
-	fsys := afero.NewIOFS(root)
-	project, err := scaffold.LoadProject(fsys)
-	if err != nil {
-		return err
+	defer project.Close()
+	plan := scaffold.NewPlan(project.fsys)
+	if o.Object {
+		if err := scaffold.PlanRegistration(plan, project.Project); err != nil {
+			return err
+		}
 	}
-	dir, err := filepath.Abs(s.dir)
-	if err != nil {
-		return err
-	}
-	plan := scaffold.NewPlan(fsys)
-	if err := generate.Run(ctx, dir, plan, project, o.Options); err != nil {
+	if err := generate.Run(ctx, project.dir, plan, project.Project, o.Options); err != nil {
 		return err
 	}
 	if o.check {

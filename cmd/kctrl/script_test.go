@@ -42,7 +42,7 @@ func TestScript(t *testing.T) {
 				os.Symlink(compiled, filepath.Join(cache, "kctrl", "controlplane")),
 			)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": scriptExits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": scriptExits, "denied": scriptDenied},
 	})
 }
 

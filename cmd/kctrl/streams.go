@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // streams are what a command talks to. Result goes to out, everything else to err.
@@ -22,9 +25,16 @@ func newStreams(in io.Reader, out, err io.Writer) *streams {
 // printf writes to the result stream.
 func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
-// warnf writes a line that is not a result, such as a warning.
-func (s *streams) warnf(format string, args ...any) {
-	fmt.Fprintf(s.err, "kctrl: "+format+"\n", args...)
+// problem writes a line about an error or, with its prefix, a warning, and its hint below if it has one. It reports
+// whether it has.
+func (s *streams) problem(prefix string, err error) bool {
+	fmt.Fprintf(s.err, "kctrl: %s%v\n", prefix, err)
+	d, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok || d.Hint == "" {
+		return false
+	}
+	fmt.Fprintf(s.err, "hint: %s\n", d.Hint)
+	return true
 }
 
 // terminal reports whether w is a terminal, so that progress may be drawn over itself.

@@ -31,6 +31,8 @@ func causeHint(err error) string {
 		return "make the file and its folder writable for you, then run the command again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space, then run the command again"
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit on the size of files (ulimit -f), then run the command again"
 	case errors.Is(err, syscall.EROFS):
 		return "run the command where the file system can be written"
 	}

@@ -22,8 +22,18 @@ const (
 	managerPackage = runtimeModule + "/runtime/manager"
 )
 
-// writeRegistration plans the generated Go files that make the kinds and controllers of the project known to its
-// manager, and checks that cmd/main.go uses them.
+// PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its manager,
+// and checks that cmd/main.go uses them. A project without kinds that has no such files is left without. Errors are
+// *diagnostic.Error.
+func PlanRegistration(plan *Plan, project *Project) error {
+	if len(project.Resources) == 0 {
+		if _, err := plan.Read(registerFile); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return writeRegistration(plan, project)
+}
+
 func writeRegistration(plan *Plan, project *Project) error {
 	header, err := goHeader(plan)
 	if err != nil {
