@@ -13,12 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 type envGetOptions struct {
 	server        serverOptions
 	allNamespaces bool
+	managedFields bool
+	waitFor       string
 	output        string
 	resource      string
 	object        string
@@ -47,6 +50,8 @@ func newEnvGetCommand(s *streams) *cobra.Command {
 	o.server.addFlags(flags)
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the objects of all namespaces")
 	flags.StringVarP(&o.output, "output", "o", "table", "output format: `table|yaml|json`")
+	flags.StringVar(&o.waitFor, "wait-for", "", "wait up to a minute until this `condition` of the named object is True, such as Ready")
+	flags.BoolVar(&o.managedFields, "show-managed-fields", false, "keep metadata.managedFields in yaml and json")
 	return cmd
 }
 
@@ -62,6 +67,9 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions) error {
 	if !ok {
 		return &diagnostic.Error{Message: fmt.Sprintf("unknown output format %q", o.output), Hint: "-o table, yaml or json", Class: diagnostic.ErrUsage}
 	}
+	if o.waitFor != "" && o.object == "" {
+		return usageError("--wait-for wants the name of an object")
+	}
 	objects, err := o.server.connect()
 	if err != nil {
 		return err
@@ -70,9 +78,19 @@ func runEnvGet(ctx context.Context, s *streams, o envGetOptions) error {
 	if o.allNamespaces {
 		namespace = ""
 	}
+	if o.waitFor != "" {
+		if err := objects.WaitFor(ctx, o.resource, o.object, namespace, o.waitFor); err != nil {
+			return err
+		}
+	}
 	found, err := objects.Find(ctx, o.resource, o.object, namespace)
 	if err != nil {
 		return err
+	}
+	if !o.managedFields {
+		for _, object := range found {
+			object.SetManagedFields(nil)
+		}
 	}
 	return printObjects(s.out, found)
 }
@@ -86,29 +104,21 @@ func printTable(w io.Writer, objects []unstructured.Unstructured) error {
 	fmt.Fprintln(table, "NAMESPACE\tNAME\tREADY\tAGE")
 	for _, o := range objects {
 		age := duration.HumanDuration(time.Since(o.GetCreationTimestamp().Time))
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", o.GetNamespace(), o.GetName(), readyStatus(o), age)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", o.GetNamespace(), o.GetName(), controlplane.ConditionStatus(o, "Ready"), age)
 	}
 	return table.Flush()
 }
 
-// readyStatus returns the status of the Ready condition, or nothing when there is none.
-func readyStatus(o unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, ok := c.(map[string]any); ok && condition["type"] == "Ready" {
-			return fmt.Sprint(condition["status"])
-		}
-	}
-	return ""
-}
-
 func printYAML(w io.Writer, objects []unstructured.Unstructured) error {
-	for _, o := range objects {
+	for i, o := range objects {
+		if i > 0 {
+			fmt.Fprintln(w, "---")
+		}
 		content, err := yaml.Marshal(o.Object)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "---\n%s", content); err != nil {
+		if _, err := w.Write(content); err != nil {
 			return err
 		}
 	}

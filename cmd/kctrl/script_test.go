@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	goEnv := goEnvironment(t)
 	compiled := controlPlaneCache(t)
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),
 		UpdateScripts:       *update,
@@ -34,6 +38,7 @@ func TestScript(t *testing.T) {
 			env.Vars = append(env.Vars, goEnv...)
 			cache := filepath.Join(env.WorkDir, ".cache")
 			env.Setenv("XDG_CACHE_HOME", cache)
+			env.Setenv("REPOSITORY", repository)
 			kctrl := filepath.Join(filepath.SplitList(env.Getenv("PATH"))[0], "kctrl")
 			vars := slices.Clone(env.Vars)
 			env.Defer(func() { stopEnvironments(t, vars, kctrl) })
@@ -42,7 +47,9 @@ func TestScript(t *testing.T) {
 				os.Symlink(compiled, filepath.Join(cache, "kctrl", "controlplane")),
 			)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": scriptExits, "denied": scriptDenied},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": scriptExits, "denied": scriptDenied, "console": scriptConsole,
+		},
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
@@ -50,7 +52,7 @@ func (o *observer) waitReady(ctx context.Context, out io.Writer, generation int6
 			return false
 		}
 		observed, _, _ := unstructured.NestedInt64(sample.Object, "status", "observedGeneration")
-		status := readyStatus(sample)
+		status := cmp.Or(controlplane.ConditionStatus(*sample, "Ready"), "Unknown")
 		fmt.Fprintf(out, "  API server | %s generation=%d observedGeneration=%d Ready=%s\n", sampleName, generation, observed, status)
 		return observed == generation && status == string(metav1.ConditionTrue)
 	})
@@ -99,16 +101,6 @@ func (o *observer) wait(ctx context.Context, what string, wanted func(*unstructu
 			return nil
 		}
 	}
-}
-
-func readyStatus(sample *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(sample.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if fields, ok := condition.(map[string]any); ok && fields["type"] == "Ready" {
-			return fmt.Sprint(fields["status"])
-		}
-	}
-	return "Unknown"
 }
 
 // changedSample returns the scaffolded sample with every text of its spec changed.

@@ -26,7 +26,8 @@ type process struct {
 func (sh *shell) start(command string) (*process, error) {
 	fmt.Fprintf(sh.out, "\n$ %s &\n", command)
 	p := &process{grown: make(chan struct{})}
-	p.cmd = exec.Command("./" + command)
+	words := strings.Fields(command)
+	p.cmd = exec.Command("./"+words[0], words[1:]...)
 	p.cmd.Dir, p.cmd.Env = sh.dir, sh.env
 	reader, writer := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = writer, writer

@@ -80,7 +80,7 @@ func operate(ctx context.Context, sh *shell) (err error) {
 	if err != nil {
 		return err
 	}
-	operator, err := sh.start("bin/manager")
+	operator, err := sh.start("bin/manager --health-probe-bind-address 127.0.0.1:0")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// scriptConsole is `console FILE`: it types the commands of the console blocks of a Markdown file of the repository, in
+// one shell, and checks that their output is what the file says. There, a line "..." stands for any lines.
+func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: console file")
+	}
+	steps := consoleSteps(ts, filepath.Join(ts.Getenv("REPOSITORY"), args[0]))
+	const marker = "\n@@ end of step\n"
+	var script strings.Builder
+	for _, step := range steps {
+		fmt.Fprintf(&script, "%s\nprintf '%s'\n", step.command, strings.ReplaceAll(marker, "\n", `\n`))
+	}
+	shell := exec.Command("sh", "-c", script.String())
+	shell.Dir = ts.MkAbs(".")
+	shell.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.WaitDelay = time.Minute // for a program that it leaves running: that is a failure
+	output, err := shell.CombinedOutput()
+	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+	ts.Logf("%s", output)
+	ts.Check(err)
+	for i, got := range strings.Split(strings.TrimSuffix(string(output), marker), marker) {
+		if step := steps[i]; !step.output.MatchString(steady(got)) {
+			ts.Fatalf("%s says that %q prints\n%s\nbut it prints\n%s", args[0], step.command, step.says, got)
+		}
+	}
+}
+
+// consoleStep is a command of a console block with the output below it.
+type consoleStep struct {
+	command string
+	says    string
+	output  *regexp.Regexp // of steady output
+}
+
+func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {
+	text, err := os.ReadFile(file)
+	ts.Check(err)
+	var steps []consoleStep
+	for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+			command, says, _ := strings.Cut(part, "\n")
+			pattern := regexp.QuoteMeta(strings.TrimSpace(steady(says)))
+			pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.$`).ReplaceAllString(pattern, `(?s:.*)`)
+			steps = append(steps, consoleStep{command, says, regexp.MustCompile(`^\s*` + pattern + `\s*$`)})
+		}
+	}
+	return steps
+}
+
+// steady returns output with what differs from run to run replaced.
+func steady(output string) string {
+	for _, varying := range []struct{ pattern, steady string }{
+		{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"},
+		{`=\S+/kctrl/env/`, "=CACHE/kctrl/env/"},
+		{`\b\d+(\.\d+)?s\b`, "TIME"},
+		{`reconcileID=\w+`, "reconcileID=ID"},
+	} {
+		output = regexp.MustCompile(varying.pattern).ReplaceAllString(output, varying.steady)
+	}
+	return output
+}
