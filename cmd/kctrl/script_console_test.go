@@ -69,6 +69,7 @@ func steady(output string) string {
 		{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"},
 		{`=\S+/kctrl/env/`, "=CACHE/kctrl/env/"},
 		{`\b\d+(\.\d+)?s\b`, "TIME"},
+		{`\b\d+\.\d+%`, "PERCENT"},
 		{`reconcileID=\w+`, "reconcileID=ID"},
 	} {
 		output = regexp.MustCompile(varying.pattern).ReplaceAllString(output, varying.steady)
