@@ -114,6 +114,9 @@ func dropEmptyFields(v reflect.Value, encoded map[string]any) {
 			dropEmptyStructs(v.Field(i), encoded)
 			continue
 		}
+		if name == "" {
+			name = field.Name
+		}
 		child, ok := encoded[name]
 		if !ok {
 			continue

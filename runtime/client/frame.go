@@ -56,7 +56,7 @@ func (f *frameReader) next() ([]byte, error) {
 		}
 		offset := at - f.start
 		if err := f.fill(); err != nil {
-			if err == io.EOF && f.partial() {
+			if err == io.EOF && f.start < f.end {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err
@@ -86,9 +86,6 @@ func (f *frameReader) fill() error {
 	f.err = err
 	return err
 }
-
-// partial reports whether the last frame was begun and not ended.
-func (f *frameReader) partial() bool { return f.start < f.end }
 
 // scanner finds the end of a JSON object. It sees to brackets and strings only: whether all else is as it should be is
 // for the decoder to say.
@@ -123,7 +120,8 @@ func (s *scanner) step(b byte) (done bool, err error) {
 	return s.depth == 0, nil
 }
 
-// splitEvent returns the type and the still encoded object of a watch event. It does not look into the object.
+// splitEvent returns the type and the still encoded object of a watch event. It does not look into the object, but all
+// else must be well-formed, and the type and the object be given once.
 func splitEvent(frame []byte) (eventType string, raw []byte, err error) {
 	p := parser{data: frame}
 	p.expect('{')
@@ -133,13 +131,15 @@ func splitEvent(frame []byte) (eventType string, raw []byte, err error) {
 		}
 		name := p.text()
 		p.expect(':')
-		switch name {
-		case "type":
+		switch {
+		case name == "type" && eventType == "":
 			eventType = p.text()
-		case "object":
+		case name == "object" && raw == nil:
 			raw = p.value()
-		default:
-			p.value()
+		case name == "type" || name == "object":
+			p.fail("one " + name)
+		case !json.Valid(p.value()):
+			p.fail("a value")
 		}
 	}
 	p.skipSpace()

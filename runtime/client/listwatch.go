@@ -42,8 +42,8 @@ type ListWatcher[T object.Object] struct {
 // as object.Object. It makes no request, and fails when the kind of prototype cannot be told.
 func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWatcher[T], error) {
 	form := reflect.TypeOf(prototype)
-	if form == nil || form.Kind() != reflect.Pointer {
-		return nil, fmt.Errorf("list and watch: the prototype is %T, which is no pointer", prototype)
+	if form == nil || form.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil() {
+		return nil, fmt.Errorf("list and watch: the prototype is %T, which is nil or no pointer", prototype)
 	}
 	gvk, err := object.GVK(prototype, c.scheme)
 	if err != nil {
@@ -140,7 +140,7 @@ func (lw *ListWatcher[T]) newObject() T { return reflect.New(lw.form).Interface(
 // decodeObject returns the object that data is.
 func (lw *ListWatcher[T]) decodeObject(data []byte) (T, error) {
 	obj := lw.newObject()
-	if err := utiljson.Unmarshal(data, obj); err != nil {
+	if err := unmarshal(data, obj); err != nil {
 		var none T
 		return none, err
 	}

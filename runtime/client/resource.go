@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,7 +58,7 @@ func (r resource) checkKey(key object.Key) error {
 // checkSegments reports an error when one of names would change the meaning of a URL path.
 func checkSegments(names ...string) error {
 	for _, name := range names {
-		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 			return fmt.Errorf("invalid name %q: %s", name, strings.Join(problems, ", "))
 		}
 	}

@@ -105,7 +105,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	}
 	listGVK, err := object.GVK(list, c.scheme)
 	if err != nil {
-		return err
+		return fmt.Errorf("list: %w", err)
 	}
 	kind, ok := strings.CutSuffix(listGVK.Kind, "List")
 	if !ok || kind == "" {

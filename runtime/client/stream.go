@@ -34,7 +34,8 @@ type WatchEvent[T object.Object] struct {
 type Stream[T object.Object] interface {
 	// Next blocks until the next event has arrived. It returns io.EOF when the server ended the watch in order,
 	// an apierrors.APIStatus error when the server sent an Error event, a *DecodeError for an event that cannot be
-	// read, and the context's error after its end. After any error the stream is over.
+	// read, and the context's error after its end. A connection that broke is its error, io.ErrUnexpectedEOF within an
+	// event. After any error the stream is over.
 	Next() (WatchEvent[T], error)
 	// Close ends the watch and releases its connection. Next then returns an error.
 	Close() error

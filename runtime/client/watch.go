@@ -77,7 +77,7 @@ func (s *stream[T]) readError(err error) error {
 		return fmt.Errorf("%s: %w", s.what, net.ErrClosed)
 	case err == io.EOF:
 		return err
-	case errors.Is(err, errBadFrame), err == io.ErrUnexpectedEOF && s.frames.partial():
+	case errors.Is(err, errBadFrame):
 		return s.decodeError(err)
 	}
 	return networkError(s.ctx, s.what, err)
@@ -105,10 +105,11 @@ func (s *stream[T]) event(frame []byte) (WatchEvent[T], error) {
 		}
 	case watch.Bookmark:
 		var bookmark metav1.PartialObjectMetadata
-		if err = utiljson.Unmarshal(raw, &bookmark); err == nil {
-			event.ResourceVersion = bookmark.ResourceVersion
-			event.InitialEventsEnd = bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		if err = utiljson.Unmarshal(raw, &bookmark); err == nil && bookmark.ResourceVersion == "" {
+			err = errors.New("the bookmark has no resourceVersion")
 		}
+		event.ResourceVersion = bookmark.ResourceVersion
+		event.InitialEventsEnd = bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 	case watch.Error:
 		if status, ok := parseStatus(raw); ok {
 			return event, apierrors.FromObject(status)
@@ -118,7 +119,7 @@ func (s *stream[T]) event(frame []byte) (WatchEvent[T], error) {
 		err = fmt.Errorf("unknown event type %q", kind)
 	}
 	if err != nil {
-		return event, s.decodeError(err)
+		return WatchEvent[T]{}, s.decodeError(err)
 	}
 	return event, nil
 }

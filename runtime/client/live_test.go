@@ -1,0 +1,286 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// live is a client of a real API server and a namespace there that no other test uses.
+type live struct {
+	*client.REST
+	config    *rest.Config
+	namespace string
+}
+
+// TestOnARealServer starts one API server for all that is to be true of a real one.
+func TestOnARealServer(t *testing.T) {
+	env := testenv.Start(t)
+	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t), FieldOwner: "tester"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		rule string
+		run  func(t *testing.T, c live)
+	}{
+		{"an object is created, read, updated and deleted", testLifeOfAnObject},
+		{"selectors, limits and pages choose what is listed", testListing},
+		{"an update of an old version is a conflict", testUpdateConflict},
+		{"each kind of patch changes the object", testPatches},
+		{"apply owns fields, and a field of another owner is a conflict", testApply},
+		{"the status is written apart", testStatus},
+		{"scale and eviction are subresources", testSubresources},
+		{"a delete has preconditions", testPreconditions},
+		{"delete all deletes what is selected", testDeleteAllOf},
+		{"strict validation and dry run", testValidationAndDryRun},
+		{"what a user may not do is forbidden", testForbidden},
+		{"a watch goes on from a list", testWatch},
+		{"a streaming list ends with a bookmark", testStreamingList},
+		{"a list is read page by page", testPages},
+		{"a kind whose CRD comes later is found, and forgotten with it", testCustomResource},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "client-"}}
+			if err := c.Create(t.Context(), namespace); err != nil || namespace.Name == "" {
+				t.Fatalf("got %q, %v", namespace.Name, err)
+			}
+			test.run(t, live{c, env.Config, namespace.Name})
+		})
+	}
+}
+
+// ok ends the test at an error.
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create creates ConfigMaps with the label name.
+func (c live) create(t *testing.T, names ...string) []*corev1.ConfigMap {
+	t.Helper()
+	var created []*corev1.ConfigMap
+	for _, name := range names {
+		cm := c.configMap(name)
+		cm.Labels = map[string]string{"name": name}
+		ok(t, c.Create(t.Context(), cm))
+		created = append(created, cm)
+	}
+	return created
+}
+
+func (c live) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
+}
+
+func (c live) key(name string) object.Key { return object.Key{Namespace: c.namespace, Name: name} }
+
+func testLifeOfAnObject(t *testing.T, c live) {
+	ctx, cm := t.Context(), c.create(t, "a")[0]
+	if cm.UID == "" || cm.ResourceVersion == "" || cm.Kind != "" {
+		t.Errorf("got %v", cm)
+	}
+	if err := c.Create(ctx, c.configMap("a")); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("got %v", err)
+	}
+	cm.Data = map[string]string{"x": "y"}
+	ok(t, c.Update(ctx, cm))
+	read, plain, meta := c.configMap(""), untyped("v1", "ConfigMap", "", ""), metadataOf("")
+	for _, obj := range []object.Object{read, plain, meta} {
+		ok(t, c.Get(ctx, c.key("a"), obj, client.NotOlderThan(cm.ResourceVersion)))
+		if obj.GetUID() != cm.UID || obj.GetResourceVersion() != cm.ResourceVersion {
+			t.Errorf("%T: got %v, want %v", obj, obj, cm)
+		}
+	}
+	if read.Data["x"] != "y" || meta.Kind != "ConfigMap" || len(meta.ManagedFields) == 0 || meta.ManagedFields[0].Manager != "tester" {
+		t.Errorf("got %v and %v", read, meta)
+	}
+	ok(t, c.Delete(ctx, plain))
+	if err := c.Get(ctx, c.key("a"), read); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `configmaps "a" not found`) {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Delete(ctx, read); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testListing(t *testing.T, c live) {
+	c.create(t, "a", "b", "c")
+	in := client.InNamespace(c.namespace)
+	for want, opts := range map[string][]client.ListOption{
+		"abc": {in},
+		"b":   {in, client.MatchingLabels{"name": "b"}},
+		"":    {in, client.HasLabels{"other"}},
+		"c":   {in, client.MatchingFields{"metadata.name": "c"}},
+		"ab":  {in, client.Limit(2)},
+		"a":   {client.MatchingFields{"metadata.namespace": c.namespace, "metadata.name": "a"}},
+	} {
+		list := &corev1.ConfigMapList{}
+		ok(t, c.List(t.Context(), list, opts...))
+		got := ""
+		for _, item := range list.Items {
+			got += item.Name
+		}
+		if got != want || list.ResourceVersion == "" || (list.Continue != "") != (want == "ab") {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if want != "ab" {
+			continue
+		}
+		ok(t, c.List(t.Context(), list, append(opts, client.Continue(list.Continue))...))
+		if len(list.Items) != 1 || list.Items[0].Name != "c" || list.Continue != "" {
+			t.Errorf("the second page is %v", list)
+		}
+	}
+	err := c.List(t.Context(), &corev1.ConfigMapList{}, in, client.MatchingFields{"data.x": "y"})
+	if !apierrors.IsBadRequest(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testUpdateConflict(t *testing.T, c live) {
+	cm := c.create(t, "a")[0]
+	stale := cm.DeepCopy()
+	cm.Data = map[string]string{"x": "1"}
+	ok(t, c.Update(t.Context(), cm))
+	stale.Data = map[string]string{"x": "2"}
+	if err := c.Update(t.Context(), stale); !apierrors.IsConflict(err) || stale.Data["x"] != "2" {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Update(t.Context(), c.configMap("missing")); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testPatches(t *testing.T, c live) {
+	ctx, cm := t.Context(), c.create(t, "a")[0]
+	base := cm.DeepCopy()
+	cm.Data = map[string]string{"merge": "1"}
+	ok(t, c.Patch(ctx, cm, client.MergeFrom(base)))
+	stale := cm.DeepCopy()
+	stale.Data["lost"] = "1"
+	if err := c.Patch(ctx, stale, client.MergeFromWithOptimisticLock(base)); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+	ok(t, c.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/data/json","value":"1"}]`))))
+	ok(t, c.Patch(ctx, cm, client.RawPatch(types.StrategicMergePatchType, []byte(`{"data":{"strategic":"1"}}`))))
+	meta := metadataOf("a")
+	meta.Namespace = c.namespace
+	ok(t, c.Patch(ctx, meta, client.RawPatch(types.MergePatchType, []byte(`{"data":{"metadata":"1"}}`))))
+	ok(t, c.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType, []byte("apiVersion: v1\nkind: ConfigMap\ndata: {apply: '1'}")), client.ForceOwnership))
+	if got := toJSON(cm.Data); got != `{"apply":"1","json":"1","merge":"1","metadata":"1","strategic":"1"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func testApply(t *testing.T, c live) {
+	ctx := t.Context()
+	applied := func(value string) *corev1.ConfigMap {
+		cm := c.configMap("a")
+		cm.Data = map[string]string{"x": value}
+		return cm
+	}
+	ok(t, c.Apply(ctx, applied("1"), client.FieldOwner("first")))
+	again := applied("1")
+	ok(t, c.Apply(ctx, again, client.FieldOwner("first")))
+	version := again.ResourceVersion
+	ok(t, c.Apply(ctx, again, client.FieldOwner("first")))
+	if again.ResourceVersion != version {
+		t.Error("an apply of what was read is a change")
+	}
+	err := c.Apply(ctx, applied("2"), client.FieldOwner("second"))
+	if !apierrors.IsConflict(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+		t.Errorf("got %v", err)
+	}
+	forced := applied("2")
+	ok(t, c.Apply(ctx, forced, client.FieldOwner("second"), client.ForceOwnership))
+	if forced.Data["x"] != "2" {
+		t.Errorf("got %v", forced)
+	}
+	ok(t, c.Apply(ctx, c.configMap("a"), client.FieldOwner("second")))
+	ok(t, c.Get(ctx, c.key("a"), forced))
+	if len(forced.Data) != 0 {
+		t.Errorf("a field that is no longer applied is still there: %v", forced.Data)
+	}
+}
+
+// web is a Deployment that the server accepts.
+func (c live) web() *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec()},
+		},
+	}
+}
+
+func podSpec() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "image"}}}
+}
+
+func testStatus(t *testing.T, c live) {
+	ctx, d := t.Context(), c.web()
+	d.Status.Replicas = 5
+	ok(t, c.Apply(ctx, d))
+	if d.Status.Replicas != 0 || *d.Spec.Replicas != 0 {
+		t.Errorf("got %v", d)
+	}
+	d.Status.Replicas, *d.Spec.Replicas = 1, 9
+	ok(t, c.Status().Update(ctx, d))
+	if d.Status.Replicas != 1 || *d.Spec.Replicas != 0 {
+		t.Errorf("got %v", d)
+	}
+	base := d.DeepCopy()
+	d.Status.Replicas = 2
+	ok(t, c.Status().Patch(ctx, d, client.MergeFrom(base)))
+	d.Status.Replicas, *d.Spec.Replicas = 3, 9
+	ok(t, c.Status().Apply(ctx, d, client.ForceOwnership))
+	if d.Status.Replicas != 3 || *d.Spec.Replicas != 0 {
+		t.Errorf("got %v", d)
+	}
+}
+
+func testSubresources(t *testing.T, c live) {
+	ctx, d, scale := t.Context(), c.web(), &autoscalingv1.Scale{}
+	ok(t, c.Create(ctx, d))
+	scaled := c.SubResource("scale")
+	ok(t, scaled.Get(ctx, d, scale))
+	scale.Spec.Replicas = 2
+	ok(t, scaled.Update(ctx, d, client.WithSubResourceBody(scale)))
+	base := scale.DeepCopy()
+	scale.Spec.Replicas = 3
+	ok(t, scaled.Patch(ctx, d, client.MergeFromWithOptimisticLock(base), client.WithSubResourceBody(scale)))
+	body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: c.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+	ok(t, scaled.Apply(ctx, d, client.WithSubResourceBody(body), client.ForceOwnership))
+	ok(t, c.Get(ctx, c.key("web"), d))
+	if *d.Spec.Replicas != 4 || body.Spec.Replicas != 4 {
+		t.Errorf("got %d and %d replicas", *d.Spec.Replicas, body.Spec.Replicas)
+	}
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p"}, Spec: podSpec()}
+	ok(t, c.Create(ctx, pod))
+	ok(t, c.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: c.namespace}}))
+	if err := c.Get(ctx, c.key("p"), pod); !apierrors.IsNotFound(err) {
+		t.Errorf("the pod was not evicted: %v", err)
+	}
+	if err := c.SubResource("unknown").Update(ctx, d); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,259 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+var gadgetKind = schema.GroupKind{Group: "example.com", Kind: "Gadget"}
+
+const gadgetsPath = "GET /apis/example.com/v1"
+
+func mapperOf(t *testing.T, s *server) *client.Mapper {
+	t.Helper()
+	m, err := client.NewMapper(&rest.Config{Host: "http://server"}, &http.Client{Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// expectDiscovery fails the test when other documents were asked for since the last call.
+func expectDiscovery(t *testing.T, s *server, want ...string) {
+	t.Helper()
+	if got := s.discovered(); !slices.Equal(got, want) {
+		t.Errorf("discovery of %v, want %v", got, want)
+	}
+}
+
+// M01
+func TestKindWithAVersionCostsOneDocumentOnce(t *testing.T) {
+	s := newServer()
+	c := connect(t, s, client.Options{})
+	s.says(getA, foundA)
+	for range 3 {
+		if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.List(t.Context(), &corev1.PodList{}); !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	expectDiscovery(t, s, "/api/v1")
+}
+
+// M01
+func TestMissingKindIsAskedForAtGrowingIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		m := mapperOf(t, s)
+		var pauses []time.Duration
+		last := time.Now()
+		for start := last; time.Since(start) < time.Minute; time.Sleep(50 * time.Millisecond) {
+			if _, err := m.RESTMapping(gadgetKind, "v1"); !meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "Gadget") {
+				t.Fatalf("got %v", err)
+			}
+			if len(s.discovered()) > 0 {
+				pauses = append(pauses, time.Since(last))
+				last = time.Now()
+			}
+		}
+		want := []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}
+		if !slices.Equal(pauses[:min(len(want), len(pauses))], want) {
+			t.Errorf("got %v", pauses)
+		}
+	})
+}
+
+// M01
+func TestKindThatAppearsLaterIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		m := mapperOf(t, s)
+		for _, versions := range [][]string{{"v1"}, nil, {"v2", "v1"}} {
+			if _, err := m.RESTMapping(gadgetKind, versions...); !meta.IsNoMatchError(err) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		s.says("GET /apis/example.com", `{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
+		s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
+		time.Sleep(time.Second)
+		for _, versions := range [][]string{{"v1"}, nil, {"v2", "v1"}} {
+			mapping, err := m.RESTMapping(gadgetKind, versions...)
+			if err != nil || mapping.Resource != gadgets.WithResource("gadgets") || mapping.GroupVersionKind != gadgets.WithKind("Gadget") || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+				t.Errorf("%v: got %v, %v", versions, mapping, err)
+			}
+		}
+	})
+}
+
+// M01
+func TestFirstMissInALoadedDocumentReloadsIt(t *testing.T) {
+	s := newServer()
+	m := mapperOf(t, s)
+	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster"))
+	widget, err := m.RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"}, "v1")
+	if err != nil || widget.Scope.Name() != meta.RESTScopeNameRoot {
+		t.Fatalf("got %v, %v", widget, err)
+	}
+	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster", "Gadget/gadgets/gadget"))
+	if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
+		t.Error(err)
+	}
+	expectDiscovery(t, s, "/apis/example.com/v1", "/apis/example.com/v1")
+}
+
+func TestVersionThatIsAddedToAGroupIsFound(t *testing.T) {
+	s := newServer()
+	m := mapperOf(t, s)
+	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
+	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget"))
+	if _, err := m.RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"}); err != nil {
+		t.Fatal(err)
+	}
+	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"},{"version":"v2"}]}`)
+	s.says("GET /apis/example.com/v2", resources("example.com/v2", "Gadget/gadgets/gadget"))
+	mapping, err := m.RESTMapping(gadgetKind)
+	if err != nil || mapping.GroupVersionKind.Version != "v2" {
+		t.Errorf("got %v, %v", mapping, err)
+	}
+}
+
+func TestKindWithoutAVersionIsThatOfThePreferredVersion(t *testing.T) {
+	s := newServer()
+	m := mapperOf(t, s)
+	s.says("GET /apis/example.com", `{"versions":[{"version":"v2alpha1"},{"version":"v1"},{"version":"v1beta1"}],"preferredVersion":{"version":"v1"}}`)
+	s.says("GET /apis/example.com/v2alpha1", resources("example.com/v2alpha1", "Gadget/gadgets/gadget", "Gizmo/gizmos/gizmo"))
+	s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
+	s.says("GET /apis/example.com/v1beta1", resources("example.com/v1beta1", "Gadget/gadgets/gadget"))
+	mapping, err := m.RESTMapping(gadgetKind)
+	if err != nil || mapping.GroupVersionKind.Version != "v1" {
+		t.Errorf("got %v, %v", mapping, err)
+	}
+	expectDiscovery(t, s, "/apis/example.com", "/apis/example.com/v1")
+	mapping, err = m.RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Gizmo"}, "", "__internal")
+	if err != nil || mapping.GroupVersionKind.Version != "v2alpha1" {
+		t.Errorf("got %v, %v", mapping, err)
+	}
+	all, err := m.RESTMappings(gadgetKind)
+	var versions []string
+	for _, mapping := range all {
+		versions = append(versions, mapping.GroupVersionKind.Version)
+	}
+	if !slices.Equal(versions, []string{"v1", "v2alpha1", "v1beta1"}) || err != nil {
+		t.Errorf("got %v, %v", versions, err)
+	}
+}
+
+func TestKindWhoseCRDIsDeletedIsForgotten(t *testing.T) {
+	s := newServer()
+	c := connect(t, s, serveGadgets(t, s))
+	const what = "GET /apis/example.com/v1/namespaces/default/gadgets/a"
+	s.says(what, `{"kind":"Gadget","apiVersion":"example.com/v1"}`)
+	if err := c.Get(t.Context(), keyA, &gadget{}); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(what, 404, status(404, "NotFound", `gadgets "a" not found`))
+	for range 2 {
+		if err := c.Get(t.Context(), keyA, &gadget{}); !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
+	expectDiscovery(t, s, "/apis/example.com/v1")
+	s.on(what, nil)
+	s.on(gadgetsPath, nil)
+	if err := c.Get(t.Context(), keyA, &gadget{}); !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), keyA, &gadget{}); !meta.IsNoMatchError(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLookupsShareOneLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		m := mapperOf(t, s)
+		s.on(gadgetsPath, func(int) answer {
+			time.Sleep(time.Second)
+			return answer{body: resources("example.com/v1", "Gadget/gadgets/gadget")}
+		})
+		var waiting sync.WaitGroup
+		for range 20 {
+			waiting.Go(func() {
+				if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := m.RESTMappingWithContext(ctx, gadgetKind, "v1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a waiter whose context ended got %v", err)
+		}
+		waiting.Wait()
+		expectDiscovery(t, s, "/apis/example.com/v1")
+	})
+}
+
+func TestFailedDiscoveryIsNoMissingKindAndIsTriedAgain(t *testing.T) {
+	for name, failure := range map[string]answer{
+		"status":  {code: 403, body: status(403, "Forbidden", "forbidden")},
+		"network": {err: errors.New("forbidden")},
+		"garbage": {body: `forbidden`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			m := mapperOf(t, s)
+			s.on(gadgetsPath, func(n int) answer {
+				if n == 0 {
+					return failure
+				}
+				return answer{body: resources("example.com/v1", "Gadget/gadgets/gadget")}
+			})
+			_, err := m.RESTMapping(gadgetKind, "v1")
+			if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "discover /apis/example.com/v1: ") {
+				t.Errorf("got %v", err)
+			}
+			if name == "status" && !apierrors.IsForbidden(err) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestResetForgetsAll(t *testing.T) {
+	s := newServer()
+	m := mapperOf(t, s)
+	ask := func() {
+		if _, err := m.ResourceFor(schema.GroupVersionResource{Resource: "deployments"}); err != nil {
+			t.Error(err)
+		}
+	}
+	ask()
+	first := s.discovered()
+	ask()
+	s.discovered()
+	m.Reset()
+	ask()
+	expectDiscovery(t, s, first...)
+}
