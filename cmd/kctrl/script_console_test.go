@@ -70,6 +70,7 @@ func steady(output string) string {
 		{`=\S+/kctrl/env/`, "=CACHE/kctrl/env/"},
 		{`\b\d+(\.\d+)?s\b`, "TIME"},
 		{`\b\d+\.\d+%`, "PERCENT"},
+		{`\(\d+ files\)`, "(N files)"},
 		{`reconcileID=\w+`, "reconcileID=ID"},
 	} {
 		output = regexp.MustCompile(varying.pattern).ReplaceAllString(output, varying.steady)

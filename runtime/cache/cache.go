@@ -16,10 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -76,9 +78,14 @@ func New(live *client.REST, opts Options) *Cache {
 
 // Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
 // a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
-// handlers get. A kind is cached in one Go type only, the first that was asked for.
+// handlers get. A kind is cached in one Go type only, the first that was asked for. With [Options].Namespaces the API
+// server is asked whether the kind has namespaces.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	namespaces, err := c.namespacesOf(gvk) // may ask the server, so not under mu
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
@@ -90,7 +97,7 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 		}
 		return known, nil
 	}
-	i, err := c.newInformer(gvk, prototype)
+	i, err := c.newInformer(gvk, prototype, namespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +108,10 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	return i, nil
 }
 
-func (c *Cache) newInformer(gvk schema.GroupVersionKind, prototype object.Object) (*Informer, error) {
+func (c *Cache) newInformer(gvk schema.GroupVersionKind, prototype object.Object, namespaces []string) (*Informer, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	i := &Informer{gvk: gvk, prototype: prototype, parts: map[string]*informer.Informer[object.Object]{}}
-	for _, namespace := range c.namespacesOf(gvk) {
+	i := &Informer{gvk: gvk, prototype: prototype}
+	for _, namespace := range namespaces {
 		watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{Namespace: namespace})
 		if err != nil {
 			return nil, fmt.Errorf("cache: %w", err)
@@ -118,7 +125,7 @@ func (c *Cache) newInformer(gvk schema.GroupVersionKind, prototype object.Object
 		if !c.opts.KeepManagedFields {
 			opts.Transform = dropManagedFields
 		}
-		i.parts[namespace] = informer.New(watcher, opts)
+		i.parts = append(i.parts, part{namespace, informer.New(watcher, opts)})
 	}
 	return i, nil
 }
@@ -129,16 +136,20 @@ func dropManagedFields(o object.Object) (object.Object, error) {
 }
 
 // namespacesOf returns the namespaces to watch for a kind: "" is all of them. A kind that the server does not know yet
-// is taken for a namespaced one.
-func (c *Cache) namespacesOf(gvk schema.GroupVersionKind) []string {
-	if len(c.opts.Namespaces) == 0 {
-		return []string{""}
+// is taken for a namespaced one. It fails when the server cannot be asked, since a wrong answer would stay.
+func (c *Cache) namespacesOf(gvk schema.GroupVersionKind) ([]string, error) {
+	all := []string{metav1.NamespaceAll}
+	if len(c.opts.Namespaces) == 0 || slices.Contains(c.opts.Namespaces, metav1.NamespaceAll) {
+		return all, nil
 	}
 	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return []string{""}
+	switch {
+	case err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot:
+		return all, nil
+	case err != nil && !meta.IsNoMatchError(err):
+		return nil, err
 	}
-	return c.opts.Namespaces
+	return slices.Compact(slices.Sorted(slices.Values(c.opts.Namespaces))), nil
 }
 
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after

@@ -2,9 +2,9 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,7 +16,25 @@ import (
 type Informer struct {
 	gvk       schema.GroupVersionKind
 	prototype object.Object
-	parts     map[string]*informer.Informer[object.Object] // by namespace; "" is all
+	parts     []part // one for all namespaces, or one for each that is cached, in order
+}
+
+// part is the informer of one namespace; "" is all.
+type part struct {
+	namespace string
+	*informer.Informer[object.Object]
+}
+
+// wait blocks until the part has synced. When ctx ends earlier, the error says why it has not.
+func (p part) wait(ctx context.Context) error {
+	err := wait(ctx, p.Synced())
+	if err == nil {
+		return nil
+	}
+	if why := p.Informer.Err(); why != nil {
+		return fmt.Errorf("%s has not synced: %w: %w", p.Name(), err, why)
+	}
+	return fmt.Errorf("%s has not synced: %w", p.Name(), err)
 }
 
 // GVK returns the kind.
@@ -35,8 +53,8 @@ func (i *Informer) AddHandler(h informer.Handler[object.Object]) *Registration {
 // Wait blocks until the informer has synced. When ctx ends earlier, the error holds its cause and that of [Informer.Err].
 func (i *Informer) Wait(ctx context.Context) error {
 	for _, part := range i.parts {
-		if err := wait(ctx, part.Synced()); err != nil {
-			return errors.Join(fmt.Errorf("%s has not synced: %w", part.Name(), err), i.Err())
+		if err := part.wait(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -57,23 +75,17 @@ func (i *Informer) holds(o object.Object) bool {
 	return reflect.TypeOf(i.prototype) == reflect.TypeOf(o)
 }
 
-// get returns the object with that key. covered is false when its namespace is not cached.
-func (i *Informer) get(key object.Key) (o object.Object, found, covered bool) {
-	part, covered := i.part(key.Namespace)
-	if !covered {
-		return nil, false, false
+// in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
+// are none when the namespace is not cached.
+func (i *Informer) in(namespace string) []part {
+	if namespace == "" {
+		return i.parts
 	}
-	o, found = part.Store().Get(key)
-	return o, found, true
-}
-
-// part returns the informer that has the objects of a namespace.
-func (i *Informer) part(namespace string) (*informer.Informer[object.Object], bool) {
-	if all, ok := i.parts[""]; ok {
-		return all, true
+	n := slices.IndexFunc(i.parts, func(p part) bool { return p.namespace == "" || p.namespace == namespace })
+	if n < 0 {
+		return nil
 	}
-	part, ok := i.parts[namespace]
-	return part, ok
+	return i.parts[n : n+1]
 }
 
 // Registration is one handler's place at an informer.
@@ -96,11 +108,20 @@ func (r *Registration) Remove() {
 	}
 }
 
+// wait blocks until done is closed. When ctx ends earlier, the error is that of ctx, with its cause.
 func wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	default:
 	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }

@@ -20,43 +20,60 @@ import (
 )
 
 // Get reads the object named key into obj: from the informer when its kind is declared, in the Go type of obj, and its
-// namespace is cached, and live otherwise.
+// namespace is cached, and live otherwise. A version that [client.NotOlderThan] asks for is for the server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
+	o, err := client.GetOptionsOf(opts...)
+	if err != nil {
+		return fmt.Errorf("get %s: %w", key, err)
+	}
 	gvk, err := object.GVK(obj, c.live.Scheme())
 	if err != nil {
 		return fmt.Errorf("get %s: %w", key, err)
 	}
 	i := c.declared(gvk)
-	if i == nil || !i.holds(obj) {
+	if i == nil || !i.holds(obj) || o.NotOlderThan != "" {
 		return c.live.Get(ctx, key, obj, opts...)
 	}
-	if err := i.Wait(ctx); err != nil {
+	parts := i.in(key.Namespace)
+	if len(parts) != 1 {
+		return c.live.Get(ctx, key, obj, opts...)
+	}
+	if err := parts[0].wait(ctx); err != nil {
 		return fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
 	}
-	cached, found, covered := i.get(key)
-	switch {
-	case !covered:
-		return c.live.Get(ctx, key, obj, opts...)
-	case !found:
-		return apierrors.NewNotFound(c.resource(gvk), key.Name)
+	cached, found := parts[0].Store().Get(key)
+	if !found {
+		return c.notFound(ctx, key, gvk)
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached.DeepCopyObject()).Elem())
 	return nil
 }
 
-// resource names a kind as the API server does in its errors.
-func (c *Cache) resource(gvk schema.GroupVersionKind) schema.GroupResource {
-	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
+// notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
+// an object of the kind is another error than one that names none.
+func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVersionKind) error {
+	mapper := meta.ToRESTMapperWithContext(c.live.RESTMapper())
+	mapping, err := mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	if err != nil { // the store has synced, so the kind was known
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
-		return plural.GroupResource()
+		return apierrors.NewNotFound(plural.GroupResource(), key.Name)
 	}
-	return mapping.Resource.GroupResource()
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	switch {
+	case key.Name == "":
+		return fmt.Errorf("get %s %s: the name is empty", gvk.Kind, key)
+	case namespaced && key.Namespace == "":
+		return fmt.Errorf("get %s %s: the kind is namespaced, and the namespace is empty", gvk.Kind, key)
+	case !namespaced && key.Namespace != "":
+		return fmt.Errorf("get %s %s: the kind is cluster-scoped, and has no namespace", gvk.Kind, key)
+	}
+	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
 }
 
 // List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in the Go
 // type of the items, and the namespace is cached, and live otherwise. Field selectors on anything but metadata.name and
-// metadata.namespace are for the server, and so are continue tokens.
+// metadata.namespace are for the server, and so are versions that [client.NotOlderThan] asks for. With a limit the list
+// comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
@@ -67,45 +84,81 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 		return fmt.Errorf("list: %w", err)
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	i := c.declared(gvk)
-	if i == nil || !holdsItemsOf(i, list) || o.Continue != "" || !selectsByName(o.FieldSelector) || !covers(i, o.Namespace) {
+	parts := c.answering(gvk, list, o)
+	if len(parts) == 0 {
 		return c.live.List(ctx, list, opts...)
 	}
-	if err := i.Wait(ctx); err != nil {
-		return fmt.Errorf("list %s: %w", gvk.Kind, err)
+	for _, part := range parts {
+		if err := part.wait(ctx); err != nil {
+			return fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
 	}
-	return c.fill(list, i, o)
+	return fill(list, parts, o)
+}
+
+// answering returns the parts of the informer that have what a List asks for, or none when it is for the server.
+func (c *Cache) answering(gvk schema.GroupVersionKind, list object.List, o client.ListOptions) []part {
+	i := c.declared(gvk)
+	if i == nil || !holdsItemsOf(i, list) || !selectsByName(o.FieldSelector) || o.NotOlderThan != "" {
+		return nil
+	}
+	if _, ok := afterToken(o.Continue); !ok {
+		return nil
+	}
+	return i.in(o.Namespace)
 }
 
 // fill copies what matches out of the stores.
-func (c *Cache) fill(list object.List, i *Informer, o client.ListOptions) error {
+func fill(list object.List, parts []part, o client.ListOptions) error {
 	var matching []object.Object
 	version := ""
-	for namespace, part := range i.parts {
-		if o.Namespace != "" && namespace != "" && namespace != o.Namespace {
-			continue
-		}
+	after, _ := afterToken(o.Continue)
+	for _, part := range parts {
 		version = part.Store().ResourceVersion()
-		for _, cached := range part.Store().All() {
-			if matches(cached, o) {
+		for key, cached := range part.Store().All() {
+			if compareKeys(key, after) > 0 && matches(cached, o) {
 				matching = append(matching, cached)
 			}
 		}
 	}
-	slices.SortFunc(matching, func(a, b object.Object) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
+	slices.SortFunc(matching, func(a, b object.Object) int { return compareKeys(object.KeyOf(a), object.KeyOf(b)) })
+	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {
 		matching = matching[:o.Limit]
+		next = tokenAfter(matching[len(matching)-1])
 	}
 	items := make([]runtime.Object, len(matching))
 	for n, cached := range matching {
 		items[n] = cached.DeepCopyObject()
 	}
-	if len(i.parts) == 1 { // versions of several watches are not that of one list
-		list.SetResourceVersion(version)
+	if len(parts) > 1 {
+		version = "" // versions of several watches are not that of one list
 	}
+	list.SetResourceVersion(version)
+	list.SetContinue(next)
+	list.SetRemainingItemCount(nil)
 	return meta.SetList(list, items)
+}
+
+func compareKeys(a, b object.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// tokenPrefix begins the continue tokens of cached lists. Those of the API server have no colon.
+const tokenPrefix = "cached:"
+
+// tokenAfter is the continue token of a page that ends with last.
+func tokenAfter(last object.Object) string { return tokenPrefix + object.KeyOf(last).String() }
+
+// afterToken returns the last key of the page before, or the zero key for the first page. It reports whether token is
+// one of a cached list, or empty.
+func afterToken(token string) (object.Key, bool) {
+	if token == "" {
+		return object.Key{}, true
+	}
+	text, ok := strings.CutPrefix(token, tokenPrefix)
+	namespace, name, _ := strings.Cut(text, "/")
+	return object.Key{Namespace: namespace, Name: name}, ok
 }
 
 func matches(cached object.Object, o client.ListOptions) bool {
@@ -134,12 +187,6 @@ func selectsByName(selector fields.Selector) bool {
 	return !slices.ContainsFunc(selector.Requirements(), func(r fields.Requirement) bool {
 		return r.Field != nameField && r.Field != namespaceField
 	})
-}
-
-// covers reports whether the stores of i have all objects of a namespace. All namespaces are all those that are cached.
-func covers(i *Informer, namespace string) bool {
-	_, ok := i.part(namespace)
-	return ok || namespace == ""
 }
 
 // holdsItemsOf reports whether the items of list have the Go type of the cached objects.

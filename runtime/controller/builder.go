@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,6 +57,10 @@ type watched struct {
 // as *webappv1.Guestbook.
 func For[T object.Object](m Manager) *Builder[T] {
 	b := &Builder[T]{manager: m}
+	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
+		b.errs = append(b.errs, fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form))
+		return b
+	}
 	var err error
 	b.owner, err = object.GVK(object.New[T](), m.Scheme())
 	b.errs = append(b.errs, err)

@@ -50,7 +50,8 @@ type Controller[R comparable] struct {
 	mu      sync.Mutex
 	sources []source.Source[R] // grows only while stage is created
 	stage   stage
-	waiting map[source.Source[R]]struct{} // the sources that have not synced; empty until Run
+	waiting map[int]struct{} // the places in sources of those that have not synced; empty until Run
+	synced  chan struct{}    // closed when waiting becomes empty after begin
 }
 
 // stage is where a controller is in its life.
@@ -58,8 +59,7 @@ type stage int
 
 const (
 	created stage = iota
-	syncing
-	working
+	running
 )
 
 // New returns a controller that calls reconciler. It starts nothing: [Controller.Run] does. The name is that of its
@@ -76,7 +76,8 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 		queue: workqueue.New[R](workqueue.Options{
 			Name: name, BaseDelay: opts.BaseDelay, MaxDelay: opts.MaxDelay, Metrics: opts.Metrics,
 		}),
-		waiting: map[source.Source[R]]struct{}{},
+		waiting: map[int]struct{}{},
+		synced:  make(chan struct{}),
 	}
 }
 
@@ -97,15 +98,24 @@ func (c *Controller[R]) Watch(s source.Source[R]) error {
 // Ready returns why the controller does not reconcile yet: an error for each source that has not synced. It returns nil
 // when it does, and before Run, since a controller that waits to be the leader is as ready as it can be.
 func (c *Controller[R]) Ready() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var errs []error
-	for _, s := range c.sources {
-		if _, ok := c.waiting[s]; ok {
-			errs = append(errs, notSynced(s))
-		}
+	for _, s := range c.unsynced() {
+		errs = append(errs, notSynced(s))
 	}
 	return errors.Join(errs...)
+}
+
+// unsynced returns the sources that Run waits for, in the order in which they were added.
+func (c *Controller[R]) unsynced() []source.Source[R] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var unsynced []source.Source[R]
+	for i, s := range c.sources {
+		if _, ok := c.waiting[i]; ok {
+			unsynced = append(unsynced, s)
+		}
+	}
+	return unsynced
 }
 
 func notSynced[R comparable](s source.Source[R]) error {
@@ -124,25 +134,31 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer c.queue.ShutDown()
-	synced := make(chan source.Source[R], len(sources))
-	for _, s := range sources {
-		running.Go(func() {
-			if err := s.Run(ctx, c.queue, func() { synced <- s }); err != nil {
-				cancel(err)
+	var feeding sync.WaitGroup
+	for i, s := range sources {
+		feeding.Go(func() {
+			if err := s.Run(ctx, c.queue, func() { c.hasSynced(i) }); err != nil {
+				cancel(&sourceError{err})
 			}
 		})
 	}
-	if c.waitSynced(ctx, synced) {
+	if c.waitSynced(ctx) {
 		c.work(ctx)
 	}
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-		return cause
+	c.queue.ShutDown()
+	feeding.Wait()
+	if failed, ok := context.Cause(ctx).(*sourceError); ok {
+		return failed.err
 	}
 	return nil
 }
+
+// sourceError is the cause of the end of the context when a source failed before it had ended.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return e.err.Error() }
+
+func (e *sourceError) Unwrap() error { return e.err }
 
 func (c *Controller[R]) begin() ([]source.Source[R], error) {
 	c.mu.Lock()
@@ -150,39 +166,43 @@ func (c *Controller[R]) begin() ([]source.Source[R], error) {
 	if c.stage != created {
 		return nil, ErrAlreadyRun
 	}
-	c.stage = syncing
-	for _, s := range c.sources {
-		c.waiting[s] = struct{}{}
+	c.stage = running
+	for i := range c.sources {
+		c.waiting[i] = struct{}{}
+	}
+	if len(c.waiting) == 0 {
+		close(c.synced)
 	}
 	return c.sources, nil
 }
 
+// hasSynced notes that the source at place i has synced.
+func (c *Controller[R]) hasSynced(i int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.waiting[i]; !ok {
+		return
+	}
+	delete(c.waiting, i)
+	if len(c.waiting) == 0 {
+		close(c.synced)
+	}
+}
+
 // waitSynced blocks until all sources have synced, and complains meanwhile. It reports false when ctx ends first.
-func (c *Controller[R]) waitSynced(ctx context.Context, synced <-chan source.Source[R]) bool {
+func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 	complain := time.NewTicker(complainAfter)
 	defer complain.Stop()
-	for !c.allSynced() {
+	for {
 		select {
-		case s := <-synced:
-			c.mu.Lock()
-			delete(c.waiting, s)
-			c.mu.Unlock()
+		case <-c.synced:
+			return true
 		case <-complain.C:
 			c.logger.Warn("waiting for sources", "err", c.Ready())
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return true
-}
-
-func (c *Controller[R]) allSynced() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.waiting) == 0 {
-		c.stage = working
-	}
-	return c.stage == working
 }
 
 // work runs the workers until ctx ends, and returns after the last reconcile.

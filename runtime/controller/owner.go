@@ -21,7 +21,7 @@ func SetControllerReference(owner, o object.Object, scheme *runtime.Scheme) erro
 		return fmt.Errorf("set owner: %s %s cannot own %s in another namespace", gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
 	}
 	if old := metav1.GetControllerOf(o); old != nil && old.UID != owner.GetUID() {
-		return fmt.Errorf("set owner: %s is controlled by %s %s", object.KeyOf(o), old.Kind, old.Name)
+		return fmt.Errorf("set owner: %s is controlled by %s %s (UID %s)", object.KeyOf(o), old.Kind, old.Name, old.UID)
 	}
 	ref := *metav1.NewControllerRef(owner, gvk)
 	refs := o.GetOwnerReferences()

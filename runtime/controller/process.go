@@ -85,7 +85,7 @@ func (o outcome) String() string {
 
 func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
 	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return stopped
 	case errors.Is(err, reconcile.ErrTerminal):
 		return terminal

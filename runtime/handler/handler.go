@@ -3,6 +3,7 @@ package handler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,14 +36,29 @@ func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	}
 }
 
-// Map is a handler that requests what requests returns for the object; for an update, for the old state and the new.
+// Map is a handler that requests what requests returns for the object; for an update, for the new state and the old.
 func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Request) Handler[T, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+		all := slices.Clone(requests(ctx, e.Object))
 		if e.Type == informer.Updated {
-			queue.Add(requests(ctx, e.Old)...)
+			all = append(all, requests(ctx, e.Old)...)
 		}
-		queue.Add(requests(ctx, e.Object)...)
+		addOnce(queue, all)
 	}
+}
+
+// addOnce adds requests to queue in one step, and each of them once: between two steps a worker could get a request
+// that then comes again for the same event.
+func addOnce(queue Queue[reconcile.Request], requests []reconcile.Request) {
+	var once []reconcile.Request
+	seen := make(map[reconcile.Request]struct{}, len(requests))
+	for _, request := range requests {
+		if _, ok := seen[request]; !ok {
+			seen[request] = struct{}{}
+			once = append(once, request)
+		}
+	}
+	queue.Add(once...)
 }
 
 // ForOwner is a handler that requests the owners of the object that are of a kind, in any version of it: those that it
@@ -51,7 +67,7 @@ func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Re
 // Whether owners have a namespace is asked of mapper at the first event that has one. While that fails, the handler
 // blocks and asks again.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
-	s := &scope{kind: owner, mapper: mapper}
+	s := &scope{kind: owner, mapper: meta.ToRESTMapperWithContext(mapper)}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		owners := ownersOf(e.Object, owner, controllerOnly)
 		if e.Type == informer.Updated {
@@ -64,13 +80,15 @@ func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, c
 		if err != nil {
 			return
 		}
+		var requests []reconcile.Request
 		for _, name := range owners {
 			key := types.NamespacedName{Name: name}
 			if namespaced {
 				key.Namespace = e.Object.GetNamespace()
 			}
-			queue.Add(reconcile.Request{NamespacedName: key})
+			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}
+		addOnce(queue, requests)
 	}
 }
 
@@ -90,10 +108,10 @@ func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []str
 // scope finds out, once, whether a kind has namespaces.
 type scope struct {
 	kind   schema.GroupKind
-	mapper meta.RESTMapper
+	mapper meta.RESTMapperWithContext
 
-	mu    sync.Mutex
-	known *bool // nil until the mapper has answered
+	mu    sync.Mutex // held while the mapper is asked, so that it is asked once
+	known *bool      // nil until the mapper has answered
 }
 
 const askAgain = time.Second
@@ -101,7 +119,7 @@ const askAgain = time.Second
 // namespaced blocks until the mapper has answered or ctx ends.
 func (s *scope) namespaced(ctx context.Context) (bool, error) {
 	for {
-		if known := s.ask(); known != nil {
+		if known := s.ask(ctx); known != nil {
 			return *known, nil
 		}
 		select {
@@ -112,11 +130,11 @@ func (s *scope) namespaced(ctx context.Context) (bool, error) {
 	}
 }
 
-func (s *scope) ask() *bool {
+func (s *scope) ask(ctx context.Context) *bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		if mapping, err := s.mapper.RESTMapping(s.kind); err == nil {
+		if mapping, err := s.mapper.RESTMappingWithContext(ctx, s.kind); err == nil {
 			namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 			s.known = &namespaced
 		}

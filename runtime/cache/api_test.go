@@ -1,0 +1,255 @@
+package cache_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// api is an API server in memory, without sockets: ConfigMaps, Secrets and Namespaces with lists, streaming lists and
+// watches. It does not look at selectors.
+type api struct {
+	mu      sync.Mutex
+	version int
+	objects map[string]map[object.Key]json.RawMessage // by resource
+	watches []*watch
+	refused map[string]string // path of a collection to the message with which it is forbidden
+	reads   []string          // the paths and queries of gets and lists
+	down    bool              // every request fails
+}
+
+// watch is an open watch of a resource in a namespace, or in all.
+type watch struct {
+	resource, namespace string
+	frames              chan string
+}
+
+func newAPI() *api {
+	return &api{version: 10, objects: map[string]map[object.Key]json.RawMessage{}, refused: map[string]string{}}
+}
+
+// put creates or changes an object.
+func (a *api) put(resource string, o object.Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, exists := a.objects[resource][object.KeyOf(o)]
+	a.version++
+	o.SetResourceVersion(strconv.Itoa(a.version))
+	data := encode(o)
+	if a.objects[resource] == nil {
+		a.objects[resource] = map[object.Key]json.RawMessage{}
+	}
+	a.objects[resource][object.KeyOf(o)] = data
+	kind := "ADDED"
+	if exists {
+		kind = "MODIFIED"
+	}
+	a.tellLocked(resource, o, kind, data)
+}
+
+// remove deletes an object.
+func (a *api) remove(resource string, o object.Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version++
+	o.SetResourceVersion(strconv.Itoa(a.version))
+	delete(a.objects[resource], object.KeyOf(o))
+	a.tellLocked(resource, o, "DELETED", encode(o))
+}
+
+func (a *api) tellLocked(resource string, o object.Object, kind string, data json.RawMessage) {
+	for _, w := range a.watches {
+		if w.resource == resource && (w.namespace == "" || w.namespace == o.GetNamespace()) {
+			w.frames <- frame(kind, data)
+		}
+	}
+}
+
+// refuse forbids to list and to watch the collection at path, or allows it again when message is empty.
+func (a *api) refuse(path, message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refused[path] = message
+}
+
+// took returns the gets and lists since the last call.
+func (a *api) took() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reads := a.reads
+	a.reads = nil
+	return reads
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.down {
+		return nil, fmt.Errorf("no route to %s", req.URL.Host)
+	}
+	path, isCore := strings.CutPrefix(req.URL.Path, "/api/v1/")
+	if !isCore {
+		return discovery(req.URL.Path), nil
+	}
+	resource, key := parse(path)
+	query := req.URL.Query()
+	if message := a.refused[req.URL.Path]; message != "" {
+		return failure(http.StatusForbidden, metav1.StatusReasonForbidden, resource, message), nil
+	}
+	if query.Get("watch") != "" {
+		return a.watchLocked(req, resource, key.Namespace, query.Get("sendInitialEvents") == "true"), nil
+	}
+	a.reads = append(a.reads, strings.TrimPrefix(req.URL.RequestURI(), "/api/v1/"))
+	if key.Name != "" {
+		if data, ok := a.objects[resource][key]; ok {
+			return respond(http.StatusOK, string(data)), nil
+		}
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, resource, resource+" "+key.Name+" not found"), nil
+	}
+	return respond(http.StatusOK, fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
+		a.version, encode(a.inLocked(resource, key.Namespace)))), nil
+}
+
+// inLocked returns the objects of a resource in a namespace, or in all.
+func (a *api) inLocked(resource, namespace string) []json.RawMessage {
+	items := []json.RawMessage{}
+	for key, data := range a.objects[resource] {
+		if namespace == "" || namespace == key.Namespace {
+			items = append(items, data)
+		}
+	}
+	return items
+}
+
+// watchLocked answers with a stream that lasts until the context of req ends.
+func (a *api) watchLocked(req *http.Request, resource, namespace string, initial bool) *http.Response {
+	w := &watch{resource, namespace, make(chan string, 1000)}
+	a.watches = append(a.watches, w)
+	if initial {
+		for _, data := range a.inLocked(resource, namespace) {
+			w.frames <- frame("ADDED", data)
+		}
+		w.frames <- frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{Kind: "Bookmark", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{
+				ResourceVersion: strconv.Itoa(a.version),
+				Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+			},
+		}))
+	}
+	reader, writer := io.Pipe()
+	go func() { // ends with the request
+		for {
+			select {
+			case <-req.Context().Done():
+				writer.CloseWithError(req.Context().Err())
+				return
+			case f := <-w.frames:
+				if _, err := io.WriteString(writer, f); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	resp := respond(http.StatusOK, "")
+	resp.Body = reader
+	return resp
+}
+
+// discovery answers the requests of the mapper.
+func discovery(path string) *http.Response {
+	switch path {
+	case "/api":
+		return respond(http.StatusOK, `{"kind":"APIVersions","versions":["v1"]}`)
+	case "/api/v1":
+		return respond(http.StatusOK, string(encode(metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "configmaps", SingularName: "configmap", Kind: "ConfigMap", Namespaced: true},
+			{Name: "secrets", SingularName: "secret", Kind: "Secret", Namespaced: true},
+			{Name: "namespaces", SingularName: "namespace", Kind: "Namespace"},
+		}})))
+	case "/apis":
+		return respond(http.StatusOK, `{"kind":"APIGroupList","groups":[]}`)
+	}
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "", "not found")
+}
+
+// parse splits the path of a resource or of an object below /api/v1/.
+func parse(path string) (resource string, key object.Key) {
+	parts := strings.Split(path, "/")
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		key.Namespace, parts = parts[1], parts[2:]
+	}
+	if len(parts) > 1 {
+		key.Name = parts[1]
+	}
+	return parts[0], key
+}
+
+func frame(kind string, data json.RawMessage) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", kind, data)
+}
+
+func failure(code int, reason metav1.StatusReason, resource, message string) *http.Response {
+	return respond(code, string(encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: int32(code), Reason: reason, Message: message, Details: &metav1.StatusDetails{Kind: resource},
+	})))
+}
+
+func respond(code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: strconv.Itoa(code), Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+func encode(value any) json.RawMessage {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// connect returns a client of a.
+func connect(t testing.TB, a *api) *client.REST {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(&rest.Config{Host: "http://server"}, client.Options{
+		Scheme: scheme, HTTPClient: &http.Client{Transport: a}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+// expect fails unless got is want.
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}

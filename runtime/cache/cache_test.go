@@ -1,0 +1,239 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// recorder is a handler that keeps what it is told, as "Added ns/a".
+type recorder struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (r *recorder) handle(e informer.Event[object.Object]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, e.Type.String()+" "+object.KeyOf(e.Object).String())
+}
+
+// took returns what the handler was told since the last call, in the order of the text.
+func (r *recorder) took() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.told
+	r.told = nil
+	slices.Sort(told)
+	return told
+}
+
+func TestKindHasOneInformer(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		one, two := f.declare(&corev1.ConfigMap{}), f.declare(&corev1.ConfigMap{})
+		if one != two || len(f.api.watches) != 1 {
+			t.Errorf("%d watches", len(f.api.watches))
+		}
+		if one.GVK() != corev1.SchemeGroupVersion.WithKind("ConfigMap") {
+			t.Errorf("of the kind %s", one.GVK())
+		}
+	})
+}
+
+func TestKindCannotBeCachedInTwoGoTypes(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		_, err := f.cache.Informer(metadata())
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap is cached as *v1.ConfigMap and cannot be cached as *v1.PartialObjectMetadata too") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestNilPrototypeIsAnError(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		if _, err := f.cache.Informer((*corev1.ConfigMap)(nil)); err == nil {
+			t.Error("a nil pointer: no error")
+		}
+		if _, err := f.cache.Informer(nil); err == nil {
+			t.Error("nil: no error")
+		}
+	})
+}
+
+func TestInformersDeclaredBeforeAndDuringRunAreStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		c := cache.New(connect(t, a), cache.Options{Logger: slog.New(slog.DiscardHandler)})
+		before, err := c.Informer(&corev1.ConfigMap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(a.watches) != 0 {
+			t.Error("New or Informer started an informer")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		if err := before.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		during, err := c.Informer(&corev1.Secret{})
+		if err == nil {
+			err = during.Wait(ctx)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait() // all goroutines that are left are the fake's, and the bubble fails if they do not end
+	})
+}
+
+func TestSecondRunIsAnError(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		if err := f.cache.Run(f.ctx); !errors.Is(err, cache.ErrAlreadyRun) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestKindDeclaredAfterRunIsNotStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		c := cache.New(connect(t, a), cache.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		i, err := c.Informer(&corev1.ConfigMap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if err := i.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) || len(a.watches) != 0 {
+			t.Errorf("got %v and %d watches", err, len(a.watches))
+		}
+	})
+}
+
+func TestRunReturnsAfterTheLastHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.put(configMaps, configMap("ns", "a"))
+		c := cache.New(connect(t, a), cache.Options{})
+		i, err := c.Informer(&corev1.ConfigMap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		returned := false
+		i.AddHandler(func(informer.Event[object.Object]) {
+			<-time.After(time.Hour)
+			returned = true
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if err := c.Run(ctx); err != nil || !returned || time.Since(start) != time.Hour {
+			t.Errorf("returned after %v with %v; the handler has returned: %t", time.Since(start), err, returned)
+		}
+	})
+}
+
+func TestHandlerIsToldWhatExistsAndWhatChangesUntilItIsRemoved(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.api.put(configMaps, configMap("ns", "a"))
+		i := f.declare(&corev1.ConfigMap{})
+		var r recorder
+		registration := i.AddHandler(r.handle)
+		if err := registration.Wait(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "what exists", r.took(), "Added ns/a")
+		f.api.put(configMaps, configMap("ns", "b"))
+		f.api.put(configMaps, configMap("ns", "a"))
+		f.api.remove(configMaps, configMap("ns", "b"))
+		synctest.Wait()
+		expect(t, "changes", r.took(), "Added ns/b", "Deleted ns/b", "Updated ns/a")
+		registration.Remove()
+		f.api.put(configMaps, configMap("ns", "c"))
+		synctest.Wait()
+		expect(t, "after Remove", r.took())
+	})
+}
+
+func TestRegistrationWaitEndsWithItsContext(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.api.refuse("/api/v1/configmaps", "no")
+		registration := f.declare(&corev1.ConfigMap{}).AddHandler(new(recorder).handle)
+		ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+		defer cancel()
+		if err := registration.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestManagedFieldsAreDroppedUnlessTheyAreWanted(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		run(t, cache.Options{KeepManagedFields: keep}, func(f *fixture) {
+			o := configMap("ns", "a")
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kctrl"}}
+			f.api.put(configMaps, o)
+			f.declare(&corev1.ConfigMap{})
+			var got corev1.ConfigMap
+			if err := f.get("ns", "a", &got); err != nil || (len(got.ManagedFields) == 1) != keep {
+				t.Errorf("keep %t: got %v, %v", keep, got.ManagedFields, err)
+			}
+		})
+	}
+}
+
+func TestResyncDeliversEverythingAgain(t *testing.T) {
+	run(t, cache.Options{Resync: time.Hour}, func(f *fixture) {
+		f.api.put(configMaps, configMap("ns", "a"))
+		var r recorder
+		f.declare(&corev1.ConfigMap{}).AddHandler(r.handle)
+		synctest.Wait()
+		expect(t, "at the start", r.took(), "Added ns/a")
+		<-time.After(time.Hour + time.Second)
+		expect(t, "an hour later", r.took(), "Updated ns/a")
+	})
+}
+
+func TestErrIsNilAgainWhenTheInformerIsInStep(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.api.refuse("/api/v1/configmaps", "no")
+		i := f.declare(&corev1.ConfigMap{})
+		if i.Err() == nil {
+			t.Error("no error while it may not list")
+		}
+		f.api.refuse("/api/v1/configmaps", "")
+		if err := i.Wait(f.ctx); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if err := i.Err(); err != nil {
+			t.Errorf("got %v", err)
+		}
+	})
+}

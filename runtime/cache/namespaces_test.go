@@ -1,0 +1,108 @@
+package cache_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+func TestNamespacesRestrictWhatIsCached(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"two", "one", "two"}}, func(f *fixture) {
+		for _, ns := range []string{"one", "two", "three"} {
+			f.api.put(configMaps, configMap(ns, "a"))
+		}
+		i := f.declare(&corev1.ConfigMap{})
+		var r recorder
+		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+		expect(t, "all", f.list(), "one/a", "two/a")
+		expect(t, "a cached one", f.list(client.InNamespace("two")), "two/a")
+		if err := f.get("one", "a", &corev1.ConfigMap{}); err != nil {
+			t.Error(err)
+		}
+		expect(t, "requests so far", f.api.took())
+		expect(t, "another one", f.list(client.InNamespace("three")), "three/a")
+		if err := f.get("three", "a", &corev1.ConfigMap{}); err != nil {
+			t.Error(err)
+		}
+		expect(t, "live requests", f.api.took(), "namespaces/three/configmaps", "namespaces/three/configmaps/a")
+	})
+}
+
+func TestClusterScopedKindsAreCachedWhole(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one"}}, func(f *fixture) {
+		f.api.put(namespaces, namespace("one"))
+		f.api.put(namespaces, namespace("two"))
+		f.declare(&corev1.Namespace{})
+		var list corev1.NamespaceList
+		if err := f.cache.List(f.ctx, &list); err != nil || len(list.Items) != 2 {
+			t.Errorf("got %d, %v", len(list.Items), err)
+		}
+		if err := f.get("", "two", &corev1.Namespace{}); err != nil {
+			t.Error(err)
+		}
+		expect(t, "requests", f.api.took())
+	})
+}
+
+func TestEmptyNamespaceMeansAll(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one", ""}}, func(f *fixture) {
+		f.api.put(configMaps, configMap("one", "a"))
+		f.api.put(configMaps, configMap("two", "a"))
+		var r recorder
+		f.declare(&corev1.ConfigMap{}).AddHandler(r.handle)
+		synctest.Wait()
+		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+	})
+}
+
+func TestNamespaceThatMayNotBeReadDoesNotHoldUpAnother(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one", "two"}}, func(f *fixture) {
+		f.api.put(configMaps, configMap("one", "a"))
+		f.api.refuse("/api/v1/namespaces/two/configmaps", "you may not")
+		i := f.declare(&corev1.ConfigMap{})
+		if err := f.get("one", "a", &corev1.ConfigMap{}); err != nil {
+			t.Error(err)
+		}
+		expect(t, "list", f.list(client.InNamespace("one")), "one/a")
+		if err := i.Err(); err == nil || !strings.Contains(err.Error(), "you may not") {
+			t.Errorf("got %v", err)
+		}
+		if _, ok := errors.AsType[*informer.SyncError](i.Err()); !ok {
+			t.Errorf("got a %T", i.Err())
+		}
+	})
+}
+
+func TestNamespacedCacheCannotDeclareAKindWhileTheServerIsAway(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one"}}, func(f *fixture) {
+		f.api.down = true
+		if _, err := f.cache.Informer(&corev1.Namespace{}); err == nil || !strings.Contains(err.Error(), "no route") {
+			t.Errorf("got %v", err)
+		}
+		f.api.down = false
+		f.api.put(namespaces, namespace("two"))
+		f.declare(&corev1.Namespace{})
+		if err := f.get("", "two", &corev1.Namespace{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestKindThatTheServerDoesNotKnowIsTakenForNamespaced(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one"}}, func(f *fixture) {
+		i := f.declare(&corev1.Pod{})
+		if err := i.Err(); err == nil || !strings.Contains(err.Error(), "Pod") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

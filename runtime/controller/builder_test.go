@@ -1,0 +1,148 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// stub is a controller.Manager that keeps what is added and has no server.
+type stub struct {
+	live    *client.REST
+	cache   *cache.Cache
+	metrics *metrics.Registry
+	added   []named
+}
+
+type named interface{ Name() string }
+
+// unreachable is a server that cannot be reached.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no route")
+}
+
+func newStub(t *testing.T) *stub {
+	t.Helper()
+	live, err := client.New(&rest.Config{Host: "http://server"}, client.Options{
+		Scheme: newScheme(t), HTTPClient: &http.Client{Transport: unreachable{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stub{live: live, cache: cache.New(live, cache.Options{}), metrics: metrics.NewRegistry()}
+}
+
+func (s *stub) Add(r controller.Runnable) error {
+	for _, other := range s.added {
+		if other.Name() == r.(named).Name() {
+			return fmt.Errorf("%q is taken", other.Name())
+		}
+	}
+	s.added = append(s.added, r.(named))
+	return nil
+}
+
+func (s *stub) Cache() *cache.Cache          { return s.cache }
+func (s *stub) Scheme() *runtime.Scheme      { return s.live.Scheme() }
+func (s *stub) RESTMapper() meta.RESTMapper  { return s.live.RESTMapper() }
+func (s *stub) Logger() *slog.Logger         { return slog.New(slog.DiscardHandler) }
+func (s *stub) Metrics() *metrics.Registry   { return s.metrics }
+func (s *stub) MaxConcurrentReconciles() int { return 7 }
+
+// nothing is a reconciler that does nothing.
+var nothing = reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, nil
+})
+
+func TestControllerHasTheNameOfItsKindUnlessItIsNamed(t *testing.T) {
+	m := newStub(t)
+	err := errors.Join(
+		controller.For[*corev1.ConfigMap](m).Complete(nothing),
+		controller.For[*corev1.ConfigMap](m).Named("other").Complete(nothing),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "names", []string{m.added[0].Name(), m.added[1].Name()}, "configmap", "other")
+}
+
+func TestNameThatIsTakenIsAnError(t *testing.T) {
+	m := newStub(t)
+	if err := controller.For[*corev1.ConfigMap](m).Complete(nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := controller.For[*corev1.Secret](m).Named("configmap").Complete(nothing); err == nil || !strings.Contains(err.Error(), "taken") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCompleteTellsEveryMistake(t *testing.T) {
+	noEvents := func(context.Context, informer.Event[object.Object], handler.Queue[reconcile.Request]) {}
+	for _, r := range []struct {
+		name     string
+		complete func(m *stub) error
+		want     []string
+	}{
+		{"no reconciler", func(m *stub) error { return controller.For[*corev1.ConfigMap](m).Complete(nil) }, []string{"controller configmap: the reconciler is nil"}},
+		{"For a kind that the scheme does not know", func(m *stub) error { return controller.For[*rbacv1.Role](m).Named("x").Complete(nothing) }, []string{"controller x", "Role"}},
+		{"For a kind without a type", func(m *stub) error { return controller.For[*metav1.PartialObjectMetadata](m).Complete(nothing) }, []string{"no apiVersion and kind"}},
+		{"For no pointer", func(m *stub) error { return controller.For[object.Object](m).Owns(&corev1.Secret{}).Complete(nothing) }, []string{"object.Object"}},
+		{"both", func(m *stub) error { return controller.For[*metav1.PartialObjectMetadata](m).Complete(nil) }, []string{"no apiVersion and kind", "reconciler is nil"}},
+		{"Owns and Watches of what has no kind", func(m *stub) error {
+			return controller.For[*corev1.ConfigMap](m).Owns(&metav1.PartialObjectMetadata{}).Watches(nil, noEvents).Complete(nothing)
+		}, []string{"controller configmap", "*v1.PartialObjectMetadata has no apiVersion and kind set", "expected pointer"}},
+		{"two Go types of a kind", func(m *stub) error {
+			return controller.For[*corev1.ConfigMap](m).Watches(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}, noEvents).Complete(nothing)
+		}, []string{"ConfigMap is cached as *v1.ConfigMap"}},
+	} {
+		m := newStub(t)
+		err := r.complete(m)
+		if err == nil || len(m.added) > 0 {
+			t.Errorf("%s: got %v, and %d were added", r.name, err, len(m.added))
+			continue
+		}
+		for _, part := range r.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %q is not in %q", r.name, part, err)
+			}
+		}
+	}
+}
+
+func TestOptionsThatAreNotSetAreThoseOfTheManager(t *testing.T) {
+	for want, opts := range map[string]controller.Options{"7": {}, "2": {MaxConcurrentReconciles: 2}} {
+		m := newStub(t)
+		if err := controller.For[*corev1.ConfigMap](m).WithOptions(opts).Complete(nothing); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if _, err := m.metrics.WriteTo(&text); err != nil {
+			t.Fatal(err)
+		}
+		if line := `controller_runtime_max_concurrent_reconciles{controller="configmap"} ` + want; !strings.Contains(text.String(), line) {
+			t.Errorf("%s is not in\n%s", line, text.String())
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package predicate_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
+)
+
+// obj is the kind that these tests are about.
+type obj = *metav1.PartialObjectMetadata
+
+type (
+	event  = informer.Event[obj]
+	accept = predicate.Predicate[obj]
+)
+
+// object returns an object at generation 1 and version 1, changed by changes.
+func object(changes ...func(obj)) obj {
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Generation: 1, ResourceVersion: "1",
+		Labels: map[string]string{"app": "a"}, Annotations: map[string]string{"note": "a"}, Finalizers: []string{"x", "y"},
+	}}
+	for _, change := range changes {
+		change(o)
+	}
+	return o
+}
+
+func newVersion(o obj)    { o.ResourceVersion = "2" }
+func newGeneration(o obj) { o.Generation = 2 }
+func noGeneration(o obj)  { o.Generation = 0 }
+func newLabels(o obj)     { o.Labels = map[string]string{"app": "b"} }
+func noLabels(o obj)      { o.Labels = nil }
+func newAnnotation(o obj) { o.Annotations = map[string]string{"note": "b"} }
+func deleted(o obj)       { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+func oneFinalizer(o obj)  { o.Finalizers = o.Finalizers[:1] }
+func noFinalizers(o obj)  { o.Finalizers = nil }
+
+// updated is the update of an object, at a new version, that changes made of it.
+func updated(changes ...func(obj)) event {
+	return event{Type: informer.Updated, Old: object(), Object: object(append(changes, newVersion)...)}
+}
+
+// update is the update from before to after.
+func update(before, after obj) event {
+	return event{Type: informer.Updated, Old: before, Object: after}
+}
+
+// row is an event and whether it should count.
+type row struct {
+	name  string
+	event event
+	want  bool
+}
+
+func check(t *testing.T, p accept, rows ...row) {
+	t.Helper()
+	for _, r := range rows {
+		if got := p(r.event); got != r.want {
+			t.Errorf("%s: got %t, want %t", r.name, got, r.want)
+		}
+	}
+}
+
+// yes and no say one thing of all events.
+func yes(event) bool { return true }
+func no(event) bool  { return false }
+
+func TestAndNeedsAllPredicates(t *testing.T) {
+	for _, r := range []struct {
+		name       string
+		predicates []accept
+		want       bool
+	}{
+		{"none", nil, true},
+		{"one that accepts", []accept{yes}, true},
+		{"one that refuses", []accept{no}, false},
+		{"the last refuses", []accept{yes, yes, no}, false},
+		{"all accept", []accept{yes, yes}, true},
+	} {
+		if got := predicate.And(r.predicates...)(event{}); got != r.want {
+			t.Errorf("%s: got %t, want %t", r.name, got, r.want)
+		}
+	}
+}
+
+func TestOrNeedsOnePredicate(t *testing.T) {
+	for _, r := range []struct {
+		name       string
+		predicates []accept
+		want       bool
+	}{
+		{"none", nil, false},
+		{"one that accepts", []accept{yes}, true},
+		{"one that refuses", []accept{no}, false},
+		{"the last accepts", []accept{no, no, yes}, true},
+		{"all refuse", []accept{no, no}, false},
+	} {
+		if got := predicate.Or(r.predicates...)(event{}); got != r.want {
+			t.Errorf("%s: got %t, want %t", r.name, got, r.want)
+		}
+	}
+}
+
+func TestNotTurnsAPredicateRound(t *testing.T) {
+	if predicate.Not(accept(yes))(event{}) || !predicate.Not(accept(no))(event{}) {
+		t.Error("Not left a predicate as it was")
+	}
+}
+
+func TestPredicatesNest(t *testing.T) {
+	p := predicate.And(
+		predicate.Or(predicate.LabelsChanged[obj](), predicate.SpecChanged[obj]()),
+		predicate.Not(predicate.AnnotationsChanged[obj]()),
+	)
+	check(t, p,
+		row{"labels", updated(newLabels), true},
+		row{"generation", updated(newGeneration), true},
+		row{"labels and annotations", updated(newLabels, newAnnotation), false},
+		row{"status", updated(), false},
+	)
+}
+
+func TestObjectLooksAtTheNewState(t *testing.T) {
+	p := predicate.Object(func(o obj) bool { return o.Labels["app"] == "a" })
+	check(t, p,
+		row{"added", event{Type: informer.Added, Object: object()}, true},
+		row{"added another", event{Type: informer.Added, Object: object(newLabels)}, false},
+		row{"updated to it", update(object(newLabels), object()), true},
+		row{"updated from it", update(object(), object(newLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
+	)
+}
+
+func TestMatchingSeesAnObjectThatStopsToMatchOnceMore(t *testing.T) {
+	p := predicate.Matching[obj](labels.SelectorFromSet(labels.Set{"app": "a"}))
+	check(t, p,
+		row{"added", event{Type: informer.Added, Object: object()}, true},
+		row{"added another", event{Type: informer.Added, Object: object(newLabels)}, false},
+		row{"added without labels", event{Type: informer.Added, Object: object(noLabels)}, false},
+		row{"begins to match", update(object(newLabels), object()), true},
+		row{"stops to match", update(object(), object(newLabels)), true},
+		row{"goes on not to match", update(object(newLabels), object(noLabels)), false},
+		row{"deleted", event{Type: informer.Deleted, Object: object()}, true},
+		row{"deleted another", event{Type: informer.Deleted, Object: object(newLabels)}, false},
+	)
+}
+
+func TestSpecChangedPassesGenerationDeletionAndFinalizers(t *testing.T) {
+	check(t, predicate.SpecChanged[obj](),
+		row{"new generation", updated(newGeneration), true},
+		row{"deletion timestamp", updated(deleted), true},
+		row{"one finalizer of a deleted object", update(object(deleted), object(deleted, oneFinalizer)), true},
+		row{"last finalizer", update(object(oneFinalizer), object(noFinalizers)), true},
+		row{"first finalizer", update(object(noFinalizers), object(oneFinalizer)), true},
+		row{"no longer deleted", update(object(deleted), object()), true},
+	)
+}
+
+func TestSpecChangedLeavesOutStatusLabelsAnnotationsAndResyncs(t *testing.T) {
+	check(t, predicate.SpecChanged[obj](),
+		row{"status", updated(), false},
+		row{"labels", updated(newLabels), false},
+		row{"annotations", updated(newAnnotation), false},
+		row{"status while it is deleted", update(object(deleted), object(deleted, newVersion)), false},
+		row{"resync", update(object(), object()), false},
+	)
+}
+
+func TestSpecChangedPassesEveryChangeOfAKindWithoutGeneration(t *testing.T) {
+	check(t, predicate.SpecChanged[obj](),
+		row{"change", update(object(noGeneration), object(noGeneration, newVersion)), true},
+		row{"resync", update(object(noGeneration), object(noGeneration)), false},
+	)
+}
+
+func TestResourceVersionChangedLeavesOutResyncs(t *testing.T) {
+	check(t, predicate.ResourceVersionChanged[obj](), row{"change", updated(), true}, row{"resync", update(object(), object()), false})
+}
+
+func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
+	check(t, predicate.LabelsChanged[obj](),
+		row{"a value", updated(newLabels), true},
+		row{"all gone", updated(noLabels), true},
+		row{"annotations", updated(newAnnotation), false},
+		row{"generation", updated(newGeneration), false},
+		row{"none before and after", update(object(noLabels), object(noLabels, newVersion)), false},
+	)
+}
+
+func TestAnnotationsChangedPassesChangesOfAnnotationsOnly(t *testing.T) {
+	check(t, predicate.AnnotationsChanged[obj](),
+		row{"a value", updated(newAnnotation), true},
+		row{"labels", updated(newLabels), false},
+		row{"generation", updated(newGeneration), false},
+	)
+}
+
+func TestPredicatesOnChangesPassWhatIsNoUpdate(t *testing.T) {
+	for name, p := range map[string]accept{
+		"SpecChanged":            predicate.SpecChanged[obj](),
+		"ResourceVersionChanged": predicate.ResourceVersionChanged[obj](),
+		"LabelsChanged":          predicate.LabelsChanged[obj](),
+		"AnnotationsChanged":     predicate.AnnotationsChanged[obj](),
+	} {
+		check(t, p,
+			row{name + " added", event{Type: informer.Added, Object: object()}, true},
+			row{name + " initial", event{Type: informer.Added, Object: object(), Initial: true}, true},
+			row{name + " deleted", event{Type: informer.Deleted, Object: object()}, true},
+			row{name + " sent by a channel", event{Object: object()}, true},
+		)
+	}
+}

@@ -1,0 +1,263 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
+	"github.com/kctrl-dev/kctrl/runtime/source"
+)
+
+// queue keeps what is added, and when the source has synced.
+type queue struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (q *queue) Add(requests ...string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lines = append(q.lines, requests...)
+}
+
+func (q *queue) AddAfter(request string, d time.Duration) { q.Add(request + " after " + d.String()) }
+
+func (q *queue) synced() { q.Add("synced") }
+
+// took returns the lines since the last call.
+func (q *queue) took() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	lines := q.lines
+	q.lines = nil
+	return lines
+}
+
+// describe is a handler that requests what it is told, such as "Added a".
+func describe(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[string]) {
+	line := fmt.Sprint(e.Type, " ", e.Object.Name)
+	if e.Old != nil {
+		line += fmt.Sprint(" ", e.Old.Data["key"], "->", e.Object.Data["key"])
+	}
+	if e.Initial {
+		line += " initial"
+	}
+	queue.Add(line)
+}
+
+func configMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
+}
+
+// not is a predicate that leaves out the object of a name.
+func not(name string) predicate.Predicate[*corev1.ConfigMap] {
+	return predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != name })
+}
+
+// run runs s in the background until the returned function is called, which returns what Run returned.
+func run(t *testing.T, s source.Source[string], q *queue) (end func() error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, q, q.synced) }()
+	synctest.Wait()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// withKind tests a source of ConfigMaps, which may be refused, in a bubble of virtual time.
+func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]), predicates ...predicate.Predicate[*corev1.ConfigMap]) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.refused = refused
+		c := newCache(t, a)
+		s, err := source.Kind(c, &corev1.ConfigMap{}, describe, predicates...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		test(t, a, s)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestKindSyncsAfterWhatExistedHasBeenAdded(t *testing.T) {
+	withKind(t, false, func(t *testing.T, a *api, s source.Source[string]) {
+		q := &queue{}
+		a.send("ADDED", configMap("a", "1"))
+		end := run(t, s, q)
+		expect(t, "before the informer has synced", q.took())
+		a.sync()
+		synctest.Wait()
+		expect(t, "at the start", q.took(), "Added a initial", "synced")
+		a.send("MODIFIED", configMap("a", "2"))
+		synctest.Wait()
+		a.send("ADDED", configMap("b", "1"))
+		synctest.Wait()
+		a.send("DELETED", configMap("a", "2"))
+		synctest.Wait()
+		expect(t, "later", q.took(), "Updated a 1->2", "Added b", "Deleted a")
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		a.send("ADDED", configMap("c", "1"))
+		synctest.Wait()
+		expect(t, "after the end", q.took())
+	})
+}
+
+func TestKindHandlesEventsThatCountForAllPredicates(t *testing.T) {
+	withKind(t, false, func(t *testing.T, a *api, s source.Source[string]) {
+		for _, name := range []string{"a", "b", "c"} {
+			a.send("ADDED", configMap(name, "1"))
+		}
+		a.sync()
+		q := &queue{}
+		end := run(t, s, q)
+		expect(t, "requests", q.took(), "Added b initial", "synced")
+		end()
+	}, not("a"), not("c"))
+}
+
+func TestKindEndsBeforeItHasSynced(t *testing.T) {
+	withKind(t, true, func(t *testing.T, _ *api, s source.Source[string]) {
+		q := &queue{}
+		end := run(t, s, q)
+		if err := s.Err(); !apierrors.IsForbidden(err) {
+			t.Errorf("Err: %v", err)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		expect(t, "requests", q.took())
+	})
+}
+
+func TestKindNamesItself(t *testing.T) {
+	withKind(t, false, func(t *testing.T, _ *api, s source.Source[string]) {
+		if s.String() != "kind ConfigMap" {
+			t.Errorf("got %q", s)
+		}
+	})
+}
+
+func TestKindPassesAContextThatEndsWithTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		c := newCache(t, a)
+		var ended error
+		s, err := source.Kind(c, &corev1.ConfigMap{}, func(ctx context.Context, _ informer.Event[*corev1.ConfigMap], _ handler.Queue[string]) {
+			<-ctx.Done()
+			ended = ctx.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.send("ADDED", configMap("a", "1"))
+		a.sync()
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(ctx) })
+		end := run(t, s, &queue{})
+		if err := end(); err != nil || !errors.Is(ended, context.Canceled) {
+			t.Errorf("Run returned %v, and the context of the handler was ended by %v", err, ended)
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestKindWorksOnObjectsInGeneral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, q := newAPI(), &queue{}
+		c := newCache(t, a)
+		s, err := source.Kind(c, object.Object(&corev1.ConfigMap{}), func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[string]) {
+			queue.Add(fmt.Sprintf("%s %T %v", e.Type, e.Object, e.Old != nil))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.send("ADDED", configMap("a", "1"))
+		a.sync()
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Run(ctx) })
+		end := run(t, s, q)
+		a.send("MODIFIED", configMap("a", "2"))
+		synctest.Wait()
+		expect(t, "requests", q.took(), "Added *v1.ConfigMap false", "synced", "Updated *v1.ConfigMap true")
+		end()
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestKindThatTheSchemeDoesNotKnowIsAnError(t *testing.T) {
+	_, err := source.Kind(newCache(t, newAPI()), &metav1.PartialObjectMetadata{},
+		func(context.Context, informer.Event[*metav1.PartialObjectMetadata], handler.Queue[string]) {})
+	if err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestChannelIsSyncedFromTheStartAndPassesEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, q := make(chan informer.Event[*corev1.ConfigMap]), &queue{}
+		s := source.Channel(events, describe, not("b"))
+		end := run(t, s, q)
+		expect(t, "at the start", q.took(), "synced")
+		for _, name := range []string{"a", "b", "c"} {
+			events <- informer.Event[*corev1.ConfigMap]{Type: informer.Added, Object: configMap(name, "")}
+		}
+		synctest.Wait()
+		expect(t, "requests", q.took(), "Added a", "Added c")
+		if err := s.Err(); err != nil {
+			t.Error(err)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestClosedChannelIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan informer.Event[*corev1.ConfigMap])
+		s := source.Channel(events, describe)
+		close(events)
+		end := run(t, s, &queue{})
+		if err := s.Err(); !errors.Is(err, source.ErrClosed) {
+			t.Errorf("Err: %v", err)
+		}
+		if err := end(); !errors.Is(err, source.ErrClosed) || err.Error() != "channel of *v1.ConfigMap: channel was closed" {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
