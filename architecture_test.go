@@ -93,8 +93,6 @@ func runtimeMayImport(imported string) bool {
 		"k8s.io/client-go/rest",
 		"k8s.io/client-go/tools/clientcmd",
 		"k8s.io/client-go/transport",
-		"k8s.io/api/authentication/v1",
-		"k8s.io/api/authorization/v1",
 		"k8s.io/api/coordination/v1",
 		"sigs.k8s.io/yaml",
 	)(imported)

@@ -13,9 +13,9 @@ import (
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// podNamespace returns the namespace of the pod that this process runs in.
-func podNamespace() (string, error) {
-	content, err := os.ReadFile(namespaceFile)
+// podNamespace returns the namespace of the pod that this process runs in, as file says it.
+func podNamespace(file string) (string, error) {
+	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", errors.New("leader election outside of a pod needs --leader-election-namespace")
 	}
@@ -25,16 +25,30 @@ func podNamespace() (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
+// errNoServer is the error of loadConfig when the places where it looked say nothing.
+var errNoServer = errors.New("no API server is named")
+
 // loadConfig finds the API server: by the given kubeconfig, by $KUBECONFIG, by the pod's service account, or by
 // ~/.kube/config.
 func loadConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	if kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+	rules.WarnIfAllMissing = false // the error below says it
+	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if kubeconfig == "" && fromEnv == "" {
 		config, err := rest.InClusterConfig()
 		if !errors.Is(err, rest.ErrNotInCluster) {
 			return config, err
 		}
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	switch {
+	case !clientcmd.IsEmptyConfig(err):
+		return config, err
+	case kubeconfig != "":
+		return nil, fmt.Errorf("%w in %s", errNoServer, kubeconfig)
+	case fromEnv != "":
+		return nil, fmt.Errorf("%w in %s, which $KUBECONFIG names", errNoServer, fromEnv)
+	}
+	return nil, fmt.Errorf("%w in ~/.kube/config, and this is not a pod", errNoServer)
 }

@@ -58,6 +58,8 @@ func parseFlags(program string, args []string, defaults Options, w io.Writer) (s
 		return s, fmt.Errorf("-log-format: want text or json, got %q", s.format)
 	case o.MaxConcurrentReconciles < 1:
 		return s, fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
+	case o.GracefulShutdownTimeout < 0:
+		return s, fmt.Errorf("-graceful-shutdown-timeout: want 0 or more, got %s", o.GracefulShutdownTimeout)
 	}
 	o.MetricsInsecure = !secure
 	return s, nil

@@ -2,7 +2,11 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,22 +50,23 @@ func nameOf(r Runnable) string {
 type group struct {
 	cancel context.CancelFunc
 	fail   func(error) // is told of the first error of each, except after cancel
+	logger *slog.Logger
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	running map[Runnable]struct{}
+	running map[int]Runnable // by the place among those that were started: a Runnable need not be comparable
 }
 
 // startGroup runs all of runnables.
-func startGroup(ctx context.Context, runnables []Runnable, fail func(error)) *group {
+func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &group{cancel: cancel, fail: fail, ended: make(chan struct{}), running: map[Runnable]struct{}{}}
-	var all sync.WaitGroup
-	for _, r := range runnables {
-		g.running[r] = struct{}{}
+	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
+	for place, r := range runnables {
+		g.running[place] = r
 	}
-	for _, r := range runnables {
-		all.Go(func() { g.run(ctx, r) })
+	var all sync.WaitGroup
+	for place, r := range runnables {
+		all.Go(func() { g.run(ctx, place, r) })
 	}
 	go func() { // ends with the runnables
 		all.Wait()
@@ -70,13 +75,17 @@ func startGroup(ctx context.Context, runnables []Runnable, fail func(error)) *gr
 	return g
 }
 
-func (g *group) run(ctx context.Context, r Runnable) {
-	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+func (g *group) run(ctx context.Context, place int, r Runnable) {
+	switch err := r.Run(ctx); {
+	case err == nil:
+	case ctx.Err() == nil:
 		g.fail(fmt.Errorf("%s: %w", nameOf(r), err))
+	case !errors.Is(err, context.Canceled):
+		g.logger.Error("ended with an error when it was stopped", "runnable", nameOf(r), "err", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.running, r)
+	delete(g.running, place)
 }
 
 // stop ends all and waits for them. When deadline comes first, the error names those that still run.
@@ -87,11 +96,22 @@ func (g *group) stop(deadline <-chan time.Time) error {
 		return nil
 	case <-deadline:
 	}
+	return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
+}
+
+// stragglers returns the names of those that still run, in the order in which they were added.
+func (g *group) stragglers() []string {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	running := maps.Clone(g.running)
+	g.mu.Unlock()
 	var names []string
-	for r := range g.running {
-		names = append(names, nameOf(r))
+	for _, place := range slices.Sorted(maps.Keys(running)) {
+		r := running[place]
+		if nested, ok := r.(interface{ stragglers() []string }); ok {
+			names = append(names, nested.stragglers()...)
+		} else {
+			names = append(names, nameOf(r))
+		}
 	}
-	return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(names, ", "))
+	return names
 }

@@ -3,46 +3,47 @@ package manager
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// checks are the checks of a probe by name. The zero value has none, which is healthy.
+// checks are the checks of a probe. The zero value has none, which is healthy.
 type checks struct {
-	mu     sync.Mutex
-	byName map[string]func(*http.Request) error
+	mu  sync.Mutex
+	all []check // by name, those of one name as they were added
 }
 
-func (c *checks) add(name string, check func(*http.Request) error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byName == nil {
-		c.byName = map[string]func(*http.Request) error{}
-	}
-	c.byName[name] = check
+type check struct {
+	name string
+	run  func(*http.Request) error
 }
 
-func (c *checks) snapshot() map[string]func(*http.Request) error {
+func (c *checks) add(name string, run func(*http.Request) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.byName)
+	c.all = append(c.all, check{name, run})
+	slices.SortStableFunc(c.all, func(a, b check) int { return strings.Compare(a.name, b.name) })
+}
+
+func (c *checks) snapshot() []check {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
 }
 
 // ServeHTTP answers 200 when all checks pass and 500 otherwise. With ?verbose, and when one fails, it lists all of them
 // with what is wrong.
 func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	byName := c.snapshot()
 	healthy := true
 	var report strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if err := byName[name](r); err != nil {
+	for _, check := range c.snapshot() {
+		if err := check.run(r); err != nil {
 			healthy = false
-			fmt.Fprintf(&report, "[-] %s: %v\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+			fmt.Fprintf(&report, "[-] %s: %v\n", check.name, strings.ReplaceAll(err.Error(), "\n", "; "))
 		} else {
-			fmt.Fprintf(&report, "[+] %s\n", name)
+			fmt.Fprintf(&report, "[+] %s\n", check.name)
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,9 +70,10 @@ type Manager struct {
 	client  client.Client
 	cache   *cache.Cache
 	metrics *metrics.Registry
+	servers []*server
 
 	mu      sync.Mutex
-	groups  map[groupName][]Runnable // grows only while started is false
+	groups  map[groupName][]Runnable // is not added to once started is true
 	names   map[string]struct{}
 	healthz checks
 	readyz  checks
@@ -86,6 +85,9 @@ var ErrStarted = errors.New("the manager has started")
 
 // New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
 func New(config *rest.Config, opts Options) (*Manager, error) {
+	if config == nil {
+		return nil, errors.New("connect to the API server: no rest.Config")
+	}
 	if opts.LeaderElection && opts.LeaderElectionID == "" {
 		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
 	}
@@ -121,12 +123,8 @@ func (m *Manager) connect() error {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		coordinationv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return err
-		}
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return err
 	}
 	m.system, err = m.newClient(httpClient, scheme, m.live.RESTMapper())
 	return err
@@ -143,14 +141,17 @@ func (m *Manager) newClient(httpClient *http.Client, scheme *runtime.Scheme, map
 // addServers adds the servers that the options ask for.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.ProbeAddress) {
-		m.groups[servers] = append(m.groups[servers], newProbeServer(m.opts.ProbeAddress, &m.healthz, &m.readyz, m.logger))
+		m.servers = append(m.servers, newProbeServer(m.opts.ProbeAddress, &m.healthz, &m.readyz, m.logger))
 	}
 	if wanted(m.opts.MetricsAddress) {
 		server, err := newMetricsServer(m)
 		if err != nil {
 			return err
 		}
-		m.groups[servers] = append(m.groups[servers], server)
+		m.servers = append(m.servers, server)
+	}
+	for _, s := range m.servers {
+		m.groups[servers] = append(m.groups[servers], s)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"os"
@@ -27,7 +28,7 @@ func newMetricsServer(m *Manager) (*server, error) {
 	}
 	s.handler = newGate(mux, m.system, m.logger)
 	var err error
-	s.tls, err = serverTLS(m.opts.MetricsCertDir)
+	s.tls, err = serverTLS(m.opts.MetricsCertDir, m.logger)
 	if err != nil {
 		return nil, fmt.Errorf("metrics server: %w", err)
 	}
@@ -35,7 +36,7 @@ func newMetricsServer(m *Manager) (*server, error) {
 }
 
 // serverTLS returns a configuration with the certificate in folder, or a self-signed one when folder is empty.
-func serverTLS(folder string) (*tls.Config, error) {
+func serverTLS(folder string, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if folder == "" {
 		certificate, err := selfSigned()
@@ -45,7 +46,7 @@ func serverTLS(folder string) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{certificate}
 		return config, nil
 	}
-	files := &certificateFiles{certificate: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key")}
+	files := &certificateFiles{certificate: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key"), logger: logger}
 	if _, err := files.get(nil); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,7 @@ func serverTLS(folder string) (*tls.Config, error) {
 // certificateFiles is a certificate that is read again when its file has changed.
 type certificateFiles struct {
 	certificate, key string
+	logger           *slog.Logger
 
 	mu      sync.Mutex
 	loaded  *tls.Certificate
@@ -80,11 +82,13 @@ func (f *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.loaded, nil
 }
 
+// unlessLoaded returns err when there is no certificate to go on with, and logs it otherwise.
 func (f *certificateFiles) unlessLoaded(err error) error {
-	if f.loaded != nil {
-		return nil
+	if f.loaded == nil {
+		return err
 	}
-	return err
+	f.logger.Warn("the certificate could not be read again", "file", f.certificate, "err", err)
+	return nil
 }
 
 // selfSigned makes a certificate that lasts as long as any process does.

@@ -10,8 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // The exit codes of Main.
@@ -25,10 +23,25 @@ const (
 // the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end in good
 // order. A second signal ends the process at once. The log goes to standard error. Main returns the exit code.
 func Main(defaults Options, setup func(*Manager) error) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal does what signals do
+	ctx, cancel := untilSignal()
+	defer cancel()
 	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, setup)
+}
+
+// untilSignal returns a context that ends with the first signal. From then on signals do what they do to any process.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() { // ends with ctx
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		signal.Stop(signals) // before anything can see the end of ctx
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // run is Main without a process.
@@ -65,7 +78,7 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 }
 
 func configHint(err error) string {
-	if clientcmd.IsEmptyConfig(err) {
+	if errors.Is(err, errNoServer) {
 		return "hint: give --kubeconfig or set KUBECONFIG, such as to the output of kctrl env kubeconfig --path\n"
 	}
 	return ""

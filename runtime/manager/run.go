@@ -3,6 +3,8 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -15,9 +17,16 @@ import (
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
 // nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with
-// leaderelection.ErrLost: the process should then end. It can be called once.
+// leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
+// can be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.begin(); err != nil {
+		return err
+	}
+	if err := m.elect(); err != nil {
+		return err
+	}
+	if err := m.listen(ctx); err != nil {
 		return err
 	}
 	// Groups outlive ctx: they are stopped one after the other.
@@ -26,22 +35,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	failed := newFailure()
 	var started []*group
 	for _, name := range startOrder {
-		runnables := m.groups[name]
-		if name == controllers && m.opts.LeaderElection {
-			elected, err := m.elected(runnables)
-			if err != nil {
-				failed.report(err)
-				break
-			}
-			runnables = []Runnable{elected}
-		}
-		started = append(started, startGroup(alive, runnables, failed.report))
+		started = append(started, startGroup(alive, m.groups[name], m.logger, failed.report))
 	}
 	select {
 	case <-ctx.Done():
 	case <-failed.happened:
 	}
-	return errors.Join(failed.err, m.stop(started))
+	stopErr := m.stop(started)
+	return errors.Join(failed.first(), stopErr)
 }
 
 func (m *Manager) begin() error {
@@ -54,16 +55,39 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// stop stops the groups, last started first.
+// elect makes the controllers run only while this manager holds the lease, if that is wanted.
+func (m *Manager) elect() error {
+	if !m.opts.LeaderElection {
+		return nil
+	}
+	elected, err := m.elected(m.groups[controllers])
+	if err != nil {
+		return err
+	}
+	m.groups[controllers] = []Runnable{elected}
+	return nil
+}
+
+// listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
+func (m *Manager) listen(ctx context.Context) error {
+	for i, s := range m.servers {
+		if err := s.listen(ctx); err != nil {
+			for _, open := range m.servers[:i] {
+				open.close()
+			}
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
 	timer := time.NewTimer(m.opts.GracefulShutdownTimeout)
 	defer timer.Stop()
 	for i := len(started) - 1; i >= 0; i-- {
 		if err := started[i].stop(timer.C); err != nil {
-			for _, g := range started[:i] {
-				g.cancel()
-			}
 			return err
 		}
 	}
@@ -87,12 +111,22 @@ func (f *failure) report(err error) {
 	})
 }
 
+// first returns the error that was reported, if one was.
+func (f *failure) first() error {
+	select {
+	case <-f.happened:
+		return f.err
+	default:
+		return nil
+	}
+}
+
 // elected runs runnables while this manager holds the lease.
 func (m *Manager) elected(runnables []Runnable) (Runnable, error) {
 	namespace := m.opts.LeaderElectionNamespace
 	if namespace == "" {
 		var err error
-		if namespace, err = podNamespace(); err != nil {
+		if namespace, err = podNamespace(namespaceFile); err != nil {
 			return nil, err
 		}
 	}
@@ -102,13 +136,17 @@ func (m *Manager) elected(runnables []Runnable) (Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &electedGroup{elector: elector, runnables: runnables}, nil
+	return &electedGroup{elector: elector, runnables: runnables, logger: m.logger}, nil
 }
 
 // electedGroup is the group of those that run while this manager leads, as one runnable.
 type electedGroup struct {
 	elector   *leaderelection.Elector
 	runnables []Runnable
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	leading *group // nil while another manager leads, and after the last runnable has ended
 }
 
 // Name returns the name of the group.
@@ -118,20 +156,34 @@ func (g *electedGroup) Name() string { return "leader election" }
 func (g *electedGroup) Run(ctx context.Context) error {
 	return g.elector.Run(ctx, func(ctx context.Context) error {
 		failed := newFailure()
-		group := startGroup(ctx, g.runnables, failed.report)
+		group := startGroup(ctx, g.runnables, g.logger, failed.report)
+		g.setLeading(group)
+		defer g.setLeading(nil)
 		select {
 		case <-ctx.Done():
 		case <-failed.happened:
 		}
 		group.cancel()
 		<-group.ended // the lease is held until the last has ended
-		select {
-		case <-failed.happened:
-			return failed.err
-		default:
-			return nil
-		}
+		return failed.first()
 	})
+}
+
+func (g *electedGroup) setLeading(leading *group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leading = leading
+}
+
+// stragglers returns the names of those in the group that still run, or of the group when only the lease is left.
+func (g *electedGroup) stragglers() []string {
+	g.mu.Lock()
+	leading := g.leading
+	g.mu.Unlock()
+	if leading == nil {
+		return []string{g.Name()}
+	}
+	return leading.stragglers()
 }
 
 // leases reads and writes Leases live.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,28 +17,40 @@ type server struct {
 	handler http.Handler
 	tls     *tls.Config // nil is plain HTTP
 	logger  *slog.Logger
+
+	listener net.Listener // set by listen, which comes before Run
 }
 
 // Name returns the name.
 func (s *server) Name() string { return s.name }
 
-// Run serves until ctx ends, and returns after the last request was answered.
-func (s *server) Run(ctx context.Context) error {
+// listen opens the address: from then on connections wait for Run.
+func (s *server) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.address, err)
+		return err
 	}
 	if s.tls != nil {
 		listener = tls.NewListener(listener, s.tls)
 	}
-	s.logger.Info("serving", "server", s.name, "address", listener.Addr().String())
+	s.listener = listener
+	return nil
+}
+
+// close gives the address back when Run is not called.
+func (s *server) close() { s.listener.Close() }
+
+// Run serves until ctx ends, and returns after the last request was answered.
+func (s *server) Run(ctx context.Context) error {
+	s.logger.Info("serving", "server", s.name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       90 * time.Second,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
-	go func() { stopped <- httpServer.Serve(listener) }()
+	go func() { stopped <- httpServer.Serve(s.listener) }()
 	select {
 	case err := <-stopped:
 		return err

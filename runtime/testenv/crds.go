@@ -11,7 +11,7 @@ func installCRDs(ctx context.Context, command, kubeconfig string, paths []string
 	for _, path := range paths {
 		cmd := exec.CommandContext(ctx, command, "env", "apply", "--kubeconfig", kubeconfig, "-f", path)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", path, err, out)
+			return fmt.Errorf("%s: %w\n%s", path, explain(err), out)
 		}
 	}
 	return nil

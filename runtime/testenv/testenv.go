@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -76,14 +77,15 @@ func Start(t testing.TB, opts ...Option) *Env {
 
 func (o options) start(t testing.TB) (*Env, error) {
 	if kubeconfig := os.Getenv(KubeconfigVariable); kubeconfig != "" {
-		return load(kubeconfig)
+		env, err := load(kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("$%s: %w", KubeconfigVariable, err)
+		}
+		return env, nil
 	}
 	kubeconfig, stop, err := run(exec.Command(command(), append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)...))
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
-	}
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -99,6 +101,14 @@ func command() string {
 		return given
 	}
 	return "kctrl"
+}
+
+// explain adds to the error of a command that is not there where it is looked for.
+func explain(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
+	}
+	return err
 }
 
 func load(kubeconfig string) (*Env, error) {

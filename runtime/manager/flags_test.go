@@ -1,0 +1,189 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+// errSeen ends a program whose manager has been looked at.
+var errSeen = errors.New("seen")
+
+// writeKubeconfig writes a kubeconfig for an API server that nobody listens at, and returns its path.
+func writeKubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"` + server +
+		`"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// look runs a program with args until it has made its manager, and returns that.
+func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manager {
+	t.Helper()
+	var seen *manager.Manager
+	var stderr strings.Builder
+	args = append([]string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1")}, args...)
+	code := manager.Program(t.Context(), "guestbook", args, &stderr, defaults, func(m *manager.Manager) error {
+		seen = m
+		return errSeen
+	})
+	if code != 1 || seen == nil {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	return seen
+}
+
+func TestEveryFlagSetsItsOption(t *testing.T) {
+	certificates := t.TempDir()
+	writeCertificate(t, certificates, "given", time.Now())
+	for _, test := range []struct {
+		args string
+		set  func(o manager.Options) bool
+	}{
+		{"", func(o manager.Options) bool { return o.ProbeAddress == ":8081" }},
+		{"--health-probe-bind-address=127.0.0.1:9", func(o manager.Options) bool { return o.ProbeAddress == "127.0.0.1:9" }},
+		{"--health-probe-bind-address=0", func(o manager.Options) bool { return o.ProbeAddress == manager.Off }},
+		{"", func(o manager.Options) bool { return o.MetricsAddress == manager.Off && !o.MetricsInsecure }},
+		{"--metrics-bind-address=:8443", func(o manager.Options) bool { return o.MetricsAddress == ":8443" }},
+		{"--metrics-secure=false", func(o manager.Options) bool { return o.MetricsInsecure }},
+		{"--metrics-cert-path=" + certificates, func(o manager.Options) bool { return o.MetricsCertDir == certificates }},
+		{"--leader-elect", func(o manager.Options) bool { return o.LeaderElection }},
+		{"--leader-election-namespace=ns", func(o manager.Options) bool { return o.LeaderElectionNamespace == "ns" }},
+		{"", func(o manager.Options) bool { return o.Namespaces == nil }},
+		{"--namespaces=a,b", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b"}) }},
+		{"", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 1 }},
+		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 7 }},
+		{"", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 30*time.Second }},
+		{"--graceful-shutdown-timeout=5s", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 5*time.Second }},
+		{"", func(o manager.Options) bool {
+			return o.Logger.Enabled(t.Context(), slog.LevelInfo) && !o.Logger.Enabled(t.Context(), slog.LevelDebug)
+		}},
+		{"--log-level=debug", func(o manager.Options) bool { return o.Logger.Enabled(t.Context(), slog.LevelDebug) }},
+		{"--log-level=error", func(o manager.Options) bool { return !o.Logger.Enabled(t.Context(), slog.LevelWarn) }},
+		{"", func(o manager.Options) bool { _, is := o.Logger.Handler().(*slog.TextHandler); return is }},
+		{"--log-format=json", func(o manager.Options) bool { _, is := o.Logger.Handler().(*slog.JSONHandler); return is }},
+	} {
+		m := look(t, manager.Options{LeaderElectionID: "guestbook"}, strings.Fields(test.args)...)
+		if !test.set(manager.OptionsOf(m)) {
+			t.Errorf("%q: got %+v", test.args, manager.OptionsOf(m))
+		}
+	}
+}
+
+func TestFlagsStandOverTheDefaultsOfTheProgram(t *testing.T) {
+	defaults := manager.Options{
+		ProbeAddress: ":1", MetricsAddress: ":2", MetricsInsecure: true, LeaderElection: true, LeaderElectionID: "id",
+		LeaderElectionNamespace: "ns", Namespaces: []string{"a"}, MaxConcurrentReconciles: 3, GracefulShutdownTimeout: time.Minute,
+	}
+	o := manager.OptionsOf(look(t, defaults))
+	if o.ProbeAddress != ":1" || o.MetricsAddress != ":2" || !o.MetricsInsecure || !o.LeaderElection || o.LeaderElectionNamespace != "ns" ||
+		!slices.Equal(o.Namespaces, []string{"a"}) || o.MaxConcurrentReconciles != 3 || o.GracefulShutdownTimeout != time.Minute {
+		t.Errorf("without flags: got %+v", o)
+	}
+	o = manager.OptionsOf(look(t, defaults, "--leader-elect=false", "--metrics-secure", "--namespaces=b,c"))
+	if o.LeaderElection || o.MetricsInsecure || !slices.Equal(o.Namespaces, []string{"b", "c"}) {
+		t.Errorf("with flags: got %+v", o)
+	}
+	if !slices.Equal(defaults.Namespaces, []string{"a"}) {
+		t.Errorf("the defaults were changed: %v", defaults.Namespaces)
+	}
+}
+
+func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--nonsense":                     "flag provided but not defined: -nonsense",
+		"--kubeconfig":                   "flag needs an argument: -kubeconfig",
+		"extra":                          `unexpected argument "extra"`,
+		"--leader-elect=perhaps":         `invalid boolean value "perhaps" for -leader-elect: parse error`,
+		"--metrics-secure=2":             `invalid boolean value "2" for -metrics-secure: parse error`,
+		"--namespaces=a,,b":              `invalid value "a,,b" for flag -namespaces: want namespaces separated by commas`,
+		"--namespaces=":                  `invalid value "" for flag -namespaces: want namespaces separated by commas`,
+		"--max-concurrent-reconciles=0":  "-max-concurrent-reconciles: want at least 1, got 0",
+		"--max-concurrent-reconciles=x":  `invalid value "x" for flag -max-concurrent-reconciles: parse error`,
+		"--graceful-shutdown-timeout=5":  `invalid value "5" for flag -graceful-shutdown-timeout: parse error`,
+		"--graceful-shutdown-timeout=-1": `invalid value "-1" for flag -graceful-shutdown-timeout: parse error`,
+		"--log-level=loud":               `invalid value "loud" for flag -log-level: slog: level string "loud": unknown name`,
+		"--log-format=xml":               `-log-format: want text or json, got "xml"`,
+
+		"--graceful-shutdown-timeout=-1s": "-graceful-shutdown-timeout: want 0 or more, got -1s",
+	} {
+		var stderr strings.Builder
+		code := manager.Program(t.Context(), "guestbook", []string{arg}, &stderr, manager.Options{}, func(*manager.Manager) error {
+			t.Errorf("%s: the manager was made", arg)
+			return nil
+		})
+		if want := "guestbook: " + want + "\nhint: guestbook --help lists the flags\n"; code != 2 || stderr.String() != want {
+			t.Errorf("%s: got %d, %q\nwant 2, %q", arg, code, &stderr, want)
+		}
+	}
+}
+
+func TestHelpListsTheFlags(t *testing.T) {
+	for _, arg := range []string{"--help", "-h"} {
+		var stderr strings.Builder
+		if code := manager.Program(t.Context(), "guestbook", []string{arg}, &stderr, manager.Options{}, nil); code != 0 {
+			t.Errorf("got %d", code)
+		}
+		contains(t, stderr.String(), "Usage of guestbook:", "-kubeconfig file", "-health-probe-bind-address address", `(default ":8081")`,
+			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path folder", "-leader-elect\n",
+			"-leader-election-namespace namespace", "-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
+			"-graceful-shutdown-timeout time", "-log-level level", "(default INFO)", "-log-format format", `(default "text")`)
+	}
+}
+
+func TestLoggerOfTheProgramIsKept(t *testing.T) {
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if m := look(t, manager.Options{Logger: logger}); m.Logger() != logger {
+		t.Error("the program logs elsewhere")
+	}
+}
+
+func TestProgramEndsWithoutAnErrorWhenItIsToldTo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr strings.Builder
+	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0", "--log-format=json"}
+	code := manager.Program(ctx, "guestbook", args, &stderr, manager.Options{}, func(m *manager.Manager) error {
+		return m.Add(runFunc(func(context.Context) error {
+			cancel()
+			return nil
+		}))
+	})
+	if code != 0 {
+		t.Errorf("got %d", code)
+	}
+	contains(t, stderr.String(), `"level":"INFO","msg":"stopped"`)
+}
+
+func TestProgramFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		defaults manager.Options
+		setup    func(m *manager.Manager) error
+		want     string
+	}{
+		"options": {manager.Options{LeaderElection: true}, nil, "LeaderElectionID is empty"},
+		"setup":   {manager.Options{}, func(*manager.Manager) error { return errBroken }, "err=broken"},
+		"run": {manager.Options{}, func(m *manager.Manager) error {
+			return m.Add(runFunc(func(context.Context) error { return errBroken }))
+		}, `err="manager_test.runFunc: broken"`},
+	} {
+		var stderr strings.Builder
+		args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0"}
+		if code := manager.Program(t.Context(), "guestbook", args, &stderr, test.defaults, test.setup); code != 1 {
+			t.Errorf("%s: got %d", name, code)
+		}
+		contains(t, stderr.String(), "level=ERROR", "the manager ended", test.want)
+	}
+}

@@ -1,0 +1,88 @@
+package manager_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+// grant lets a user do something in the namespace.
+func (c live) grant(t *testing.T, user, resource string) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: c.meta(resource), Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: c.meta(resource),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: resource},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	}
+	ok(t, c.Create(t.Context(), role))
+	ok(t, c.Create(t.Context(), binding))
+}
+
+func testForbidden(t *testing.T, c live) {
+	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
+	ok(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: c.meta("s")}))
+	c.grant(t, "limited", "configmaps")
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "limited"}
+	m, log := c.newManager(t, config, manager.Options{ProbeAddress: loopback})
+	configMaps, secrets := reconciles[*corev1.ConfigMap](t, m), reconciles[*corev1.Secret](t, m)
+	start(t, m)
+	await(t, configMaps, "a")
+	log.wait(t, "forbidden", "secrets")
+	code, body := get(t, log.url(t, "probes")+"/readyz")
+	if code != http.StatusInternalServerError {
+		t.Errorf("got %d", code)
+	}
+	lines := strings.Split(body, "\n")
+	if len(lines) != 3 || lines[0] != "[+] configmap" {
+		t.Fatalf("got %q", body)
+	}
+	contains(t, lines[1], "[-] secret: kind Secret has not synced: ", `User "limited" cannot `, `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
+	c.grant(t, "limited", "secrets")
+	await(t, secrets, "s")
+	wantAnswer(t, log.url(t, "probes")+"/readyz", 200, "ok\n")
+}
+
+// token returns a bearer token of a new service account.
+func (c live) token(t *testing.T, name string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: c.meta(name)}
+	ok(t, c.Create(t.Context(), account))
+	request := &authenticationv1.TokenRequest{}
+	ok(t, c.SubResource("token").Create(t.Context(), account, request))
+	return request.Status.Token
+}
+
+func testSecureMetrics(t *testing.T, c live) {
+	name := "metrics-reader-" + c.namespace
+	ok(t, c.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+	}}))
+	ok(t, c.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "prometheus"}},
+	}))
+	m, log := c.newManager(t, c.config, manager.Options{MetricsAddress: loopback})
+	start(t, m)
+	for token, want := range map[string]int{
+		c.token(t, "prometheus"): http.StatusOK,
+		c.token(t, "somebody"):   http.StatusForbidden,
+		"made-up":                http.StatusUnauthorized,
+	} {
+		if code, body, _ := scrape(t, log.url(t, "metrics"), "Bearer "+token); code != want {
+			t.Errorf("got %d %.80s, want %d", code, body, want)
+		}
+	}
+}

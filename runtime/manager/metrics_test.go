@@ -1,0 +1,242 @@
+package manager_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+func TestMetricsInPlain(t *testing.T) {
+	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsInsecure: true})
+	m.Metrics().Counter("guestbook_visits_total", "Visits.").Inc()
+	start(t, m)
+	code, body := get(t, log.url(t, "metrics")+"/metrics")
+	if code != http.StatusOK {
+		t.Errorf("got %d", code)
+	}
+	contains(t, body, "guestbook_visits_total 1", "process_start_time_seconds")
+}
+
+// scrape gets /metrics over TLS and returns the certificate of the server too.
+func scrape(t *testing.T, url, authorization string) (code int, body string, certificate *x509.Certificate) {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			certificate = state.PeerCertificates[0]
+			return nil
+		},
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(url, "http:", "https:", 1)+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", authorization)
+	code, body = send(t, transport, req)
+	return code, body, certificate
+}
+
+func TestMetricsAreForThoseWhomTheAPIServerAllows(t *testing.T) {
+	s := newAPIServer()
+	s.users = map[string]string{"good": "prometheus", "poor": "somebody"}
+	s.allowed = []string{"prometheus get /metrics"}
+	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
+	start(t, m)
+	url := log.url(t, "metrics")
+	for authorization, want := range map[string]int{
+		"":                   http.StatusUnauthorized,
+		"Bearer":             http.StatusUnauthorized,
+		"Bearer ":            http.StatusUnauthorized,
+		"Basic good":         http.StatusUnauthorized,
+		"Bearer unknown":     http.StatusUnauthorized,
+		"Bearer poor":        http.StatusForbidden,
+		"Bearer good":        http.StatusOK,
+		"bearer good":        http.StatusOK,
+		"Bearer  good":       http.StatusOK,
+		"Bearergood":         http.StatusUnauthorized,
+		"Bearer good please": http.StatusUnauthorized,
+	} {
+		code, body, certificate := scrape(t, url, authorization)
+		if code != want {
+			t.Errorf("%q: got %d, want %d", authorization, code, want)
+		}
+		if got := strings.Contains(body, "process_start_time_seconds"); got != (want == http.StatusOK) {
+			t.Errorf("%q: the metrics are there: %v", authorization, got)
+		}
+		if certificate.Subject.CommonName != "manager" || time.Until(certificate.NotAfter) < 24*time.Hour {
+			t.Errorf("the certificate is for %s until %s", certificate.Subject, certificate.NotAfter)
+		}
+	}
+}
+
+// newGate returns a gate of s in front of an empty answer.
+func newGate(t *testing.T, s *apiServer, log *journal) http.Handler {
+	t.Helper()
+	live, err := client.New(s.config(), client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manager.NewGate(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), live, log.logger())
+}
+
+func knock(gate http.Handler, token, path string) int {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	gate.ServeHTTP(w, r)
+	return w.Code
+}
+
+func TestDecisionsAreRememberedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.users = map[string]string{"good": "prometheus"}
+		s.allowed = []string{"prometheus get /metrics"}
+		gate := newGate(t, s, newJournal())
+		for range 3 {
+			if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+				t.Errorf("got %d", code)
+			}
+		}
+		if s.asked() != 2 {
+			t.Errorf("the API server was asked %d times, want 2", s.asked())
+		}
+		if code := knock(gate, "good", "/debug"); code != http.StatusForbidden {
+			t.Errorf("another path: got %d", code)
+		}
+		s.allowed = nil
+		time.Sleep(9 * time.Second)
+		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+			t.Errorf("after 9 s: got %d", code)
+		}
+		time.Sleep(2 * time.Second)
+		if code := knock(gate, "good", "/metrics"); code != http.StatusForbidden {
+			t.Errorf("after 11 s: got %d", code)
+		}
+	})
+}
+
+func TestRememberedDecisionsAreBounded(t *testing.T) {
+	s := newAPIServer()
+	gate := newGate(t, s, newJournal())
+	knock(gate, "first", "/metrics")
+	for i := range 256 {
+		knock(gate, strconv.Itoa(i), "/metrics")
+	}
+	asked := s.asked()
+	if knock(gate, "first", "/metrics"); s.asked() == asked {
+		t.Error("the first of 257 decisions is still remembered")
+	}
+}
+
+func TestGateIsClosedWhenTheAPIServerCannotBeAsked(t *testing.T) {
+	for name, fails := range map[string]func(s *apiServer){
+		"token":  func(s *apiServer) { s.set(errBroken) },
+		"access": func(s *apiServer) { s.failAccess = true },
+	} {
+		s := newAPIServer()
+		s.users = map[string]string{"good": "prometheus"}
+		fails(s)
+		log := newJournal()
+		if code := knock(newGate(t, s, log), "good", "/metrics"); code != http.StatusInternalServerError {
+			t.Errorf("got %d", code)
+		}
+		contains(t, log.String(), "review "+name)
+		if strings.Contains(log.String(), "good") {
+			t.Error("the log has the token")
+		}
+	}
+}
+
+// writeCertificate writes tls.crt and tls.key for name into folder, as they were changed at a time of their own.
+func writeCertificate(t *testing.T, folder, name string, changed time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, filepath.Join(folder, "tls.key"), "PRIVATE KEY", keyDER, changed)
+	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", certificate, changed)
+}
+
+func writePEM(t *testing.T, path, kind string, der []byte, changed time.Time) {
+	t.Helper()
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, changed, changed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCertificateFilesAreReadAgain(t *testing.T) {
+	folder := t.TempDir()
+	hour := time.Now().Truncate(time.Hour)
+	writeCertificate(t, folder, "first", hour)
+	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsCertDir: folder})
+	start(t, m)
+	url := log.url(t, "metrics")
+	want := func(name, when string) {
+		t.Helper()
+		if _, _, certificate := scrape(t, url, ""); certificate.Subject.CommonName != name {
+			t.Errorf("%s: got the certificate of %s, want %s", when, certificate.Subject, name)
+		}
+	}
+	want("first", "at start")
+	writeCertificate(t, folder, "second", hour.Add(time.Minute))
+	want("second", "when both files have changed")
+	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", []byte("half"), hour.Add(2*time.Minute))
+	want("second", "when a file is broken")
+	log.wait(t, "level=WARN", "could not be read again", "tls.crt")
+	writeCertificate(t, folder, "third", hour.Add(3*time.Minute))
+	want("third", "when it is mended")
+	if err := os.Remove(filepath.Join(folder, "tls.crt")); err != nil {
+		t.Fatal(err)
+	}
+	want("third", "when the file is gone")
+}
+
+func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
+	folder := t.TempDir()
+	newWith := func() error {
+		_, err := manager.New(newAPIServer().config(), manager.Options{MetricsAddress: loopback, MetricsCertDir: folder})
+		return err
+	}
+	if err := newWith(); err == nil {
+		t.Error("no files: got no error")
+	} else {
+		contains(t, err.Error(), "metrics server: ", "tls.crt")
+	}
+	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", []byte("half"), time.Now())
+	if err := newWith(); err == nil {
+		t.Error("a broken file: got no error")
+	}
+}

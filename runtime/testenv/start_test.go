@@ -1,0 +1,112 @@
+package testenv_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+func TestOptionsAreArgumentsOfTheCommand(t *testing.T) {
+	folder := t.TempDir()
+	said := filepath.Join(folder, "said")
+	use(t, script(t, `echo "$@" >>`+said+`
+if test "$2" = up; then
+	echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
+	cat
+	echo ended >>`+said+`
+fi
+`))
+	var host string
+	failures := record(func(t testing.TB) {
+		env := testenv.Start(t, testenv.WithControllerManager(), testenv.WithFeatureGates("A=true"), testenv.WithCRDs("one", "two"))
+		host = env.Config.Host
+		if text, err := os.ReadFile(said); err != nil || strings.Contains(string(text), "ended") {
+			t.Errorf("it ended before the test did: %s, %v", text, err)
+		}
+	})
+	if failures != "" || host != "http://given" {
+		t.Errorf("got the server %s and %s", host, failures)
+	}
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 4 {
+		t.Fatalf("got %q", lines)
+	}
+	if want := "env up --foreground -o json --controller-manager --feature-gates=A=true"; lines[0] != want {
+		t.Errorf("got  %s\nwant %s", lines[0], want)
+	}
+	for i, crds := range []string{"one", "two"} {
+		if line := lines[i+1]; !strings.HasPrefix(line, "env apply --kubeconfig ") || !strings.HasSuffix(line, " -f "+crds) {
+			t.Errorf("got %s", line)
+		}
+	}
+	if lines[3] != "ended" {
+		t.Error("the command was not ended with the test")
+	}
+}
+
+func TestCommandIsFoundOnThePath(t *testing.T) {
+	command := script(t, `echo '{"kubeconfig":"`+kubeconfig(t)+`"}'; read -r end`+"\nexit 0\n")
+	use(t, "")
+	t.Setenv("PATH", filepath.Dir(command))
+	if failures := record(func(t testing.TB) { testenv.Start(t) }); failures != "" {
+		t.Error(failures)
+	}
+}
+
+func TestMissingCommandIsExplained(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "kctrl")
+	for name, test := range map[string]struct {
+		command, kubeconfig string
+		opts                []testenv.Option
+		want                string
+	}{
+		"not where KCTRL says": {command: nowhere, want: "start an API server: "},
+		"not on the PATH":      {want: "start an API server: "},
+		"needed for CRDs":      {kubeconfig: kubeconfig(t), opts: []testenv.Option{testenv.WithCRDs("crds")}, want: "install CRDs: crds: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(testenv.CommandVariable, test.command)
+			t.Setenv(testenv.KubeconfigVariable, test.kubeconfig)
+			t.Setenv("PATH", t.TempDir())
+			failures := record(func(t testing.TB) { testenv.Start(t, test.opts...) })
+			contains(t, failures, test.want, "kctrl", "install kctrl, or set KCTRL to its path")
+		})
+	}
+}
+
+func TestCommandThatFails(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"with a message":    {"echo 'etcd: no space left' >&2; exit 3", "start an API server: exit status 3\netcd: no space left"},
+		"without a word":    {"exit 0", "said nothing: unexpected EOF"},
+		"in other words":    {"echo hello; cat", "env up --foreground -o json: invalid character 'h'"},
+		"with a wrong path": {`echo '{"kubeconfig":"/nowhere/at/all"}'; cat`, "/nowhere/at/all: no such file"},
+		"at the end":        {`echo '{"kubeconfig":"` + kubeconfig(t) + `"}'; cat; echo stuck >&2; exit 1`, "the API server did not end well: exit status 1\nstuck"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			use(t, script(t, test.body))
+			contains(t, record(func(t testing.TB) { testenv.Start(t) }), test.want)
+		})
+	}
+}
+
+func TestGivenServerIsUsed(t *testing.T) {
+	given := kubeconfig(t)
+	t.Setenv(testenv.CommandVariable, filepath.Join(t.TempDir(), "missing"))
+	t.Setenv(testenv.KubeconfigVariable, given)
+	env := testenv.Start(t)
+	if env.Config.Host != "http://given" || env.Kubeconfig != given {
+		t.Errorf("got %s of %s", env.Config.Host, env.Kubeconfig)
+	}
+}
+
+func TestGivenServerIsNotThere(t *testing.T) {
+	t.Setenv(testenv.KubeconfigVariable, filepath.Join(t.TempDir(), "missing"))
+	contains(t, record(func(t testing.TB) { testenv.Start(t) }), "$KCTRL_TEST_KUBECONFIG: ", "missing: no such file")
+}
