@@ -14,8 +14,8 @@ demo: build ## From an empty folder to an operator that reconciles, on a real AP
 test: build ## Run all tests, also those on a real API server, and the race detector on the runtime.
 	bin/kctrl env build
 	go vet ./...
-	go test ./cmd/... ./internal/... .
-	go test $(RACE) ./runtime/...
+	go test -timeout 40m ./cmd/... ./internal/... .
+	go test -timeout 40m $(RACE) ./runtime/...
 
 check: ## Formatting, vet and staticcheck.
 	test -z "$$(gofmt -s -l $$(git ls-files '*.go'))"

@@ -27,7 +27,10 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	shell := exec.Command("sh", "-c", script.String())
 	shell.Dir = ts.MkAbs(".")
-	shell.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
+	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
+	for _, name := range []string{"PATH", "XDG_CACHE_HOME", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN"} {
+		shell.Env = append(shell.Env, name+"="+ts.Getenv(name))
+	}
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.WaitDelay = time.Minute // for a program that it leaves running: that is a failure
 	output, err := shell.CombinedOutput()
@@ -68,7 +71,7 @@ func steady(output string) string {
 	for _, varying := range []struct{ pattern, steady string }{
 		{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"},
 		{`=\S+/kctrl/env/`, "=CACHE/kctrl/env/"},
-		{`\b\d+(\.\d+)?s\b`, "TIME"},
+		{`\b(\d+m)?\d+(\.\d+)?[ms]\b`, "TIME"},
 		{`\b\d+\.\d+%`, "PERCENT"},
 		{`\(\d+ files\)`, "(N files)"},
 		{`reconcileID=\w+`, "reconcileID=ID"},

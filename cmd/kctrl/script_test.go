@@ -48,7 +48,7 @@ func TestScript(t *testing.T) {
 			)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "denied": scriptDenied, "console": scriptConsole,
+			"exits": scriptExits, "denied": scriptDenied, "console": scriptConsole, "await": scriptAwait,
 		},
 	})
 }
@@ -101,7 +101,8 @@ func goEnvironment(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local"}
+	// With -trimpath what was compiled in one folder serves in every other.
+	env := []string{"GOPROXY=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
 	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		env = append(env, names[i]+"="+value)
 	}

@@ -156,7 +156,8 @@ func tryGoCommand(ctx context.Context, dir string, env []string, args ...string)
 
 // cacheEnv is the environment of a go command that has the module cache and nothing else.
 func cacheEnv() []string {
-	return []string{"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GOWORK=off"}
+	// With -trimpath what was compiled in one folder serves in every other.
+	return []string{"GOPROXY=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
 }
 
 func sourceFile(t *testing.T, name string) []byte {
