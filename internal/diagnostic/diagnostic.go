@@ -26,6 +26,8 @@ type Error struct {
 	Message string
 	// Hint says what to do next, in the imperative. Empty when there is nothing to say.
 	Hint string
+	// Code names the rule that was broken, for tools that read reports: "unknown-marker". Empty when there is none.
+	Code string
 	// Class is ErrUsage or ErrDrift, or nil for an ordinary failure. It decides the exit code.
 	Class error
 	// Cause is what lies beneath, for errors.Is. It is not printed: Message says it.

@@ -12,4 +12,9 @@ type Config struct {
 	// AllowUnknown are prefixes of markers that are no mistake although no generator knows them, with or without the
 	// leading "+".
 	AllowUnknown []string
+	// Lenient makes Load return only errors that keep controller-gen from working too. What else is wrong with markers
+	// is left to [Program.Findings].
+	Lenient bool
+	// Warn is told of findings that do not make Load fail, in the order of position. Nil means nobody is.
+	Warn func(Finding)
 }

@@ -15,6 +15,10 @@
 // The overlay makes files that are only planned, or planned to go away, look as if they were on disk.
 //
 // The meaning of a marker and where it may stand is that of controller-tools; its packages do the work. This package
-// is strict where controller-gen is silent: a marker that begins with "+kubebuilder:" or "+kctrl:" and that no
-// generator knows is an error.
+// is strict where controller-gen is silent. A [Finding] is a marker that no generator knows, that stands where it
+// describes nothing, that has a value which can never be right, or that contradicts another. Findings that reach what is
+// generated make [Load] fail; the others are told to [Config.Warn]. A lenient load fails only where controller-gen does,
+// and [Program.Findings] has the rest. Markers of other tools are left alone.
+//
+// [Registry.Explain] documents all markers in kctrl's own words.
 package markers

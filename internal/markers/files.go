@@ -10,12 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
 
 // tree is the project on disk with an overlay on top.
 type tree struct {
 	overlay map[string][]byte // by absolute path, nil content for a file that does not exist
 	added   map[string]bool   // every folder that a file of the overlay lies in, at any depth
+
+	matcher *resolve.Matcher // decides which files belong to a package; nil leaves it to go/build
+	log     *inputLog        // what was learnt from the disk; may be nil
 }
 
 func newTree(overlay map[string][]byte) *tree {
@@ -32,6 +37,14 @@ func newTree(overlay map[string][]byte) *tree {
 }
 
 func (t *tree) readFile(name string) ([]byte, error) {
+	content, err := t.content(name)
+	if t.log.wants(name) {
+		t.log.note(AskContent, name, answerContent(content, err))
+	}
+	return content, err
+}
+
+func (t *tree) content(name string) ([]byte, error) {
 	content, planned := t.overlay[name]
 	switch {
 	case !planned:
@@ -46,11 +59,19 @@ func (t *tree) open(name string) (io.ReadCloser, error) {
 	if _, planned := t.overlay[name]; !planned {
 		return os.Open(name)
 	}
-	content, err := t.readFile(name)
+	content, err := t.content(name)
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
 func (t *tree) exists(name string) bool {
+	found := t.isFile(name)
+	if t.log.wants(name) {
+		t.log.note(AskExists, name, answerBool(found))
+	}
+	return found
+}
+
+func (t *tree) isFile(name string) bool {
 	if content, planned := t.overlay[name]; planned {
 		return content != nil
 	}
@@ -60,7 +81,11 @@ func (t *tree) exists(name string) bool {
 
 func (t *tree) isFolder(name string) bool {
 	info, err := os.Stat(name)
-	return t.added[name] || err == nil && info.IsDir()
+	found := t.added[name] || err == nil && info.IsDir()
+	if t.log.wants(name) {
+		t.log.note(AskFolder, name, answerBool(found))
+	}
+	return found
 }
 
 // list returns the names of the files and of the folders in dir, sorted.
@@ -75,7 +100,7 @@ func (t *tree) list(dir string) (files, folders []string, err error) {
 		case planned:
 		case entry.IsDir():
 			folders = append(folders, entry.Name())
-		case t.exists(name):
+		case t.isFile(name):
 			files = append(files, entry.Name())
 		}
 	}
@@ -103,20 +128,23 @@ func (t *tree) buildContext() *build.Context {
 	return &context
 }
 
-// goFiles returns the names of the Go files in dir that belong to its package, sorted.
+// goFiles returns the names of the Go files in dir that belong to its package, sorted. Who calls it notes the answer.
 func (t *tree) goFiles(dir string) ([]string, error) {
 	files, _, err := t.list(dir)
 	if err != nil {
 		return nil, err
 	}
-	context := t.buildContext()
+	match := t.buildContext().MatchFile
+	if t.matcher != nil {
+		match = t.matcher.Match
+	}
 	var matched []string
 	for _, name := range files {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		// A file whose head cannot be read counts: parsing it will say what is wrong.
-		if ok, err := context.MatchFile(dir, name); ok || err != nil {
+		if ok, err := match(dir, name); ok || err != nil {
 			matched = append(matched, name)
 		}
 	}

@@ -6,7 +6,10 @@ import (
 	"go/token"
 	"sync"
 
+	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
 
 // Program is the packages of a project, loaded once for all generators. It belongs to one goroutine.
@@ -18,11 +21,20 @@ type Program struct {
 	registry  *Registry
 	collector *markers.Collector
 	packages  []*Package
+	findings  []Finding
+	lenient   bool
+	warn      func(Finding)
+
+	environment    *resolve.Environment
+	environmentErr error
+	vertices       map[*loader.Package]*vertex // of the packages that were found without the go command
+	graphErr       error                       // why one of them could not be expanded
+	listed         bool                        // the go command was asked
 }
 
 // Load reads the packages that the patterns match and checks their markers. Everything that is wrong is returned at
-// once, joined from *diagnostic.Error: files that do not parse, markers that nobody knows, markers whose arguments are
-// wrong. It does not call the go command.
+// once, joined from *diagnostic.Error: files that do not parse, and the findings that are fatal. It does not call the go
+// command. A program comes with the error unless files are broken.
 func Load(ctx context.Context, cfg Config) (*Program, error) {
 	registry, err := NewRegistry()
 	if err != nil {
@@ -31,10 +43,15 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	p := &Program{
 		dir:       cfg.Dir,
 		allow:     cfg.AllowUnknown,
+		lenient:   cfg.Lenient,
+		warn:      cfg.Warn,
 		tree:      newTree(cfg.Overlay),
 		fset:      token.NewFileSet(),
 		registry:  registry,
 		collector: &markers.Collector{Registry: registry.Registry},
+	}
+	if p.environment, p.environmentErr = resolve.NewEnvironment(); p.environmentErr == nil {
+		p.tree.use(p.environment)
 	}
 	patterns := cfg.Patterns
 	if len(patterns) == 0 {
@@ -74,19 +91,6 @@ func (p *Program) parse(ctx context.Context, folders []folder) error {
 		return errors.Join(err, p.check())
 	}
 	return nil
-}
-
-// check reports the markers of all packages that are unknown or have wrong arguments, and remembers the values of the
-// others.
-func (p *Program) check() error {
-	var errs []error
-	for _, pkg := range p.packages {
-		errs = append(errs, p.unknownMarkers(pkg)...)
-		values, err := p.collector.MarkersInPackage(pkg.Package)
-		errs = append(errs, p.argumentErrors(err)...)
-		pkg.values = values
-	}
-	return errors.Join(errs...)
 }
 
 // Packages returns the packages by import path, for generators that need no types. They are shared: do not modify them.

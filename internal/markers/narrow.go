@@ -66,7 +66,7 @@ func (r *reach) index(pkg *loader.Package) *index {
 	if known := r.packages[pkg]; known != nil {
 		return known
 	}
-	r.program.parseDependency(pkg)
+	r.program.needSyntax(pkg)
 	found := &index{specs: map[string][]typeSpec{}}
 	r.packages[pkg] = found
 	for _, file := range pkg.Syntax {

@@ -1,6 +1,9 @@
 package markers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // correction says what to write instead of text, an unknown marker.
 func (r *Registry) correction(text string) string {
@@ -25,18 +28,74 @@ func (r *Registry) nearest(text string) (fixed string, ok bool) {
 	return fixed, best >= 0
 }
 
+// certain returns text with the name that it must mean: the only one that differs by a slip of the keyboard, and that is
+// right where the marker stands.
+func (r *Registry) certain(at place) (fixed string, ok bool) {
+	best, count := 0, 0
+	for _, candidate := range spellings(at.text) {
+		if candidate.rest == "" && strings.ContainsAny(at.text, " ") {
+			return "", false
+		}
+		for _, name := range r.names {
+			wrong, right := strings.ToLower(candidate.name), strings.ToLower(name)
+			distance := editDistance(wrong, right)
+			if editDistance(familyOf(wrong), familyOf(right)) > 2 || distance > 1+len(lastPart(right))/4 {
+				continue
+			}
+			switch {
+			case count == 0 || distance < best:
+				best, count, fixed = distance, 1, "+"+name+candidate.rest
+			case distance == best:
+				count++
+			}
+		}
+	}
+	if count != 1 {
+		return "", false
+	}
+	definition := r.definition(fixed)
+	if !slices.Contains(countsAnywhere, definition.Name) {
+		definition = r.Lookup(fixed, at.target)
+	}
+	if definition == nil || at.node == nil && !slices.Contains(countsAnywhere, definition.Name) {
+		return "", false
+	}
+	_, err := definition.Parse(fixed)
+	return fixed, err == nil
+}
+
+// resembles reports whether a marker without a family, on a type or field, is one letter away from one that is known, or
+// a marker with one has a misspelt family.
+func (r *Registry) resembles(at place) bool {
+	name := markerName(at.text)[1:]
+	if family := familyOf(name); family != "" && editDistance(family, "kubebuilder") <= 2 {
+		return true
+	}
+	if strings.ContainsAny(name, ":./ ") || at.owner == nil {
+		return false
+	}
+	return slices.ContainsFunc(r.names, func(known string) bool {
+		return len(known) > len("default") && !strings.Contains(known, ":") && editDistance(strings.ToLower(name), strings.ToLower(known)) <= 1
+	})
+}
+
 // spelling is one way to read a marker: which part of it is the name, and what follows.
 type spelling struct{ name, rest string }
 
 // spellings returns the ways to read text, a marker: everything in front of "=" is the name, or all but its last
-// part, which then is an argument; or the first word is, and the others do not belong there.
+// part, which then is an argument, or the value if the "=" is missing; or the first word is, and the others do not belong
+// there.
 func spellings(text string) []spelling {
 	name, value, assigned := strings.Cut(text[1:], "=")
 	if first, _, spaced := strings.Cut(name, " "); spaced {
 		return []spelling{{name: first}}
 	}
 	if !assigned {
-		return []spelling{{name: strings.TrimRight(name, ":")}}
+		all := []spelling{{name: strings.TrimRight(name, ":")}}
+		if i := strings.LastIndexByte(name, ':'); i > 0 && i < len(name)-1 {
+			all = append(all, spelling{name[:i], "=" + name[i+1:]})
+		}
+		return all
 	}
 	all := []spelling{{strings.TrimRight(name, ":"), "=" + value}}
 	if strings.HasSuffix(name, ":") {
@@ -57,13 +116,14 @@ func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = editDistance(wrong, right)
 	near = distance <= 1+len(lastPart(right))/4 || lastPart(wrong) == lastPart(right) && strings.Contains(right, ":")
-	if firstPart(wrong) != firstPart(right) {
+	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
 	}
 	return distance, near
 }
 
-func firstPart(name string) string { return name[:strings.IndexByte(name+":", ':')] }
+// familyOf returns what stands in front of the first colon of a name.
+func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 

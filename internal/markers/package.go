@@ -50,14 +50,10 @@ func (p *Package) Has(names ...string) bool {
 // parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
 // files that use cgo.
 func parsePackage(root string, t *tree, fset *token.FileSet, f folder) (*Package, []error) {
-	names, err := t.goFiles(f.dir)
-	if err != nil {
-		return nil, []error{fileError(root, f.dir, err)}
-	}
 	pkg := &Package{module: f.module}
 	var syntax []*ast.File
 	var errs []error
-	for _, name := range names {
+	for _, name := range f.files {
 		name = filepath.Join(f.dir, name)
 		content, err := t.readFile(name)
 		if err != nil {

@@ -20,6 +20,7 @@ type module struct{ dir, path string }
 type folder struct {
 	dir    string // absolute
 	module module
+	files  []string // names of the Go files that belong to the package, sorted
 }
 
 // importPath returns the import path of the package in the folder.
@@ -76,7 +77,8 @@ func (r *resolver) match(pattern string) ([]folder, error) {
 		return nil, err
 	}
 	var found []folder
-	err = r.walk(folder{dir, mod}, below, &found)
+	err = r.walk(folder{dir: dir, module: mod}, below, &found)
+	r.tree.noteFolders(dir, below, found, err)
 	if err == nil && len(found) == 0 {
 		err = patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
 	}
@@ -109,7 +111,7 @@ func (r *resolver) walk(f folder, below bool, found *[]folder) error {
 	if err != nil {
 		return fileError(r.dir, f.dir, err)
 	}
-	if len(files) > 0 {
+	if f.files = files; len(files) > 0 {
 		*found = append(*found, f)
 	}
 	if !below {
@@ -120,9 +122,9 @@ func (r *resolver) walk(f folder, below bool, found *[]folder) error {
 		return fileError(r.dir, f.dir, err)
 	}
 	for _, name := range folders {
-		sub := folder{filepath.Join(f.dir, name), f.module}
+		sub := folder{dir: filepath.Join(f.dir, name), module: f.module}
 		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
-		if hidden || r.tree.exists(filepath.Join(sub.dir, "go.mod")) {
+		if hidden || r.tree.isFile(filepath.Join(sub.dir, "go.mod")) {
 			continue
 		}
 		if err := r.walk(sub, below, found); err != nil {

@@ -144,6 +144,14 @@ var rewordings = []struct{ contains, message, hint string }{
 		message:  "floating-point numbers differ between languages and have no place in an API",
 		hint:     "use resource.Quantity, a string, or an integer of a smaller unit",
 	},
+	{
+		contains: "is a recursive type",
+		hint:     "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion",
+	},
+	{
+		contains: "it is a generic type",
+		hint:     "put +kubebuilder:object:generate=false on the type and write its DeepCopyInto and DeepCopy, and use it only in plain fields",
+	},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},

@@ -64,14 +64,35 @@ func registerApplyConfiguration(registry *markers.Registry) error {
 	return nil
 }
 
+// isInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.
+func (r *Registry) isInsertionPoint(text string) bool {
+	return strings.HasPrefix(text[1:], scaffoldMarker)
+}
+
 // known reports whether text, a marker beginning with "+", is one that some target accepts.
 func (r *Registry) known(text string) bool {
-	return strings.HasPrefix(text[1:], scaffoldMarker) || r.definition(text) != nil
+	return r.isInsertionPoint(text) || r.definition(text) != nil
+}
+
+// allTargets are what markers can describe.
+var allTargets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
+
+// targets returns what the marker with a name can describe.
+func (r *Registry) targets(name string) []markers.TargetType {
+	var found []markers.TargetType
+	for _, target := range allTargets {
+		definition := r.Lookup("+"+name, target)
+		// On a field, the library knows the enum marker only to refuse it.
+		if definition != nil && definition.Name == name && !(name == crdmarkers.K8sEnumTag && target == markers.DescribesField) {
+			found = append(found, target)
+		}
+	}
+	return found
 }
 
 // definition returns what text, a marker beginning with "+", stands for at some target, or nil.
 func (r *Registry) definition(text string) *markers.Definition {
-	for _, target := range []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField} {
+	for _, target := range allTargets {
 		if definition := r.Lookup(text, target); definition != nil {
 			return definition
 		}

@@ -22,8 +22,8 @@ import (
 )
 
 // Types loads the packages that emit wants with all they import, in the form that the generators of controller-tools
-// take; types are checked when a generator asks for them. It calls the go command once for each module, and not at all
-// if emit wants none. What is wrong with the imports of the wanted packages comes back joined from *diagnostic.Error;
+// take; types are checked when a generator asks for them. Where imports cannot be resolved as the go command would, it is
+// called once for each module. What is wrong with the imports of the wanted packages comes back joined from *diagnostic.Error;
 // what is wrong with other packages does not matter.
 func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.GenerationContext, error) {
 	wanted := map[module][]string{}
@@ -34,6 +34,10 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	}
 	modules := slices.SortedFunc(maps.Keys(wanted), func(a, b module) int { return cmp.Compare(a.dir, b.dir) })
 	types := genall.GenerationContext{Collector: p.collector}
+	if roots, checker, ok := p.resolved(wanted, modules); ok {
+		types.Roots, types.Checker = roots, checker
+		return types, nil
+	}
 	for _, mod := range modules {
 		loaded, err := p.loadModule(ctx, mod, wanted[mod])
 		if err != nil {

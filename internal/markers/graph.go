@@ -1,0 +1,288 @@
+package markers
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+)
+
+// graph makes the packages that roots of one module import, without the go command. It starts with the roots; what a
+// package imports is only looked up when its types are needed. Anything that the graph cannot do as the go command would
+// ends it with an error, and the go command is asked instead.
+type graph struct {
+	program  *Program
+	resolver *resolve.Resolver
+	maker    packageMaker
+	sizes    types.Sizes
+	vertices map[*resolve.Package]*vertex
+}
+
+// vertex is a package in a graph.
+type vertex struct {
+	graph   *graph
+	found   *resolve.Package
+	pkg     *loader.Package
+	imports map[string]*loader.Package // what pkg.Imports returns; empty until the vertex is expanded
+	next    []*vertex                  // that the package imports
+	listed  bool                       // next is complete
+}
+
+var errNotResolved = errors.New("the go command has to be asked")
+
+// resolved does what loadModule does, for all modules, and narrows. It reports false if the go command has to be asked.
+func (p *Program) resolved(wanted map[module][]string, order []module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
+	p.vertices = map[*loader.Package]*vertex{}
+	environment, err := p.environment, p.environmentErr
+	if err == nil {
+		for _, mod := range order {
+			var found []*loader.Package
+			if found, err = p.resolveModule(environment, mod, wanted[mod]); err != nil {
+				break
+			}
+			roots = append(roots, found...)
+		}
+	}
+	if err == nil {
+		checker = p.narrow(roots)
+		err = p.finishGraph()
+	}
+	if err != nil {
+		p.vertices, p.listed = nil, true
+		return nil, nil, false
+	}
+	return roots, checker, true
+}
+
+func (p *Program) resolveModule(environment *resolve.Environment, mod module, importPaths []string) ([]*loader.Package, error) {
+	resolver, err := resolve.New(resolveFS{p.tree}, environment, mod.dir)
+	if err != nil {
+		return nil, err
+	}
+	maker, ok := newPackageMaker(p.fset)
+	sizes := types.SizesFor("gc", environment.Arch)
+	if !ok || sizes == nil {
+		return nil, errNotResolved
+	}
+	g := &graph{program: p, resolver: resolver, maker: maker, sizes: sizes, vertices: map[*resolve.Package]*vertex{}}
+	var roots []*loader.Package
+	for _, importPath := range importPaths {
+		found, err := resolver.Find(importPath)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, g.vertex(found).pkg)
+	}
+	return roots, nil
+}
+
+// vertex returns the package in the graph that stands for one on disk.
+func (g *graph) vertex(found *resolve.Package) *vertex {
+	if known := g.vertices[found]; known != nil {
+		return known
+	}
+	if found.Local {
+		// What belongs to the package is noted, and not all there is: the next run should not wonder about a file that
+		// this one generates.
+		g.program.tree.noteGoFiles(found.Dir)
+	}
+	v := &vertex{graph: g, found: found, imports: map[string]*loader.Package{}}
+	raw := &packages.Package{
+		ID: found.Path, PkgPath: found.Path, Name: found.Name, Dir: found.Dir,
+		Fset: g.program.fset, TypesSizes: g.sizes, Imports: map[string]*packages.Package{},
+	}
+	v.pkg = g.maker.make(raw, v.imports)
+	g.vertices[found] = v
+	g.program.vertices[v.pkg] = v
+	return v
+}
+
+// needSyntax parses a package that is not parsed yet, and makes its imports known.
+func (p *Program) needSyntax(pkg *loader.Package) {
+	v := p.vertices[pkg]
+	if v == nil {
+		p.parseDependency(pkg)
+		return
+	}
+	if v.listed {
+		return
+	}
+	if err := v.expand(); err != nil && p.graphErr == nil {
+		p.graphErr = err
+	}
+}
+
+// expand parses the files of a vertex, and finds what they import.
+func (v *vertex) expand() error {
+	p := v.graph.program
+	if known := p.packageIn(v.found.Dir); known != nil {
+		v.pkg.GoFiles, v.pkg.Syntax = known.files, known.Syntax
+	} else {
+		files, err := v.found.Files()
+		if err != nil {
+			return err
+		}
+		v.pkg.GoFiles = files
+	}
+	if v.found.Path == "unsafe" {
+		v.listed = true
+		return nil
+	}
+	v.pkg.CompiledGoFiles = v.pkg.GoFiles
+	p.parseDependency(v.pkg)
+	if v.pkg.Syntax == nil {
+		return errNotResolved
+	}
+	return v.addImports(v.pkg.Syntax)
+}
+
+// addImports finds what files of the package import.
+func (v *vertex) addImports(files []*ast.File) error {
+	v.listed = true
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			importPath, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return errNotResolved
+			}
+			if v.imports[importPath] != nil {
+				continue
+			}
+			found, err := v.graph.resolver.Import(v.found, importPath)
+			if err != nil {
+				return err
+			}
+			next := v.graph.vertex(found)
+			v.imports[importPath] = next.pkg
+			v.pkg.Package.Imports[importPath] = next.pkg.Package
+			v.next = append(v.next, next)
+		}
+	}
+	return nil
+}
+
+// packageIn returns the package of the project that is parsed already, or nil.
+func (p *Program) packageIn(dir string) *Package {
+	for _, pkg := range p.packages {
+		if filepath.Dir(pkg.files[0]) == dir {
+			return pkg
+		}
+	}
+	return nil
+}
+
+// finishGraph lists what the packages that are not in the module cache import, needed or not, as the go command would:
+// it finds the packages that do not exist, and import cycles.
+func (p *Program) finishGraph() error {
+	if p.graphErr != nil {
+		return p.graphErr
+	}
+	states := map[*vertex]int{}
+	for _, v := range p.vertices {
+		if err := v.finish(states); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The states of a vertex while a graph is searched for cycles.
+const (
+	visiting = iota + 1
+	visited
+)
+
+func (v *vertex) finish(states map[*vertex]int) error {
+	switch {
+	case !v.found.Local || states[v] == visited:
+		return nil
+	case states[v] == visiting:
+		return errNotResolved
+	}
+	states[v] = visiting
+	if !v.listed {
+		if err := v.listImports(); err != nil {
+			return err
+		}
+	}
+	for _, next := range v.next {
+		if err := next.finish(states); err != nil {
+			return err
+		}
+	}
+	states[v] = visited
+	return nil
+}
+
+// listImports finds what a package imports whose types nobody needs.
+func (v *vertex) listImports() error {
+	p := v.graph.program
+	if known := p.packageIn(v.found.Dir); known != nil {
+		return v.addImports(known.Syntax)
+	}
+	names, err := v.found.Files()
+	if err != nil {
+		return err
+	}
+	var files []*ast.File
+	for _, name := range names {
+		content, err := p.tree.readFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(p.fset, name, content, parser.ImportsOnly|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	return v.addImports(files)
+}
+
+// resolveFS shows a tree to the resolver.
+type resolveFS struct{ tree *tree }
+
+func (f resolveFS) ReadFile(name string) ([]byte, error)    { return f.tree.readFile(name) }
+func (f resolveFS) Open(name string) (io.ReadCloser, error) { return f.tree.open(name) }
+func (f resolveFS) Exists(name string) bool                 { return f.tree.exists(name) }
+func (f resolveFS) IsFolder(name string) bool               { return f.tree.isFolder(name) }
+
+// GoNames notes whether there are any.
+func (f resolveFS) GoNames(dir string) ([]string, error) {
+	names, err := f.goNames(dir)
+	if f.tree.log.wants(dir) {
+		f.tree.log.note(AskAnyGoFile, dir, answerBool(err == nil && len(names) > 0))
+	}
+	return names, err
+}
+
+// goNames takes a short cut where no overlay can be.
+func (f resolveFS) goNames(dir string) ([]string, error) {
+	var names []string
+	if len(f.tree.overlay) == 0 {
+		entries, err := os.ReadDir(dir)
+		for _, entry := range entries {
+			if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() || f.tree.isFile(filepath.Join(dir, entry.Name()))) {
+				names = append(names, entry.Name())
+			}
+		}
+		return names, err
+	}
+	files, _, err := f.tree.list(dir)
+	for _, name := range files {
+		if strings.HasSuffix(name, ".go") {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}

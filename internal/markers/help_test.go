@@ -1,0 +1,112 @@
+package markers
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// TestEveryMarkerIsExplained asks for help on all that the registry knows: a summary, an example that parses at every
+// target, and a line for each argument.
+func TestEveryMarkerIsExplained(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, definition := range registry.AllDefinitions() {
+		help, ok := registry.Help(definition.Name)
+		if !ok {
+			t.Errorf("+%s has no help", definition.Name)
+			continue
+		}
+		checkHelp(t, registry, help)
+	}
+	if got, want := len(registry.Explain()), len(registry.names); got != want {
+		t.Errorf("%d markers are explained, want %d", got, want)
+	}
+}
+
+func checkHelp(t *testing.T, registry *Registry, help Help) {
+	t.Helper()
+	if help.Summary == "" || !strings.HasSuffix(help.Summary, ".") || !slices.Contains(Groups, help.Group) {
+		t.Errorf("+%s: summary %q, group %q", help.Name, help.Summary, help.Group)
+	}
+	if help.Instead != "" && registry.definition("+"+help.Instead) == nil {
+		t.Errorf("+%s names +%s, which is not known", help.Name, help.Instead)
+	}
+	for _, argument := range help.Arguments {
+		if argument.Name != "" && argument.Summary == "" {
+			t.Errorf("+%s: argument %s has no summary", help.Name, argument.Name)
+		}
+	}
+	parsed := 0
+	for _, target := range allTargets {
+		definition := registry.Lookup(help.Example, target)
+		if definition == nil || definition.Name != help.Name {
+			continue
+		}
+		if _, err := definition.Parse(help.Example); err != nil {
+			t.Errorf("+%s: example %s: %v", help.Name, help.Example, err)
+		}
+		parsed++
+	}
+	if parsed < len(help.Targets) || len(help.Targets) == 0 {
+		t.Errorf("+%s: the example parses at %d targets of %d", help.Name, parsed, len(help.Targets))
+	}
+}
+
+// TestHelpIsAboutKnownMarkers looks for help on markers and arguments that are gone.
+func TestHelpIsAboutKnownMarkers(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []map[string]helpText{packageHelp, kindHelp, fieldHelp, validationHelp, projectHelp} {
+		for name, text := range table {
+			definition := registry.definition("+" + name)
+			if definition == nil || definition.Name != name {
+				t.Errorf("there is help on +%s, which is not known", name)
+				continue
+			}
+			for argument := range maps.Keys(text.arguments) {
+				if _, known := definition.Fields[argument]; !known {
+					t.Errorf("there is help on argument %s of +%s, which is not known", argument, name)
+				}
+			}
+		}
+	}
+}
+
+// TestHelpIsOurs compares with the texts of the library, which are somebody else's.
+func TestHelpIsOurs(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, definition := range registry.AllDefinitions() {
+		theirs := registry.HelpFor(definition)
+		help, _ := registry.Help(definition.Name)
+		if theirs == nil {
+			continue
+		}
+		for _, text := range theirTexts(theirs) {
+			if len(text) > 20 && strings.Contains(help.Summary+" "+help.Details, text) {
+				t.Errorf("+%s: %q is not kctrl's own text", definition.Name, text)
+			}
+		}
+	}
+}
+
+func theirTexts(help *markers.DefinitionHelp) []string {
+	texts := strings.Split(help.Summary+"\n"+help.Details, "\n")
+	for _, field := range help.FieldHelp {
+		texts = append(texts, field.Summary)
+	}
+	for i, text := range texts {
+		texts[i] = strings.TrimSpace(text)
+	}
+	return texts
+}

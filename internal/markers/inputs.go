@@ -1,0 +1,185 @@
+package markers
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+)
+
+// Inputs is everything that a program learnt from the disk, save what never changes: the Go toolchain and the module
+// cache. A program that asks the same questions and gets the same answers is the same.
+type Inputs []Input
+
+// Input is a question about a file or folder, and the answer.
+type Input struct {
+	Question Question
+	Name     string // absolute
+	Answer   Answer
+}
+
+// Answer is the hash of what was found. Nothing has an answer of its own.
+type Answer [sha256.Size]byte
+
+// Question says what was asked.
+type Question byte
+
+// The questions.
+const (
+	AskContent   Question = 'c' // what is in a file
+	AskExists    Question = 'e' // whether there is a regular file
+	AskFolder    Question = 'd' // whether there is a folder
+	AskAnyGoFile Question = 'a' // whether a folder has a Go file
+	AskGoFiles   Question = 'g' // which Go files in a folder belong to its package
+	AskPackages  Question = 't' // the same of the folder and all below, as far as its module goes
+)
+
+// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers.
+func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) bool {
+	t := newTree(overlay)
+	t.use(environment)
+	t.log = nil
+	var next atomic.Int64
+	var changed atomic.Bool
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 4) {
+		wg.Go(func() {
+			for !changed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= len(in) {
+					return
+				}
+				if t.answer(in[i].Question, in[i].Name) != in[i].Answer {
+					changed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return !changed.Load()
+}
+
+// answer asks the disk again.
+func (t *tree) answer(question Question, name string) Answer {
+	switch question {
+	case AskContent:
+		content, err := t.readFile(name)
+		return answerContent(content, err)
+	case AskExists:
+		return answerBool(t.exists(name))
+	case AskFolder:
+		return answerBool(t.isFolder(name))
+	case AskGoFiles:
+		return answerNames(t.goFiles(name))
+	case AskPackages:
+		var found []folder
+		err := (&resolver{dir: name, tree: t}).walk(folder{dir: name}, true, &found)
+		return answerFolders(found, err)
+	case AskAnyGoFile:
+		names, err := resolveFS{t}.goNames(name)
+		return answerBool(err == nil && len(names) > 0)
+	}
+	return Answer{}
+}
+
+func answerContent(content []byte, err error) Answer {
+	if err != nil {
+		return Answer{}
+	}
+	return sha256.Sum256(content)
+}
+
+func answerBool(yes bool) Answer {
+	if yes {
+		return Answer{1}
+	}
+	return Answer{}
+}
+
+func answerNames(names []string, err error) Answer {
+	if err != nil {
+		return Answer{}
+	}
+	h := sha256.New()
+	for _, name := range names {
+		h.Write([]byte(name))
+		h.Write([]byte{0})
+	}
+	return Answer(h.Sum(nil))
+}
+
+func answerFolders(found []folder, err error) Answer {
+	var names []string
+	for _, f := range found {
+		names = append(append(names, f.dir+"/"), f.files...)
+	}
+	return answerNames(names, err)
+}
+
+// noteFolders notes which folders with Go files a pattern matched.
+func (t *tree) noteFolders(dir string, below bool, found []folder, err error) {
+	switch {
+	case !t.log.wants(dir):
+	case below:
+		t.log.note(AskPackages, dir, answerFolders(found, err))
+	default:
+		var names []string
+		for _, f := range found {
+			names = f.files
+		}
+		t.log.note(AskGoFiles, dir, answerNames(names, err))
+	}
+}
+
+// noteGoFiles notes which Go files of a folder belong to its package.
+func (t *tree) noteGoFiles(dir string) {
+	if t.log.wants(dir) {
+		t.log.note(AskGoFiles, dir, answerNames(t.goFiles(dir)))
+	}
+}
+
+// use makes the tree decide by the settings of the go command, and note what it learns.
+func (t *tree) use(environment *resolve.Environment) {
+	t.matcher = resolve.NewMatcher(resolveFS{t}, environment)
+	t.log = newInputLog(environment)
+}
+
+// inputLog notes questions and answers. It is safe for concurrent use; a nil log notes nothing.
+type inputLog struct {
+	environment *resolve.Environment
+
+	mu    sync.Mutex
+	known map[Input]bool
+}
+
+func newInputLog(environment *resolve.Environment) *inputLog {
+	return &inputLog{environment: environment, known: map[Input]bool{}}
+}
+
+// wants reports whether an answer about name would be noted.
+func (l *inputLog) wants(name string) bool { return l != nil && !l.environment.Immutable(name) }
+
+// note notes an answer. Two answers to one question are both noted, so that they are never taken for unchanged.
+func (l *inputLog) note(question Question, name string, answer Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known[Input{question, name, answer}] = true
+}
+
+// Inputs returns what was learnt so far, sorted. It reports false if there is more: the go command had a say, and nobody
+// has watched it.
+func (p *Program) Inputs() (in Inputs, complete bool) {
+	if p.tree.log == nil {
+		return nil, false
+	}
+	p.tree.log.mu.Lock()
+	defer p.tree.log.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(p.tree.log.known), func(a, b Input) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Question, b.Question))
+	}), !p.listed
+}
