@@ -1,5 +1,5 @@
-// Package generate turns the markers and types of a project into files: deep copies, CRDs and RBAC rules, all from one
-// load of its packages. The files are byte for byte those of controller-gen v0.23.0.
+// Package generate turns the markers and types of a project into files: deep copies, CRDs, RBAC rules and webhook
+// configurations, all from one load of its packages. The files are byte for byte those of controller-gen v0.23.0.
 //
 // [Run] only plans: it adds the files to a [scaffold.Plan], and sees the files that are in the plan already as if they
 // were written. It adds nothing if anything is wrong.
@@ -17,45 +17,17 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/crd"
 	"github.com/kctrl-dev/kctrl/internal/generate/object"
 	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
+	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/genall"
 )
-
-// DefaultHeaderFile is the header of generated code, in projects that have the file.
-const DefaultHeaderFile = "hack/boilerplate.go.txt"
-
-// DefaultRoleName is the name of the role of the manager.
-const DefaultRoleName = "manager-role"
-
-// Options say what to generate. The zero value generates nothing.
-type Options struct {
-	// Object generates zz_generated.deepcopy.go in API packages.
-	Object bool
-	// CRD generates config/crd/bases/<group>_<plural>.yaml for each kind.
-	CRD bool
-	// RBAC generates config/rbac/role.yaml.
-	RBAC bool
-
-	// Paths are the packages to look at, as in markers.Config. None, or "./...", means all packages of the project; only
-	// then are files removed that nothing generates any more.
-	Paths []string
-	// AllowUnknown are prefixes of markers that may be unknown.
-	AllowUnknown []string
-	// HeaderFile is what deep copies begin with, relative to the project. Empty means DefaultHeaderFile if there is
-	// one, else no header.
-	HeaderFile string
-	// Year replaces YEAR in the header.
-	Year string
-	// RoleName names the role. Empty means DefaultRoleName.
-	RoleName string
-	// MaxDescLen cuts the descriptions in CRDs; see crd.Options.
-	MaxDescLen *int
-}
 
 // Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
 // as written, and those it deletes as gone. project, which may be nil, names the kinds that must be there.
@@ -63,14 +35,11 @@ type Options struct {
 // What is wrong with the project comes back at once, joined from *diagnostic.Error in the order of position, and nothing
 // is added to the plan.
 func Run(ctx context.Context, dir string, plan *scaffold.Plan, project *scaffold.Project, o Options) error {
-	program, err := markers.Load(ctx, markers.Config{
-		Dir: dir, Overlay: overlay(dir, plan), Patterns: o.Paths, AllowUnknown: o.AllowUnknown,
-	})
-	if err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
-	g := &generation{dir: dir, plan: plan, program: program, options: o}
-	if err := g.run(ctx); err != nil {
+	g := &generation{dir: dir, plan: plan, options: o}
+	if err := g.runCached(ctx); err != nil {
 		return err
 	}
 	if project != nil && g.complete() && o.CRD {
@@ -94,9 +63,11 @@ func overlay(dir string, plan *scaffold.Plan) map[string][]byte {
 
 // The names of the generators in PROJECT.lock.
 const (
-	objectTemplate = "generate/object"
-	crdTemplate    = "generate/crd"
-	rbacTemplate   = "generate/rbac"
+	objectTemplate      = "generate/object"
+	applyConfigTemplate = "generate/applyconfig"
+	crdTemplate         = "generate/crd"
+	rbacTemplate        = "generate/rbac"
+	webhookTemplate     = "generate/webhook"
 )
 
 // generation is one run.
@@ -124,34 +95,79 @@ func (g *generation) complete() bool {
 // run generates everything in memory.
 func (g *generation) run(ctx context.Context) error {
 	types, err := g.program.Types(ctx, func(pkg *markers.Package) bool {
-		return g.options.Object && object.Emits(pkg) || g.options.CRD && crd.Emits(pkg)
+		return g.options.Object && object.Emits(pkg) || g.options.CRD && crd.Emits(pkg) || g.options.ApplyConfig && applyconfig.Emits(pkg)
 	})
 	if err != nil {
 		return err
 	}
+	if err := g.code(types); err != nil {
+		return err
+	}
+	if err := g.manifests(types); err != nil {
+		return err
+	}
+	return g.program.Problems(types.Roots)
+}
+
+// code generates Go.
+func (g *generation) code(types genall.GenerationContext) error {
+	if !g.options.Object && !g.options.ApplyConfig {
+		return nil
+	}
+	header, err := g.codeHeader()
+	if err != nil {
+		return err
+	}
 	if g.options.Object {
-		header, err := g.header()
-		if err != nil {
-			return err
-		}
 		if err := g.add(objectTemplate)(object.Generate(types, g.dir, header)); err != nil {
 			return err
 		}
 	}
-	if g.options.CRD {
-		result, err := crd.Generate(types, crd.Options{MaxDescLen: g.options.MaxDescLen})
+	if !g.options.ApplyConfig {
+		return nil
+	}
+	files, err := applyconfig.Generate(types, applyconfig.Options{Header: header.Text, Year: header.Year, External: g.options.External})
+	for i, f := range files {
+		rel, err := filepath.Rel(g.dir, f.Path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return outputError(f.Path, "is outside the project")
+		}
+		files[i].Path = filepath.ToSlash(rel)
+	}
+	return g.add(applyConfigTemplate)(files, err)
+}
+
+// manifests generates YAML.
+func (g *generation) manifests(types genall.GenerationContext) error {
+	o := g.options
+	if !o.CRD && !o.RBAC && !o.Webhook {
+		return nil
+	}
+	header, err := g.header(o.ManifestHeaderFile)
+	if err != nil {
+		return err
+	}
+	if o.CRD {
+		schemas := o.CRDs
+		schemas.HeaderFile, schemas.Year = header.Path(), header.Year
+		types.InputRule = header
+		result, err := crd.Generate(types, o.crdFolder(), schemas)
 		if err := g.add(crdTemplate)(result.Files, err); err != nil {
 			return err
 		}
 		g.kinds = result.Kinds
 	}
-	if g.options.RBAC {
-		name := cmp.Or(g.options.RoleName, DefaultRoleName)
-		if err := g.add(rbacTemplate)(rbac.Generate(g.program, name)); err != nil {
+	if o.RBAC {
+		name := cmp.Or(o.RoleName, DefaultRoleName)
+		role := rbac.Options{Folder: o.rbacFolder(), RoleName: name, FileName: o.RoleFile, Header: header}
+		if err := g.add(rbacTemplate)(rbac.Generate(g.program, role)); err != nil {
 			return err
 		}
 	}
-	return g.program.Problems(types.Roots)
+	if o.Webhook {
+		return g.add(webhookTemplate)(webhook.Generate(g.program, o.webhookFolder(), header))
+	}
+	return nil
 }
 
 // add returns a function that takes the result of a generator.
@@ -164,17 +180,29 @@ func (g *generation) add(template string) func([]artifact.File, error) error {
 	}
 }
 
-// header reads the header of generated code.
-func (g *generation) header() (artifact.Header, error) {
-	name := path.Clean(filepath.ToSlash(cmp.Or(g.options.HeaderFile, DefaultHeaderFile)))
+// codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.
+func (g *generation) codeHeader() (artifact.Header, error) {
+	name := g.options.HeaderFile
+	if name == "" {
+		if _, err := g.plan.Read(DefaultHeaderFile); errors.Is(err, fs.ErrNotExist) {
+			return artifact.Header{}, nil
+		}
+		name = DefaultHeaderFile
+	}
+	return g.header(name)
+}
+
+// header reads a header file of the project. No name means no header.
+func (g *generation) header(file string) (artifact.Header, error) {
+	if file == "" {
+		return artifact.Header{}, nil
+	}
+	name := path.Clean(filepath.ToSlash(file))
 	if !fs.ValidPath(name) {
 		return artifact.Header{}, headerError(name, "is outside the project", nil)
 	}
 	text, err := g.plan.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if g.options.HeaderFile == "" {
-			return artifact.Header{}, nil
-		}
 		return artifact.Header{}, headerError(name, "does not exist", err)
 	}
 	return artifact.Header{Text: string(text), Year: g.options.Year}, err

@@ -1,12 +1,9 @@
 package generate_test
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,49 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
-
-// peer is the version of controller-gen that output is compared with. bench/go.mod requires it.
-const peer = "v0.23.0"
-
-// controllerGen returns the path of the real controller-gen. It is built once and kept in the user's cache folder.
-func controllerGen(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(cache, "kctrl", "test")
-	binary := filepath.Join(folder, "controller-gen-"+peer+"-"+runtime.Version())
-	if _, err := os.Stat(binary); err == nil {
-		return binary
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	fresh := filepath.Join(t.TempDir(), "controller-gen")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "..", "bench"), "-o", fresh,
-		"sigs.k8s.io/controller-tools/cmd/controller-gen")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build controller-gen: %v\n%s", err, out)
-	}
-	if out, err := exec.CommandContext(t.Context(), fresh, "--version").Output(); err != nil || string(out) != "Version: "+peer+"\n" {
-		t.Fatalf("controller-gen --version: %q, %v; want %s", out, err, peer)
-	}
-	content, err := os.ReadFile(fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
-	staged := binary + "-" + filepath.Base(filepath.Dir(fresh))
-	if err := os.WriteFile(staged, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(staged, binary); err != nil {
-		t.Fatal(err)
-	}
-	return binary
-}
 
 // project copies testdata/name into a temporary folder and makes it the module example.com/name, with the requirements
 // of this module.
@@ -72,28 +29,12 @@ func project(t testing.TB, name string) string {
 
 func addModule(t testing.TB, dir, path string) {
 	t.Helper()
-	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod = regexp.MustCompile(`(?m)^module .*$`).ReplaceAll(mod, []byte("module "+path))
-	sum, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "go.mod", string(mod))
-	write(t, dir, "go.sum", string(sum))
+	oracle.Module(t, dir, path)
 }
 
 func write(t testing.TB, dir, name, content string) {
 	t.Helper()
-	name = filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	oracle.Write(t, dir, name, content)
 }
 
 // outputs returns what a plan writes, without the lock.
@@ -128,7 +69,7 @@ func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "crd") }) {
 		args = append(args, "output:crd:artifacts:config=config/crd/bases")
 	}
-	command := exec.CommandContext(t.Context(), controllerGen(t), args...)
+	command := exec.CommandContext(t.Context(), oracle.Binary(t), args...)
 	command.Dir = dir
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("controller-gen %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -142,24 +83,11 @@ func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(name)
-		rel, _ := filepath.Rel(dir, name)
-		found[filepath.ToSlash(rel)] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return oracle.Files(t, dir)
 }
 
 func TestOutputIsThatOfControllerGen(t *testing.T) {
-	controllerGen(t)
+	oracle.Binary(t)
 	tests := []struct {
 		project string
 		args    []string
@@ -167,12 +95,12 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 	}{
 		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd", "webhook"}, func(o *generate.Options) { o.Year = "2026" }},
 		{"scaffold", []string{"crd:maxDescLen=0", "rbac:roleName=guest"}, func(o *generate.Options) {
-			o.Object, o.MaxDescLen, o.RoleName = false, new(int), "guest"
+			o.Object, o.CRDs.MaxDescLen, o.RoleName = false, new(int), "guest"
 		}},
 		{"fields", []string{"object", "crd"}, nil},
 		{"fields", []string{"crd:maxDescLen=40"}, func(o *generate.Options) {
 			length := 40
-			o.Object, o.MaxDescLen = false, &length
+			o.Object, o.CRDs.MaxDescLen = false, &length
 		}},
 		{"versions", []string{"object:headerFile=hack/boilerplate.go.txt", "crd", "rbac:roleName=manager-role"}, nil},
 		{"rules", []string{"object", "crd", "rbac:roleName=manager-role"}, nil},

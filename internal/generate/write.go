@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/crd"
-	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
+	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -23,7 +23,7 @@ func (g *generation) write() error {
 	made := map[string]bool{}
 	for _, o := range g.outputs {
 		made[o.Path] = true
-		if err := g.listCRD(o); err != nil {
+		if err := g.list(o); err != nil {
 			return err
 		}
 		if err := g.writeFile(o); err != nil {
@@ -36,7 +36,7 @@ func (g *generation) write() error {
 	if err := g.prune(made); err != nil {
 		return err
 	}
-	if g.options.RBAC && !made[rbac.Path] {
+	if g.options.RBAC && !made[g.options.rolePath()] {
 		return g.emptyRole()
 	}
 	return nil
@@ -55,7 +55,12 @@ func (g *generation) prune(made map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	ran := map[string]bool{objectTemplate: g.options.Object, crdTemplate: g.options.CRD}
+	ran := map[string]bool{
+		objectTemplate:      g.options.Object,
+		applyConfigTemplate: g.options.ApplyConfig,
+		crdTemplate:         g.options.CRD,
+		webhookTemplate:     g.options.Webhook,
+	}
 	for entry := range lock.All() {
 		if !ran[entry.Template] || made[entry.Path] {
 			continue
@@ -64,7 +69,7 @@ func (g *generation) prune(made map[string]bool) error {
 			return err
 		}
 		if _, err := g.plan.Read(entry.Path); errors.Is(err, fs.ErrNotExist) {
-			if err := g.unlistCRD(entry.Path); err != nil {
+			if err := g.unlist(entry.Path); err != nil {
 				return err
 			}
 		}
@@ -72,50 +77,54 @@ func (g *generation) prune(made map[string]bool) error {
 	return nil
 }
 
-// crdKustomization lists the CRDs that are deployed.
-const crdKustomization = "config/crd/kustomization.yaml"
-
-// listCRD adds a CRD that is new to the kustomization, if the project has one.
-func (g *generation) listCRD(o output) error {
-	if o.template != crdTemplate {
-		return nil
+// kustomizations are the files that list what is deployed, by the folder of what they list.
+func kustomizations() map[string]string {
+	return map[string]string{
+		crd.Folder:     "config/crd/kustomization.yaml",
+		webhook.Folder: "config/webhook/kustomization.yaml",
 	}
+}
+
+// list adds a manifest that is new to the kustomization of its folder, if the project has one.
+func (g *generation) list(o output) error {
 	if _, err := g.plan.Read(o.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return g.editKustomization(o.Path, scaffold.EnsureListItem)
 }
 
-// unlistCRD takes a CRD that is gone out of the kustomization, which would not build with it.
-func (g *generation) unlistCRD(name string) error {
-	if path.Dir(name) != crd.Folder {
-		return nil
-	}
+// unlist takes a manifest that is gone out of the kustomization, which would not build with it.
+func (g *generation) unlist(name string) error {
 	return g.editKustomization(name, scaffold.RemoveListItem)
 }
 
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
 
 func (g *generation) editKustomization(name string, edit listEdit) error {
-	before, err := g.plan.Read(crdKustomization)
+	kustomization, listed := kustomizations()[path.Dir(name)]
+	if !listed {
+		return nil
+	}
+	before, err := g.plan.Read(kustomization)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	item := strings.TrimPrefix(name, path.Dir(crdKustomization)+"/")
-	after, err := edit(before, crdKustomization, []string{"resources"}, item)
+	item := strings.TrimPrefix(name, path.Dir(kustomization)+"/")
+	after, err := edit(before, kustomization, []string{"resources"}, item)
 	if err != nil {
 		return err
 	}
-	return g.plan.WriteFile(scaffold.File{Path: crdKustomization, Content: after, Policy: scaffold.Edit})
+	return g.plan.WriteFile(scaffold.File{Path: kustomization, Content: after, Policy: scaffold.Edit})
 }
 
 // emptyRole takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file
 // and with it rights that nobody wants; deleting it would break the kustomization that lists it.
 func (g *generation) emptyRole() error {
-	content, err := g.plan.Read(rbac.Path)
+	file := g.options.rolePath()
+	content, err := g.plan.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -127,7 +136,7 @@ func (g *generation) emptyRole() error {
 		var role map[string]any
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			return &diagnostic.Error{
-				Pos:     token.Position{Filename: rbac.Path},
+				Pos:     token.Position{Filename: file},
 				Message: "is not YAML",
 				Hint:    "delete the file, and run kctrl manifests again once a controller has +kubebuilder:rbac markers",
 				Cause:   err,
@@ -143,5 +152,5 @@ func (g *generation) emptyRole() error {
 		}
 		emptied = append(emptied, "---\n"+string(text)...)
 	}
-	return g.writeFile(output{artifact.File{Path: rbac.Path, Content: emptied}, rbacTemplate})
+	return g.writeFile(output{artifact.File{Path: file, Content: emptied}, rbacTemplate})
 }

@@ -101,8 +101,8 @@ func lstat(fsys afero.Fs, name string) (fs.FileInfo, error) {
 
 // removeIfEmpty removes a folder unless something is in it.
 func removeIfEmpty(fsys afero.Fs, dir string) error {
-	empty, err := afero.IsEmpty(fsys, dir)
-	if err != nil || !empty {
+	entries, err := afero.ReadDir(fsys, dir)
+	if err != nil || len(entries) > 0 {
 		return err
 	}
 	return fsys.Remove(dir)

@@ -36,6 +36,7 @@ type LockEntry struct {
 // Lock records the files that kctrl wrote. The zero value is empty and ready to use.
 type Lock struct {
 	entries map[string]LockEntry // by path
+	text    []byte               // what Marshal returned; nil after a change
 }
 
 // LoadLock reads PROJECT.lock. A project without one has an empty lock. A broken lock is a *diagnostic.Error.
@@ -74,14 +75,18 @@ func (l *Lock) Touched(path string, content []byte) bool {
 	return !ok || e.SHA256 != hash(content)
 }
 
-// Marshal returns the text of PROJECT.lock, ordered by path.
+// Marshal returns the text of PROJECT.lock, ordered by path. The caller must not modify it.
 func (l *Lock) Marshal() []byte {
+	if l.text != nil {
+		return l.text
+	}
 	out := bytes.NewBufferString(lockHeader)
 	fmt.Fprintf(out, "version: %s\nfiles:\n", lockVersion)
 	for e := range l.All() {
 		fmt.Fprintf(out, "- path: %s\n  sha256: %s\n  template: %s\n", scalarText(e.Path), e.SHA256, scalarText(e.Template))
 	}
-	return out.Bytes()
+	l.text = out.Bytes()
+	return l.text
 }
 
 // record notes that kctrl wrote content to path. An empty template updates an entry but makes none.
@@ -96,10 +101,18 @@ func (l *Lock) record(path string, content []byte, template string) {
 	if l.entries == nil {
 		l.entries = map[string]LockEntry{}
 	}
-	l.entries[path] = LockEntry{Path: path, SHA256: hash(content), Template: template}
+	entry := LockEntry{Path: path, SHA256: hash(content), Template: template}
+	if !ok || entry != old {
+		l.entries[path], l.text = entry, nil
+	}
 }
 
-func (l *Lock) forget(path string) { delete(l.entries, path) }
+func (l *Lock) forget(path string) {
+	if _, ok := l.entries[path]; ok {
+		delete(l.entries, path)
+		l.text = nil
+	}
+}
 
 type lockDocument struct {
 	Version string      `yaml:"version"`
@@ -107,6 +120,9 @@ type lockDocument struct {
 }
 
 func parseLock(data []byte) (*Lock, error) {
+	if lock, ok := parsePlainLock(data); ok {
+		return lock, nil
+	}
 	broken := func(pos token.Position, message string, cause error) error {
 		return &diagnostic.Error{
 			Pos:     pos,

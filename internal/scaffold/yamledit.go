@@ -260,6 +260,9 @@ var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
 // scalarText returns a string as a YAML scalar on one line: plain where every YAML reader takes it for a string, else
 // double quoted.
 func scalarText(value string) string {
+	if isPlain(value) {
+		return value
+	}
 	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: value}
 	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value))

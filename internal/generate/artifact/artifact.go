@@ -40,6 +40,16 @@ func (h Header) OpenForRead(string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(h.Text)), nil
 }
 
+// ReadHeader returns the text of a header file as the input rule of ctx reads it, with year in the place of YEAR. Without
+// a file it is empty.
+func ReadHeader(ctx genall.GenerationContext, file, year string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := ctx.ReadFile(file)
+	return strings.ReplaceAll(string(text), " YEAR", " "+year), err
+}
+
 // Sink collects the files that generators of controller-tools write. The zero value puts everything in the root of the
 // project. It is for one goroutine.
 type Sink struct {

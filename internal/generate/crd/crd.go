@@ -3,7 +3,6 @@
 package crd
 
 import (
-	"fmt"
 	"go/ast"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
@@ -26,11 +26,20 @@ const (
 	version           = "v0.23.0"
 )
 
-// Options say how schemas are written.
+// Options say what the files contain. The zero value is what controller-gen does when it is told nothing.
 type Options struct {
-	// MaxDescLen cuts descriptions at the end of a sentence that fits in so many characters. 0 leaves them out; nil
-	// keeps them whole.
-	MaxDescLen *int
+	SchemaOptions
+	// Versions are those of the CustomResourceDefinition itself. None means v1, the only one that is supported.
+	Versions []string
+	// HeaderFile is read from the input rule, and is what every file begins with; see [artifact.ReadHeader].
+	HeaderFile, Year string
+	// PreserveUnknownFields sets spec.preserveUnknownFields. Nil leaves it out.
+	PreserveUnknownFields *bool
+	// Recursive leaves the schema of a recursive type empty where it would begin again, which the API server refuses. False
+	// makes that an error, unless markers of the field say what it holds.
+	Recursive bool
+	// OmitToolVersion leaves out the annotation with the version of the generator.
+	OmitToolVersion bool
 }
 
 // Emits reports whether a package can have kinds or versions of them. Every package of a group counts: a version may
@@ -39,8 +48,13 @@ func Emits(pkg *markers.Package) bool {
 	if pkg.Has("groupName") {
 		return true
 	}
+	return HasKinds(pkg.Package)
+}
+
+// HasKinds reports whether a package declares types that look like kinds.
+func HasKinds(pkg *loader.Package) bool {
 	found := false
-	loader.EachType(pkg.Package, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+	loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
 		found = found || embedsMeta(spec)
 	})
 	return found
@@ -76,51 +90,97 @@ type Result struct {
 
 // Generate makes a file for each kind in the roots of ctx. Problems stay with the packages they are about, for
 // [markers.Program.Problems]. The output of ctx is not used.
-func Generate(ctx genall.GenerationContext, options Options) (Result, error) {
-	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker}
-	crd.AddKnownTypes(parser)
-	orderPackages(parser, ctx.Roots)
-	for _, root := range ctx.Roots {
-		parser.NeedPackage(root)
-	}
-	metav1 := crd.FindMetav1(ctx.Roots)
-	if metav1 == nil {
-		return Result{}, nil
-	}
-	sink := &artifact.Sink{Folder: Folder}
+func Generate(ctx genall.GenerationContext, folder string, options Options) (Result, error) {
+	sink := &artifact.Sink{Folder: folder}
 	ctx.OutputRule = sink
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, kind := range crd.FindKubeKinds(parser, metav1) {
-		parser.NeedCRDFor(kind, options.MaxDescLen)
-		definition := parser.CustomResourceDefinitions[kind]
-		if err := write(ctx, definition); err != nil {
-			return Result{}, fmt.Errorf("write the CRD of %s: %w", kind, err)
-		}
-		for _, version := range definition.Spec.Versions {
-			kinds[kind.WithVersion(version.Name)] = true
-		}
-	}
-	return Result{Files: sink.Files(), Kinds: kinds}, nil
+	kinds, err := Write(ctx, options)
+	return Result{Files: sink.Files(), Kinds: kinds}, err
 }
 
-func write(ctx genall.GenerationContext, definition apiextensionsv1.CustomResourceDefinition) error {
-	if definition.Annotations == nil {
-		definition.Annotations = map[string]string{}
+// Write opens a file of ctx for each kind in its roots, in the order of the kinds, and returns all that were defined.
+func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersionKind]bool, error) {
+	parser := NewParser(ctx, options.SchemaOptions)
+	metav1 := crd.FindMetav1(ctx.Roots)
+	if metav1 == nil {
+		return nil, nil
 	}
-	definition.Annotations[versionAnnotation] = version
-	crd.FixTopLevelMetadata(definition)
-	// The way through the internal version sets the defaults that the API server would.
-	converted, err := crd.AsVersion(definition, apiextensionsv1.SchemeGroupVersion)
+	defined := map[schema.GroupVersionKind]bool{}
+	kinds := crd.FindKubeKinds(parser, metav1)
+	if len(kinds) == 0 {
+		return defined, nil
+	}
+	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	name := fmt.Sprintf("%s_%s.yaml", definition.Spec.Group, definition.Spec.Names.Plural)
-	return ctx.WriteYAML(name, "", []any{converted},
-		genall.WithTransform(removeStatus), genall.WithTransform(genall.TransformRemoveCreationTimestamp))
+	recursion := &recursion{parser: parser, finite: map[crd.TypeIdent]bool{}, refuse: !options.Recursive}
+	for _, kind := range kinds {
+		for _, t := range versionTypes(parser, kind) {
+			recursion.cut(t.ident)
+		}
+		definition := define(parser, kind, options.MaxDescLen)
+		if definition == nil {
+			continue
+		}
+		if err := write(ctx, *definition, header, options); err != nil {
+			return nil, err
+		}
+		for _, version := range definition.Spec.Versions {
+			defined[kind.WithVersion(version.Name)] = true
+		}
+	}
+	return defined, nil
+}
+
+func write(ctx genall.GenerationContext, definition apiextensionsv1.CustomResourceDefinition, header string, options Options) error {
+	if !options.OmitToolVersion {
+		if definition.Annotations == nil {
+			definition.Annotations = map[string]string{}
+		}
+		definition.Annotations[versionAnnotation] = version
+	}
+	crd.FixTopLevelMetadata(definition)
+	transforms := []func(map[string]any) error{removeStatus, genall.TransformRemoveCreationTimestamp}
+	if options.PreserveUnknownFields != nil {
+		transforms = append(transforms, preserveUnknownFields(*options.PreserveUnknownFields))
+	}
+	versions := options.Versions
+	if len(versions) == 0 {
+		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
+	}
+	for i, version := range versions {
+		// The way through the internal version sets the defaults that the API server would.
+		converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
+		if err != nil {
+			return &diagnostic.Error{
+				Message: "cannot write CRDs in version " + version,
+				Hint:    "v1 is the only version there is",
+				Class:   diagnostic.ErrUsage,
+				Cause:   err,
+			}
+		}
+		name := definition.Spec.Group + "_" + definition.Spec.Names.Plural
+		if i > 0 {
+			name += "." + version
+		}
+		if err := writeYAML(ctx, name+".yaml", header, converted, transforms...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeStatus leaves out what only the API server writes.
 func removeStatus(object map[string]any) error {
 	delete(object, "status")
 	return nil
+}
+
+func preserveUnknownFields(value bool) func(map[string]any) error {
+	return func(object map[string]any) error {
+		if spec, ok := object["spec"].(map[string]any); ok {
+			spec["preserveUnknownFields"] = value
+		}
+		return nil
+	}
 }

@@ -67,6 +67,9 @@ func withRank(value any, rank int) any {
 	if _, done := value.(ordered); done {
 		return value
 	}
+	if enum, ok := value.(crdmarkers.K8sEnum); ok {
+		marker = constants{enum}
+	}
 	priority := crdmarkers.ApplyPriorityDefault
 	switch m := value.(type) {
 	case crdmarkers.ApplyPriorityMarker:

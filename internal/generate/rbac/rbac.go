@@ -9,25 +9,40 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// Path is the file that the role is written to.
-const Path = Folder + "/role.yaml"
-
 // Folder is where the role is written.
 const Folder = "config/rbac"
+
+// FileName is the name of the file.
+const FileName = "role.yaml"
+
+// Path is the file that the role is written to.
+const Path = Folder + "/" + FileName
+
+// Options say what to write.
+type Options struct {
+	// Folder is where to write, relative to the project.
+	Folder string
+	// RoleName names the role of the rules that name none.
+	RoleName string
+	// FileName is the name of the file. Empty means [FileName].
+	FileName string
+	// Header is what the file begins with.
+	Header artifact.Header
+}
 
 // Emits reports whether a package has rules.
 func Emits(pkg *markers.Package) bool { return pkg.Has(rbac.RuleDefinition.Name) }
 
 // Generate returns the file with the ClusterRole, and a Role for each namespace that a rule names. Without any rule it
 // returns nothing.
-func Generate(program *markers.Program, roleName string) ([]artifact.File, error) {
-	sink := &artifact.Sink{Folder: Folder}
-	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink}
+func Generate(program *markers.Program, o Options) ([]artifact.File, error) {
+	sink := &artifact.Sink{Folder: o.Folder}
+	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink, InputRule: o.Header}
 	for _, pkg := range program.Packages() {
 		if Emits(pkg) {
 			ctx.Roots = append(ctx.Roots, pkg.Package)
 		}
 	}
-	err := rbac.Generator{RoleName: roleName}.Generate(ctx)
+	err := rbac.Generator{RoleName: o.RoleName, FileName: o.FileName, HeaderFile: o.Header.Path(), Year: o.Header.Year}.Generate(ctx)
 	return sink.Files(), err
 }

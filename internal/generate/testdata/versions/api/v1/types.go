@@ -44,7 +44,6 @@ type JobList struct {
 }
 
 // +kubebuilder:object:root=true
-
 // +kubebuilder:storageversion
 
 // Batch is a kind whose versions have one Go type.

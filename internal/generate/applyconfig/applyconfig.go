@@ -1,0 +1,164 @@
+// Package applyconfig generates apply configurations: types with a pointer for every field, by which a client tells the
+// API server what it wants of an object and nothing else. Packages with "+kubebuilder:ac:generate=true" get them, in a
+// folder of their own beside the types.
+package applyconfig
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// The markers of this generator.
+const (
+	GenerateMarker = "kubebuilder:ac:generate"
+	OutputMarker   = "kubebuilder:ac:output:package"
+	resourceMarker = "kubebuilder:resource"
+)
+
+// defaultFolder is where the code goes, relative to the package with the types.
+const defaultFolder = "applyconfiguration"
+
+// Options say how the code looks.
+type Options struct {
+	// Header is what each file begins with, with Year in the place of YEAR.
+	Header string
+	Year   string
+	// External says in which package the apply configuration of a type is that is not generated here. The types are
+	// written with their packages: "k8s.io/api/core/v1.LocalObjectReference".
+	External map[string]string
+}
+
+// Emits reports whether a package may get apply configurations.
+func Emits(pkg *ourmarkers.Package) bool { return pkg.Has(GenerateMarker) }
+
+// Generate returns the files for those of the roots in ctx that ask for them, with absolute paths. Problems stay with the
+// packages they are about. The output of ctx is not used.
+func Generate(ctx genall.GenerationContext, o Options) ([]artifact.File, error) {
+	var files []artifact.File
+	for _, root := range ctx.Roots {
+		values, err := markers.PackageMarkers(ctx.Collector, root)
+		if err != nil {
+			root.AddError(err)
+			continue
+		}
+		if enabled, _ := values.Get(GenerateMarker).(bool); !enabled || len(root.GoFiles) == 0 {
+			continue
+		}
+		made, err := generatePackage(ctx, root, values, o)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, made...)
+	}
+	return files, nil
+}
+
+func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values markers.MarkerValues, o Options) ([]artifact.File, error) {
+	group, named := values.Get("groupName").(string)
+	if !named {
+		return nil, &diagnostic.Error{
+			Message: "package " + pkg.PkgPath + " has apply configurations and no group",
+			Hint:    "add // +groupName=example.com above its package clause",
+		}
+	}
+	ctx.Checker.Check(pkg)
+	pkg.NeedTypesInfo()
+	folder, _ := values.Get(OutputMarker).(string)
+	if folder == "" {
+		folder = defaultFolder
+	}
+	g := &generation{
+		pkg:      pkg,
+		options:  o,
+		group:    group,
+		version:  path.Base(pkg.PkgPath),
+		dir:      filepath.Join(filepath.Dir(pkg.GoFiles[0]), folder),
+		path:     path.Join(pkg.PkgPath, folder),
+		comments: commentsOf(pkg),
+		refs:     knownRefs(o.External),
+	}
+	if err := g.findKinds(ctx.Collector); err != nil {
+		return nil, err
+	}
+	g.findTypes()
+	var enabled, roots []string
+	for _, t := range g.types {
+		if t.enabled {
+			enabled = append(enabled, t.name)
+		}
+		if t.client && t.applies {
+			roots = append(roots, t.name)
+		}
+	}
+	schema, err := g.schema(ctx, enabled, roots)
+	if err != nil {
+		return nil, err
+	}
+	return g.files(schema)
+}
+
+// schema returns the schemas of the roots, which are empty if no type is enabled.
+func (g *generation) schema(ctx genall.GenerationContext, enabled, roots []string) (string, error) {
+	g.extractable = len(enabled) > 0
+	if !g.extractable {
+		return emptySchema()
+	}
+	return schemaYAML(ctx, g.pkg, enabled, roots)
+}
+
+// files returns all files of a package.
+func (g *generation) files(schema string) ([]artifact.File, error) {
+	var files []artifact.File
+	add := func(name string, f *file, pkg string) error {
+		content, err := f.format(g.options, pkg)
+		files = append(files, artifact.File{Path: filepath.Join(g.dir, filepath.FromSlash(name)), Content: content})
+		return err
+	}
+	sub := g.subfolder()
+	for _, t := range g.generated() {
+		f := newFile(path.Join(g.path, sub))
+		g.writeType(f, t)
+		if err := add(path.Join(sub, strings.ToLower(t.name)+".go"), f, strings.ToLower(g.version)); err != nil {
+			return nil, err
+		}
+	}
+	utils := newFile(g.path)
+	g.writeUtils(utils)
+	if err := add("utils.go", utils, path.Base(g.path)); err != nil {
+		return nil, err
+	}
+	internal := newFile(path.Join(g.path, "internal"))
+	writeInternal(internal, schema)
+	return files, add("internal/internal.go", internal, "internal")
+}
+
+// subfolder returns where the types are: the last two folders of their own package.
+func (g *generation) subfolder() string {
+	parts := strings.Split(g.pkg.PkgPath, "/")
+	return strings.ToLower(path.Join(parts[max(0, len(parts)-2):]...))
+}
+
+// generated returns the types that get an apply configuration, by name without regard to case.
+func (g *generation) generated() []*apiType {
+	var found []*apiType
+	for _, t := range g.types {
+		_, wanted := g.refs[typeName{g.pkg.PkgPath, t.name}]
+		if wanted && (!t.client || t.embeds("ObjectMeta")) {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, func(a, b *apiType) int {
+		return strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name))
+	})
+	return found
+}

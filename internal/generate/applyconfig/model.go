@@ -1,0 +1,248 @@
+package applyconfig
+
+import (
+	"go/ast"
+	"go/types"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// generation makes the apply configurations of one package.
+type generation struct {
+	pkg            *loader.Package
+	options        Options
+	group, version string
+	dir, path      string // of the generated code
+	comments       comments
+	types          []*apiType // those that the package declares, by name
+	extractable    bool       // whether there are schemas, by which what a manager owns is told from the rest
+
+	// refs are the packages of apply configurations, by the type that they are for.
+	refs map[typeName]string
+}
+
+// typeName is the name of a type, with its package.
+type typeName struct{ pkg, name string }
+
+// apiType is a type that the package declares.
+type apiType struct {
+	name         string
+	named        *types.Named
+	comment      []string // without markers
+	enabled      bool     // by a marker of kubebuilder
+	client       bool     // whether it is a kind
+	applies      bool     // whether the kind can be applied
+	clusterWide  bool
+	noStatus     bool
+	subresources []string // besides status
+}
+
+// metaTypes have apply configurations in client-go.
+func metaTypes() []string {
+	return []string{
+		"Condition", "DeleteOptions", "LabelSelector", "LabelSelectorRequirement", "ManagedFieldsEntry", "ObjectMeta",
+		"OwnerReference", "TypeMeta",
+	}
+}
+
+func knownRefs(external map[string]string) map[typeName]string {
+	refs := map[typeName]string{}
+	for _, name := range metaTypes() {
+		refs[typeName{metav1Path, name}] = "k8s.io/client-go/applyconfigurations/meta/v1"
+	}
+	for name, pkg := range external {
+		dot := strings.LastIndexByte(name, '.')
+		refs[typeName{name[:max(dot, 0)], name[dot+1:]}] = pkg
+	}
+	return refs
+}
+
+// findKinds lists the types of the package and finds out which are kinds.
+func (g *generation) findKinds(collector *ctmarkers.Collector) error {
+	enabled, clusterWide := map[string]bool{}, map[string]bool{}
+	err := ctmarkers.EachType(collector, g.pkg, func(info *ctmarkers.TypeInfo) {
+		resource, isKind := info.Markers.Get(resourceMarker).(markers.Resource)
+		enabled[info.Name] = isKind
+		if value, ok := info.Markers.Get(GenerateMarker).(bool); ok {
+			enabled[info.Name] = value
+		}
+		clusterWide[info.Name] = resource.Scope == "Cluster"
+	})
+	if err != nil {
+		return err
+	}
+	scope := g.pkg.Types.Scope()
+	for _, name := range scope.Names() {
+		object, ok := scope.Lookup(name).(*types.TypeName)
+		if !ok || object.IsAlias() {
+			continue
+		}
+		named, ok := object.Type().(*types.Named)
+		if !ok {
+			continue
+		}
+		detached, doc := g.comments.above(g.pkg.Fset.Position(object.Pos()))
+		lines := slices.Concat(detached, doc)
+		t := &apiType{name: name, named: named, comment: withoutMarkers(lines), enabled: enabled[name]}
+		t.readTags(lines)
+		t.client = t.client || t.enabled
+		t.clusterWide = t.clusterWide || t.enabled && clusterWide[name]
+		g.types = append(g.types, t)
+	}
+	return nil
+}
+
+// findTypes adds to the refs all types of the package that kinds are made of.
+func (g *generation) findTypes() {
+	if g.isInternal() {
+		g.types = nil
+		return
+	}
+	reached := map[*types.Named]bool{}
+	for _, t := range g.types {
+		if t.client && t.applies {
+			reach(t.named, reached)
+		}
+	}
+	outPath := path.Join(g.path, g.subfolder())
+	for _, t := range g.types {
+		if reached[t.named] && hasTaggedField(t.named) {
+			g.refs[typeName{g.pkg.PkgPath, t.name}] = outPath
+		}
+	}
+}
+
+// isInternal reports whether the objects of the package are not those that are sent: their metadata has no JSON name.
+func (g *generation) isInternal() bool {
+	for _, t := range g.types {
+		for _, m := range membersOf(t.named) {
+			if m.name == "ObjectMeta" {
+				_, tagged := m.tags()
+				return !tagged
+			}
+		}
+	}
+	return false
+}
+
+// reach finds all named types that a type is made of.
+func reach(t types.Type, reached map[*types.Named]bool) {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		if !reached[t] {
+			reached[t] = true
+			reach(t.Underlying(), reached)
+		}
+	case *types.Struct:
+		for i := range t.NumFields() {
+			reach(t.Field(i).Type(), reached)
+		}
+	case *types.Map:
+		reach(t.Key(), reached)
+		reach(t.Elem(), reached)
+	case interface{ Elem() types.Type }:
+		reach(t.Elem(), reached)
+	}
+}
+
+func hasTaggedField(t types.Type) bool {
+	return slices.ContainsFunc(membersOf(t), func(m member) bool {
+		_, tagged := m.tags()
+		return tagged
+	})
+}
+
+// embeds reports whether the type embeds the named type of metav1.
+func (t *apiType) embeds(name string) bool {
+	return slices.ContainsFunc(membersOf(t.named), func(m member) bool {
+		return m.embedded && nameOf(m.typ) == typeName{metav1Path, name}
+	})
+}
+
+// member is a field of a struct.
+type member struct {
+	name     string
+	typ      types.Type
+	embedded bool
+	tag      string
+	field    *types.Var
+}
+
+// membersOf returns the fields of a struct type, and nothing for others.
+func membersOf(t types.Type) []member {
+	structType, ok := types.Unalias(t).Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	var members []member
+	for i := range structType.NumFields() {
+		field := structType.Field(i)
+		members = append(members, member{field.Name(), types.Unalias(field.Type()), field.Embedded(), structType.Tag(i), field})
+	}
+	return members
+}
+
+// jsonTags are what the JSON tag of a field says.
+type jsonTags struct {
+	name              string
+	inline, omitEmpty bool
+}
+
+// tags returns false for a field that is not part of the JSON form.
+func (m member) tags() (jsonTags, bool) {
+	tag, ok := reflect.StructTag(m.tag).Lookup("json")
+	if !ok || tag == "-" {
+		return jsonTags{}, false
+	}
+	parts := strings.Split(tag, ",")
+	tags := jsonTags{name: parts[0], omitEmpty: slices.Contains(parts[1:], "omitempty")}
+	if tags.name == "" {
+		tags.name, tags.inline = m.name, m.embedded
+	}
+	return tags, true
+}
+
+func (j jsonTags) String() string {
+	text := j.name
+	if j.inline {
+		text = ""
+	}
+	if j.omitEmpty {
+		text += ",omitempty"
+	}
+	return text
+}
+
+// nameOf returns the name of a named type, and an empty one for others.
+func nameOf(t types.Type) typeName {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return typeName{}
+	}
+	return typeName{named.Obj().Pkg().Path(), named.Obj().Name()}
+}
+
+// comments are the comments of a package by file and last line.
+type comments map[commentEnd]*ast.CommentGroup
+
+type commentEnd struct {
+	file string
+	line int
+}
+
+func commentsOf(pkg *loader.Package) comments {
+	found := comments{}
+	for _, file := range pkg.Syntax {
+		for _, group := range file.Comments {
+			end := pkg.Fset.Position(group.End())
+			found[commentEnd{end.Filename, end.Line}] = group
+		}
+	}
+	return found
+}

@@ -1,0 +1,281 @@
+package applyconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/gnostic-models/openapiv2"
+	"go.yaml.in/yaml/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/util/proto"
+	ctcrd "sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/crd"
+)
+
+const metav1Path = "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// schemaYAML returns the schema of the roots, types of pkg, and of all that they refer to, in the form by which
+// structured-merge-diff merges objects.
+func schemaYAML(ctx genall.GenerationContext, pkg *loader.Package, enabled, roots []string) (string, error) {
+	definitions, err := definitionsOf(ctx, pkg, enabled)
+	if err != nil {
+		return "", err
+	}
+	required := map[string]any{}
+	for _, root := range roots {
+		name := definitionName(pkg.PkgPath, root)
+		if definitions[name] == nil {
+			definitions[name] = map[string]any{} // a kind that no marker enables
+		}
+		require(definitions, name, required)
+	}
+	document, err := json.Marshal(map[string]any{
+		"swagger":     "2.0",
+		"info":        map[string]any{"title": "Kubernetes", "version": "v0"},
+		"paths":       map[string]any{},
+		"definitions": required,
+	})
+	if err != nil {
+		return "", err
+	}
+	parsed, err := openapi_v2.ParseDocument(document)
+	if err != nil {
+		return "", fmt.Errorf("schemas of %s: %w", pkg.PkgPath, err)
+	}
+	models, err := proto.NewOpenAPIData(parsed)
+	if err != nil {
+		return "", fmt.Errorf("schemas of %s: %w", pkg.PkgPath, err)
+	}
+	return marshalModels(models)
+}
+
+func marshalModels(models proto.Models) (string, error) {
+	schema, err := schemaconv.ToSchema(models)
+	if err != nil {
+		return "", err
+	}
+	text, err := yaml.Marshal(schema)
+	return string(text), err
+}
+
+func definitionName(pkgPath, name string) string {
+	return util.ToRESTFriendlyName(pkgPath + "." + name)
+}
+
+// definitionsOf returns the schemas of the enabled types of pkg, and of all that they refer to, by definition name.
+func definitionsOf(ctx genall.GenerationContext, pkg *loader.Package, enabled []string) (map[string]any, error) {
+	ctx.Roots = []*loader.Package{pkg}
+	parser := crd.NewParser(ctx, crd.SchemaOptions{DangerousTypes: true, IgnoreUnexportedFields: true})
+	wholeObjectMeta(parser)
+	for _, name := range enabled {
+		parser.NeedSchemaFor(ctcrd.TypeIdent{Package: pkg, Name: name})
+	}
+	r := resolver{parser: parser, packages: map[string]*loader.Package{}}
+	for ident := range parser.Schemata {
+		if ident.Package != nil {
+			r.packages[ident.Package.PkgPath] = ident.Package
+		}
+	}
+	definitions := map[string]any{}
+	for ident, props := range parser.Schemata {
+		schema, err := r.definition(ident, props)
+		if err != nil {
+			return nil, err
+		}
+		pkgPath := ""
+		if ident.Package != nil {
+			pkgPath = ident.Package.PkgPath
+		}
+		definitions[definitionName(pkgPath, ident.Name)] = schema
+	}
+	followAliases(definitions)
+	return definitions, nil
+}
+
+// wholeObjectMeta makes the parser read all fields of metav1.ObjectMeta, not only those that a CRD may have.
+func wholeObjectMeta(parser *ctcrd.Parser) {
+	load := parser.PackageOverrides[metav1Path]
+	if load == nil {
+		return
+	}
+	parser.PackageOverrides[metav1Path] = func(p *ctcrd.Parser, pkg *loader.Package) {
+		load(p, pkg)
+		delete(p.Schemata, ctcrd.TypeIdent{Name: "ObjectMeta", Package: pkg})
+	}
+}
+
+// followAliases replaces definitions that only refer to another one by that one, with what they add to it.
+func followAliases(definitions map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		schema := definitions[name].(map[string]any)
+		ref, ok := schema["$ref"].(string)
+		if !ok {
+			continue
+		}
+		target, ok := definitions[strings.TrimPrefix(ref, definitionPrefix)].(map[string]any)
+		if !ok {
+			continue
+		}
+		resolved := maps.Clone(target)
+		maps.Copy(resolved, schema)
+		delete(resolved, "$ref")
+		if inherited, ok := target["$ref"]; ok {
+			resolved["$ref"] = inherited
+		}
+		definitions[name] = resolved
+	}
+}
+
+const definitionPrefix = "#/definitions/"
+
+// require copies a definition, with all that it refers to.
+func require(definitions map[string]any, name string, required map[string]any) {
+	schema, known := definitions[name]
+	if _, done := required[name]; done || !known {
+		return
+	}
+	required[name] = schema
+	var follow func(any)
+	follow = func(value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			if ref, ok := value["$ref"].(string); ok {
+				require(definitions, strings.TrimPrefix(ref, definitionPrefix), required)
+			}
+			for _, child := range value {
+				follow(child)
+			}
+		case []any:
+			for _, child := range value {
+				follow(child)
+			}
+		}
+	}
+	follow(schema)
+}
+
+// resolver turns the schemas of a parser into definitions of an OpenAPI document of version 2.
+type resolver struct {
+	parser   *ctcrd.Parser
+	packages map[string]*loader.Package // by path
+}
+
+func (r resolver) definition(ident ctcrd.TypeIdent, props apiextensionsv1.JSONSchemaProps) (map[string]any, error) {
+	schema := props.DeepCopy()
+	if err := r.inlineEmbedded(schema, ident.Package); err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", ident.Name, err)
+	}
+	schema = ctcrd.FlattenEmbedded(schema, ident.Package)
+	renameRefs(schema, ident.Package)
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	var definition map[string]any
+	if err := json.Unmarshal(text, &definition); err != nil {
+		return nil, err
+	}
+	downgrade(definition)
+	return definition, nil
+}
+
+// inlineEmbedded replaces references in allOf, which are what embedded structs become, by what they refer to.
+func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) error {
+	for i := range schema.AllOf {
+		of := pkg
+		if ref := schema.AllOf[i].Ref; ref != nil && *ref != "" {
+			name, path, err := ctcrd.RefParts(*ref)
+			if err != nil {
+				return err
+			}
+			if path != "" {
+				of = r.packages[path]
+			}
+			found, ok := r.parser.Schemata[ctcrd.TypeIdent{Package: of, Name: name}]
+			if !ok {
+				return fmt.Errorf("no schema for %s", *ref)
+			}
+			schema.AllOf[i] = *found.DeepCopy()
+		}
+		if err := r.inlineEmbedded(&schema.AllOf[i], of); err != nil {
+			return err
+		}
+	}
+	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error { return r.inlineEmbedded(child, pkg) })
+}
+
+// eachChild calls visit for the schemas of properties, items and values.
+func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps) error) error {
+	for name, property := range schema.Properties {
+		if err := visit(&property); err != nil {
+			return err
+		}
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		if err := visit(schema.Items.Schema); err != nil {
+			return err
+		}
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		return visit(schema.AdditionalProperties.Schema)
+	}
+	return nil
+}
+
+// renameRefs makes references those of an OpenAPI document.
+func renameRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
+	if schema.Ref != nil && *schema.Ref != "" {
+		if name, path, err := ctcrd.RefParts(*schema.Ref); err == nil {
+			if path == "" && pkg != nil {
+				path = pkg.PkgPath
+			}
+			renamed := definitionPrefix + definitionName(path, name)
+			schema.Ref = &renamed
+		}
+	}
+	for i := range schema.AllOf {
+		renameRefs(&schema.AllOf[i], pkg)
+	}
+	_ = eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
+		renameRefs(child, pkg)
+		return nil
+	})
+}
+
+// downgrade takes out of a schema what version 2 of OpenAPI does not have.
+func downgrade(schema map[string]any) {
+	if _, ok := schema["$ref"]; ok {
+		delete(schema, "type")
+		delete(schema, "format")
+	}
+	for _, key := range []string{"nullable", "anyOf", "oneOf", "not"} {
+		delete(schema, key)
+	}
+	if properties, ok := schema["properties"].(map[string]any); ok {
+		for _, property := range properties {
+			downgradeAny(property)
+		}
+	}
+	downgradeAny(schema["items"])
+	downgradeAny(schema["additionalProperties"])
+	if all, ok := schema["allOf"].([]any); ok {
+		for _, each := range all {
+			downgradeAny(each)
+		}
+	}
+}
+
+func downgradeAny(value any) {
+	if schema, ok := value.(map[string]any); ok {
+		downgrade(schema)
+	}
+}

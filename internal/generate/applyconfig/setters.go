@@ -1,0 +1,186 @@
+package applyconfig
+
+import "go/types"
+
+// setters writes the functions of an apply configuration that set its fields.
+type setters struct {
+	g        *generation
+	f        *file
+	receiver string          // the type
+	written  map[string]bool // the names of fields, of which the first counts
+}
+
+// embedding is an embedded field that others are reached through.
+type embedding struct {
+	typ    types.Type // in the apply configuration
+	inline bool
+}
+
+// name returns how the field is called: as its type.
+func (e *embedding) name() string { return nameOf(e.typ).name }
+
+// write writes a function for every field of t, also those of embedded structs.
+func (s *setters) write(t types.Type, in *embedding) {
+	for _, m := range membersOf(t) {
+		tags, ok := m.tags()
+		if !ok || hidden(nameOf(t), m) || s.written[m.name] {
+			continue
+		}
+		s.written[m.name] = true
+		if !m.embedded {
+			s.setter(m, in)
+			continue
+		}
+		through := &embedding{s.g.applied(m.typ), tags.inline}
+		s.write(embedded(m.typ), through)
+		if !tags.inline {
+			s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(through.name()))
+			s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &%[2]s{}\n}\n}\n", upper(through.name()), s.f.typ(through.typ))
+		}
+	}
+}
+
+// embedded returns the type whose fields are reached through an embedded field: none through a pointer.
+func embedded(t types.Type) types.Type {
+	if _, ok := t.(*types.Pointer); ok {
+		return types.Typ[types.Invalid]
+	}
+	return t
+}
+
+// setter writes the function for a field.
+func (s *setters) setter(m member, in *embedding) {
+	if slice, ok := pointedTo(m.typ).(*types.Slice); ok && s.g.isApplied(slice.Elem()) {
+		s.sliceSetter(m, in, types.NewPointer(s.g.applied(m.typ).(*types.Slice).Elem()))
+		return
+	}
+	switch t := m.typ.(type) {
+	case *types.Slice:
+		s.sliceSetter(m, in, s.g.applied(t).(*types.Slice).Elem())
+	case *types.Map:
+		s.mapSetter(m, in)
+	default:
+		s.valueSetter(m, in)
+	}
+}
+
+// pointedTo returns what a type points to, however often.
+func pointedTo(t types.Type) types.Type {
+	for {
+		t = types.Unalias(t)
+		pointer, ok := t.(*types.Pointer)
+		if !ok {
+			return t
+		}
+		t = pointer.Elem()
+	}
+}
+
+// argument returns the type of a field as a function takes it.
+func (s *setters) argument(m member) string {
+	written := s.f.typ(s.g.applied(m.typ))
+	if s.g.isApplied(m.typ) {
+		return "*" + written
+	}
+	return written
+}
+
+// begin writes the head of a function and what it has to do first.
+func (s *setters) begin(m member, in *embedding, parameter string) {
+	s.f.printf("func (b *%[1]s) With%[2]s(%[3]s) *%[1]s {\n", s.receiver, m.name, parameter)
+	s.ensure(in)
+}
+
+// ensure makes a function create the embedded struct that it goes through.
+func (s *setters) ensure(in *embedding) {
+	if in != nil && !in.inline {
+		s.f.printf("b.ensure%sExists()\n", upper(in.name()))
+	}
+}
+
+// place returns how a function reaches a field.
+func place(m member, in *embedding) string {
+	if in != nil {
+		return "b." + in.name() + "." + m.name
+	}
+	return "b." + m.name
+}
+
+func (s *setters) valueSetter(m member, in *embedding) {
+	s.f.printf("// With%[1]s sets the %[1]s field in the declarative configuration to the given value\n", m.name)
+	s.f.printf("// and returns the receiver, so that objects can be built by chaining \"With\" function invocations.\n")
+	s.f.printf("// If called multiple times, the %s field is set to the value of the last call.\n", m.name)
+	s.begin(m, in, "value "+s.argument(m))
+	value := "&value"
+	if s.g.isApplied(m.typ) || nillable(m.typ) {
+		value = "value"
+	}
+	s.f.printf("%s = %s\nreturn b\n}\n", place(m, in), value)
+}
+
+func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
+	_, pointer := m.typ.(*types.Pointer)
+	if pointer {
+		of := s.g.applied(m.typ).(*types.Slice).Elem()
+		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(nameOf(of).name))
+		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &[]%[2]s{}\n}\n}\n", m.name, s.f.typ(of))
+	}
+	s.f.printf("// With%[1]s adds the given value to the %[1]s field in the declarative configuration\n", m.name)
+	s.f.printf("// and returns the receiver, so that objects can be build by chaining \"With\" function invocations.\n")
+	s.f.printf("// If called multiple times, values provided by each call will be appended to the %s field.\n", m.name)
+	s.begin(m, in, "values ..."+s.f.typ(element))
+	at, value := place(m, in), "values[i]"
+	if pointer {
+		s.f.printf("b.ensure%sExists()\n", upper(nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name))
+		at = "*" + at
+	}
+	s.f.printf("for i := range values {\n")
+	if _, ok := types.Unalias(element).(*types.Pointer); ok {
+		s.f.printf("if values[i] == nil {\npanic(\"nil value passed to With%s\")\n}\n", m.name)
+		value = "*values[i]"
+	}
+	s.f.printf("%[1]s = append(%[1]s, %[2]s)\n}\nreturn b\n}\n", at, value)
+}
+
+func (s *setters) mapSetter(m member, in *embedding) {
+	s.f.printf("// With%[1]s puts the entries into the %[1]s field in the declarative configuration\n", m.name)
+	s.f.printf("// and returns the receiver, so that objects can be build by chaining \"With\" function invocations.\n")
+	s.f.printf("// If called multiple times, the entries provided by each call will be put on the %s field,\n", m.name)
+	s.f.printf("// overwriting an existing map entries in %s field with the same key.\n", m.name)
+	argument := s.argument(m)
+	s.begin(m, in, "entries "+argument)
+	at := place(m, in)
+	s.f.printf("if %[1]s == nil && len(entries) > 0 {\n%[1]s = make(%[2]s, len(entries))\n}\n", at, argument)
+	s.f.printf("for k, v := range entries {\n%s[k] = v\n}\nreturn b\n}\n", at)
+}
+
+// getters writes the functions that the client needs to send an apply configuration.
+func (s *setters) getters(t types.Type, in *embedding) {
+	for _, m := range membersOf(t) {
+		tags, ok := m.tags()
+		if !ok || hidden(nameOf(t), m) {
+			continue
+		}
+		if m.embedded {
+			s.getters(embedded(m.typ), &embedding{s.g.applied(m.typ), tags.inline})
+			continue
+		}
+		if !needsGetter(nameOf(t), m.name) {
+			continue
+		}
+		s.f.printf("// Get%[1]s retrieves the value of the %[1]s field in the declarative configuration.\n", m.name)
+		s.f.printf("func (b *%s) Get%s() *%s {\n", s.receiver, m.name, s.argument(m))
+		s.ensure(in)
+		s.f.printf("return %s\n}\n", place(m, in))
+	}
+}
+
+func needsGetter(owner typeName, field string) bool {
+	switch owner {
+	case typeName{metav1Path, "ObjectMeta"}:
+		return field == "Name" || field == "Namespace"
+	case typeName{metav1Path, "TypeMeta"}:
+		return field == "Kind" || field == "APIVersion"
+	}
+	return false
+}

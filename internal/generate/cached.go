@@ -1,0 +1,124 @@
+package generate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+)
+
+// runCached does what load and run do, or takes what they did the last time if nothing that they read has changed.
+// Only what went well is kept.
+func (g *generation) runCached(ctx context.Context) error {
+	files := overlay(g.dir, g.plan)
+	key, environment, keyed := g.key()
+	if keyed {
+		if entry, ok := g.options.Cache.Get(key); ok && entry.Inputs.Unchanged(environment, files) {
+			g.restore(entry)
+			g.tellInputs(entry.Inputs)
+			return ctx.Err()
+		}
+	}
+	entry := &incremental.Entry{}
+	warn := func(finding markers.Finding) {
+		entry.Warnings = append(entry.Warnings, finding)
+		if g.options.Warn != nil {
+			g.options.Warn(finding)
+		}
+	}
+	err := g.load(ctx, files, warn)
+	if err == nil {
+		err = g.run(ctx)
+	}
+	if g.program == nil {
+		return err
+	}
+	inputs, complete := g.program.Inputs()
+	g.tellInputs(inputs)
+	if err == nil && complete && keyed {
+		entry.Inputs = inputs
+		g.save(key, entry)
+	}
+	return err
+}
+
+func (g *generation) tellInputs(inputs markers.Inputs) {
+	if g.options.Inputs != nil {
+		g.options.Inputs(inputs)
+	}
+}
+
+// load reads the packages of the project.
+func (g *generation) load(ctx context.Context, files map[string][]byte, warn func(markers.Finding)) error {
+	program, err := markers.Load(ctx, markers.Config{
+		Dir: g.dir, Overlay: files, Patterns: g.options.Paths, AllowUnknown: g.options.AllowUnknown, Warn: warn,
+	})
+	g.program = program
+	return err
+}
+
+// key returns what stands for this run in the cache, if it can be cached.
+func (g *generation) key() (incremental.Key, *resolve.Environment, bool) {
+	environment, err := resolve.NewEnvironment()
+	if err != nil {
+		return incremental.Key{}, nil, false
+	}
+	// What is not part of what is generated hides what it is named after.
+	options := struct {
+		Options
+		Warn, Cache, Inputs *struct{}
+	}{Options: g.options}
+	names := []string{g.options.ManifestHeaderFile, g.options.HeaderFile}
+	if (g.options.Object || g.options.ApplyConfig) && g.options.HeaderFile == "" {
+		names = append(names, DefaultHeaderFile)
+	}
+	var headers []string
+	for _, name := range names {
+		text := []byte("no header")
+		if name != "" {
+			text, err = g.plan.Read(name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return incremental.Key{}, nil, false
+		}
+		headers = append(headers, name, string(text))
+	}
+	key, ok := incremental.NewKey(environment, g.dir, options, headers...)
+	return key, environment, ok
+}
+
+// restore takes over the outputs of an earlier run, and repeats its warnings.
+func (g *generation) restore(entry *incremental.Entry) {
+	for _, file := range entry.Files {
+		g.outputs = append(g.outputs, output{artifact.File{Path: file.Path, Content: file.Content}, file.Template})
+	}
+	g.kinds = map[schema.GroupVersionKind]bool{}
+	for _, kind := range entry.Kinds {
+		g.kinds[kind] = true
+	}
+	for _, finding := range entry.Warnings {
+		if g.options.Warn != nil {
+			g.options.Warn(finding)
+		}
+	}
+}
+
+// save keeps the outputs for the next run. Whoever has no place for a cache does without.
+func (g *generation) save(key incremental.Key, entry *incremental.Entry) {
+	for _, o := range g.outputs {
+		entry.Files = append(entry.Files, incremental.File{Path: o.Path, Template: o.template, Content: o.Content})
+	}
+	entry.Kinds = slices.SortedFunc(maps.Keys(g.kinds), func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
+	})
+	_ = g.options.Cache.Put(key, entry)
+}

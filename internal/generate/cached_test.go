@@ -1,0 +1,252 @@
+package generate_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+const sharedTypes = `// Package shared has types of many APIs.
+package shared
+
+// Size is how large something is.
+type Size struct {
+	// +kubebuilder:validation:Minimum=1
+	Count int32 ` + "`json:\"count\"`" + `
+}
+`
+
+const shopTypes = `// +groupName=shop.example.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/cached/units"
+	"example.com/shared"
+)
+
+// +kubebuilder:object:root=true
+
+// Shop sells.
+type Shop struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Size shared.Size ` + "`json:\"size\"`" + `
+	Unit units.Unit  ` + "`json:\"unit\"`" + `
+}
+`
+
+// cachedProject makes a project whose types come from two packages of its own and from a module in another folder.
+func cachedProject(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cached")
+	write(t, dir, "../shared/go.mod", "module example.com/shared\n\ngo 1.26\n")
+	write(t, dir, "../shared/shared.go", sharedTypes)
+	addModule(t, dir, "example.com/cached")
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "go.mod", string(mod)+"\nrequire example.com/shared v0.0.0\n\nreplace example.com/shared => ../shared\n")
+	write(t, dir, "api/v1/shop_types.go", shopTypes)
+	write(t, dir, "units/units.go", "package units\n\n// Unit is a unit.\ntype Unit string\n")
+	write(t, dir, "controller/controller.go", "package controller\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\nfunc Run() {}\n")
+	write(t, dir, "hack/boilerplate.go.txt", "// Nobody's.\n")
+	return dir
+}
+
+// cachedRun generates, writes the result, and reports whether it came from the cache. The result is compared with that
+// of a run without a cache.
+func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
+	t.Helper()
+	before := entries(t, o.Cache)
+	plan := scaffold.NewPlan(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+		t.Fatal(err)
+	}
+	plain := scaffold.NewPlan(os.DirFS(dir))
+	without := o
+	without.Cache = incremental.Store{}
+	if err := generate.Run(t.Context(), dir, plain, nil, without); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(outputs(plain), outputs(plan)); diff != "" {
+		t.Fatalf("the result differs from that without a cache:\n%s", diff)
+	}
+	root, closer, err := scaffold.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	if err := plan.Apply(root); err != nil {
+		t.Fatal(err)
+	}
+	after := entries(t, o.Cache)
+	if len(after) != len(before) {
+		return false
+	}
+	for name, info := range after {
+		if before[name] == nil || !os.SameFile(before[name], info) {
+			return false
+		}
+	}
+	return true
+}
+
+// entries returns the files of a cache. A run that could not use its entry replaces it.
+func entries(t testing.TB, store incremental.Store) map[string]fs.FileInfo {
+	t.Helper()
+	found := map[string]fs.FileInfo{}
+	files, err := os.ReadDir(store.Dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[file.Name()] = info
+	}
+	return found
+}
+
+func edit(t testing.TB, dir, name, old, replacement string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), old) {
+		t.Fatalf("%s does not contain %q", name, old)
+	}
+	write(t, dir, name, strings.Replace(string(content), old, replacement, 1))
+}
+
+// TestChangesThatCount makes a change that generators could see. The run after it works anew, the next one does not.
+func TestChangesThatCount(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, dir string, o *generate.Options){
+		"a comment": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "api/v1/shop_types.go", "Shop sells.", "Shop buys.")
+		},
+		"a marker elsewhere": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "controller/controller.go", "verbs=get", "verbs=list")
+		},
+		"a type in another package": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "units/units.go", "string", "int")
+		},
+		"a type in a replaced module": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "../shared/shared.go", "Minimum=1", "Minimum=2")
+		},
+		"a new file in a replaced module": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "../shared/more.go", "package shared\n")
+		},
+		"the go.mod of a replaced module": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "../shared/go.mod", "1.26", "1.25")
+		},
+		"a new file": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "api/v1/more.go", "package v1\n")
+		},
+		"a new package": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "more/more.go", "package more\n\n// +kubebuilder:rbac:groups=\"\",resources=nodes,verbs=get\n")
+		},
+		"a file that is gone": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "controller/controller.go") },
+		"a build constraint": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "controller/controller.go", "package", "//go:build ignore\n\npackage")
+		},
+		"a module boundary": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "controller/go.mod", "module example.com/controller\n")
+		},
+		"go.mod": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "go.mod", "module", "// Ours.\nmodule")
+		},
+		"go.sum": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "go.sum", read(t, dir, "go.sum")+"\n")
+		},
+		"go.work": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "go.work", "go 1.26.0\n\nuse .\n")
+		},
+		"a go.work above": func(t *testing.T, dir string, _ *generate.Options) {
+			write(t, dir, "../go.work", "go 1.26.0\n\nuse ./cached\n")
+		},
+		"the header": func(t *testing.T, dir string, _ *generate.Options) {
+			edit(t, dir, "hack/boilerplate.go.txt", "Nobody's", "Somebody's")
+		},
+		"no header any more": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "hack/boilerplate.go.txt") },
+		"an option":          func(_ *testing.T, _ string, o *generate.Options) { o.RoleName = "other" },
+		"fewer generators":   func(_ *testing.T, _ string, o *generate.Options) { o.CRD = false },
+		"other paths":        func(_ *testing.T, _ string, o *generate.Options) { o.Paths = []string{"./api/..."} },
+		"GOOS":               func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOOS", "plan9") },
+		"GOFLAGS":            func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOFLAGS", "-tags=more") },
+		"GOWORK":             func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOWORK", "off") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := cachedProject(t)
+			o := everything()
+			o.Cache.Dir = filepath.Join(t.TempDir(), "cache")
+			for _, want := range []bool{false, true, true} {
+				if hit := cachedRun(t, dir, o); hit != want {
+					t.Fatalf("before the change: from the cache %v, want %v", hit, want)
+				}
+			}
+			change(t, dir, &o)
+			for _, want := range []bool{false, true} {
+				if hit := cachedRun(t, dir, o); hit != want {
+					t.Errorf("after the change: from the cache %v, want %v", hit, want)
+				}
+			}
+		})
+	}
+}
+
+// TestChangesThatDoNotCount makes changes that no generator looks at, and to outputs, which are repaired.
+func TestChangesThatDoNotCount(t *testing.T) {
+	const code, role = "api/v1/zz_generated.deepcopy.go", "config/rbac/role.yaml"
+	for name, change := range map[string]func(t *testing.T, dir string){
+		"a time": func(t *testing.T, dir string) {
+			if err := os.Chtimes(filepath.Join(dir, "api/v1/shop_types.go"), time.Time{}, time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a test":                    func(t *testing.T, dir string) { write(t, dir, "api/v1/shop_test.go", "package v1\n") },
+		"a file of another system":  func(t *testing.T, dir string) { write(t, dir, "api/v1/shop_plan9.go", "package v1\n") },
+		"a file that is no Go":      func(t *testing.T, dir string) { write(t, dir, "README.md", "Read me.\n") },
+		"an empty folder":           func(t *testing.T, dir string) { write(t, dir, "docs/index.md", "") },
+		"an edited output":          func(t *testing.T, dir string) { edit(t, dir, role, "pods", "secrets") },
+		"edited code":               func(t *testing.T, dir string) { edit(t, dir, code, "Shop", "Pohs") },
+		"code that does not parse":  func(t *testing.T, dir string) { edit(t, dir, code, "func", "<<<<<<<") },
+		"an output that went away":  func(t *testing.T, dir string) { remove(t, dir, role) },
+		"all outputs that are code": func(t *testing.T, dir string) { remove(t, dir, code) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := cachedProject(t)
+			o := everything()
+			o.Cache.Dir = t.TempDir()
+			cachedRun(t, dir, o)
+			want := files(t, dir)
+			change(t, dir)
+			if !cachedRun(t, dir, o) {
+				t.Error("the run did not use the cache")
+			}
+			got := files(t, dir)
+			for name := range want {
+				if strings.Contains(name, "generated") || strings.HasPrefix(name, "config") {
+					if diff := cmp.Diff(want[name], got[name]); diff != "" {
+						t.Errorf("%s was not repaired:\n%s", name, diff)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package compat_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// project copies testdata/operator into a temporary folder and makes it a module, with another module inside.
+func project(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "operator")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "operator"))); err != nil {
+		t.Fatal(err)
+	}
+	oracle.Module(t, dir, "example.com/operator")
+	oracle.Module(t, filepath.Join(dir, "third"), "example.com/third")
+	return dir
+}
+
+// runPeer runs controller-gen and returns what it prints.
+func runPeer(t testing.TB, dir string, args []string) (stdout string, err error) {
+	t.Helper()
+	// Apply configurations name the program that wrote them.
+	name := filepath.Join(t.TempDir(), "controller-gen")
+	if err := os.Symlink(oracle.Binary(t), name); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Dir = dir
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	if err = command.Run(); err != nil {
+		t.Logf("controller-gen: %v\n%s", err, problems.String())
+	}
+	return out.String(), err
+}
+
+// run does the same with this package.
+func run(t testing.TB, dir string, args []string, o compat.Options) (stdout string, err error) {
+	t.Helper()
+	command, err := compat.Parse(args)
+	if err != nil {
+		return "", err
+	}
+	o.Dir = dir
+	result, err := command.Run(t.Context(), o)
+	if err != nil {
+		return "", err
+	}
+	return string(result.Stdout()), result.Write()
+}
+
+// TestOutputIsThatOfControllerGen compares every file, and what goes to standard output.
+func TestOutputIsThatOfControllerGen(t *testing.T) {
+	oracle.Binary(t)
+	tests := []string{
+		"applyconfiguration paths=./apply/...",
+		"applyconfiguration:headerFile=hack/boilerplate.go.txt,externalApplyConfigurations=k8s.io/api/core/v1.LocalObjectReference@k8s.io/client-go/applyconfigurations/core/v1 object paths=./apply/v1",
+		"applyconfiguration paths=./apply/v2 output:none",
+		"applyconfiguration paths=./api/...",
+		"object paths=./api/...",
+		"object:headerFile=hack/boilerplate.go.txt,year=2026 paths=./api/v1 paths=./shared",
+		"object:headerFile=hack/boilerplate.go.txt paths={./api/v1,./shared}",
+		"object paths=./api/v1;./api/v1beta1 output:stdout",
+		"object paths=./shared output:dir=out/code",
+		"object paths=./shared output:artifacts:config=conf,code=out",
+		"object paths=./... output:none",
+		"object crd paths=./api/v1 output:object:stdout output:crd:dir=crds",
+		"crd paths=./api/v1/...",
+		"crd paths=./api/v1;./api/v1beta1",
+		"crd:maxDescLen=0 paths=./api/v1beta1 output:dir=a/b",
+		"crd:maxDescLen=30,omitToolVersion=true paths=./api/v1",
+		"crd:maxDescLen=-1 paths=./api/v1beta1 output:stdout",
+		"crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout",
+		"crd:headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./api/v1beta1",
+		"crd:crdVersions=v1,deprecatedV1beta1CompatibilityPreserveUnknownFields=true paths=./api/v1beta1",
+		"crd:crdVersions={v1,v1} paths=./api/v1beta1",
+		"crd:deprecatedV1beta1CompatibilityPreserveUnknownFields=false paths=./api/v1beta1",
+		"crd:allowDangerousTypes=true,ignoreUnexportedFields=true paths=./api/loose/...",
+		"crd paths=./third/...",
+		"crd:allowDangerousTypes=true,ignoreUnexportedFields=true object paths=./...",
+		"crd paths=example.com/operator/api/v1beta1",
+		"crd paths=example.com/operator/api/v1... output:stdout",
+		"crd paths=./internal/...",
+		"rbac:roleName=manager paths=./...",
+		"rbac:roleName=manager,fileName=rights.yaml,headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./internal/... output:rbac:artifacts:config=config/rights",
+		"rbac:roleName=manager paths=./shared",
+		"rbac:roleName=manager paths=./internal/agent output:stdout",
+		"webhook paths=./internal/webhook",
+		"webhook paths=./internal/...",
+		"webhook:headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./internal/policy output:stdout",
+		"webhook paths=./api/v1",
+		"rbac:roleName=manager-role crd webhook paths=./api/v1 paths=./internal/... output:crd:artifacts:config=config/crd/bases",
+		"schemapatch:manifests=manifests paths=./api/v1beta1 output:dir=patched",
+		"schemapatch:manifests=./manifests paths=./api/v1;./api/v1beta1 output:dir=manifests",
+		"schemapatch:manifests=manifests,maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:dir=patched",
+		"schemapatch:manifests=manifests paths=./shared output:dir=patched",
+	}
+	for _, line := range tests {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			compare(t, strings.Fields(line), compat.Options{})
+		})
+	}
+}
+
+// compare runs controller-gen and this package in equal folders.
+func compare(t *testing.T, args []string, o compat.Options, flags ...string) {
+	t.Helper()
+	theirs, ours := project(t), project(t)
+	wantOut, wantErr := runPeer(t, theirs, append(flags, args...))
+	gotOut, gotErr := run(t, ours, args, o)
+	if wantErr != nil || gotErr != nil {
+		t.Fatalf("controller-gen: %v; kctrl: %v", wantErr, gotErr)
+	}
+	if diff := cmp.Diff(wantOut, gotOut); diff != "" {
+		t.Errorf("standard output differs (-controller-gen +kctrl):\n%s", diff)
+	}
+	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	}
+}

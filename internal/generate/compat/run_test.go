@@ -1,0 +1,123 @@
+package compat_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// TestWhatControllerGenPassesOverIsAWarning runs on code with mistakes that controller-gen does not see.
+func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
+	oracle.Binary(t)
+	tests := map[string]struct{ file, content, line string }{
+		"unknown marker":                {"internal/agent/more.go", "package agent\n\n// +kubebuilder:rbca:groups=a,verbs=get\n", "rbac:roleName=m paths=./internal/agent"},
+		"argument of another generator": {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:validation:MinLength=long\ntype Text string\n", "object paths=./api/v1beta1"},
+		"marker in the wrong place":     {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:object:root=true\nfunc f() {}\n", "object crd paths=./api/v1beta1"},
+		"code that does not compile":    {"api/v1beta1/more.go", "package v1beta1\n\nvar x = undefined\n", "object crd paths=./api/v1beta1"},
+		"cgo":                           {"api/v1beta1/more.go", "package v1beta1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n", "object paths=./api/v1beta1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			theirs, ours := project(t), project(t)
+			oracle.Write(t, theirs, test.file, test.content)
+			oracle.Write(t, ours, test.file, test.content)
+			args := strings.Fields(test.line)
+			_, wantErr := runPeer(t, theirs, args)
+			_, gotErr := run(t, ours, args, compat.Options{})
+			if wantErr != nil || gotErr != nil {
+				t.Fatalf("controller-gen: %v; kctrl: %v", wantErr, gotErr)
+			}
+			if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+				t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBuildTagsChooseFiles(t *testing.T) {
+	theirs, ours := project(t), project(t)
+	const file = "//go:build special\n\npackage shared\n\n// +kubebuilder:object:generate=true\ntype Special struct{ A []string }\n"
+	oracle.Write(t, theirs, "shared/special.go", file)
+	oracle.Write(t, ours, "shared/special.go", file)
+	tags := []string{"special", compat.DefaultBuildTags}
+	args := []string{"object", "paths=./shared"}
+	if _, err := runPeer(t, theirs, append([]string{"--load-build-tags", strings.Join(tags, ",")}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, ours, args, compat.Options{BuildTags: tags}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	}
+}
+
+func TestNoPathsMeansTheFolderItself(t *testing.T) {
+	theirs, ours := filepath.Join(project(t), "shared"), filepath.Join(project(t), "shared")
+	if _, err := runPeer(t, theirs, []string{"object"}); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, ours, "object")
+	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(ours, "zz_generated.deepcopy.go")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKindMarkersOfTheStorageVersionCount has versions that do not agree, of which controller-gen takes any.
+func TestKindMarkersOfTheStorageVersionCount(t *testing.T) {
+	dir := project(t)
+	name := filepath.Join(dir, "api/v1beta1/types.go")
+	source, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(source), "shortName=gb;book", "shortName=other", 1)
+	oracle.Write(t, dir, "api/v1beta1/types.go", changed)
+	args := strings.Fields("crd paths=./api/v1;./api/v1beta1 output:stdout")
+	want, err := run(t, dir, args, compat.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(want, "    shortNames:\n    - gb\n    - book\n") || strings.Contains(want, "- other\n") {
+		t.Errorf("the short names are not those of the storage version:\n%.600s", want)
+	}
+	for range 10 {
+		if got, err := run(t, dir, args, compat.Options{}); err != nil || got != want {
+			t.Fatalf("another run differs, or fails: %v", err)
+		}
+	}
+}
+
+// TestSkippedVersionsLeaveNothing: controller-gen writes a definition without a name for a kind with no version left, and
+// fails by chance if the skipped version has other markers.
+func TestSkippedVersionsLeaveNothing(t *testing.T) {
+	dir := project(t)
+	oracle.Write(t, dir, "skipped/types.go", `// +groupName=skipped.example.com
+package skipped
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:skipversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=A,type=string,JSONPath=.a
+type Gone struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+}
+`)
+	for range 10 {
+		if got, err := run(t, dir, []string{"crd", "paths=./skipped", "output:stdout"}, compat.Options{}); err != nil || got != "" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+}

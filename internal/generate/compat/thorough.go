@@ -1,0 +1,76 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"go/token"
+	"regexp"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// thorough loads as controller-gen does: path by path, with everything that is imported.
+func (a *attempt) thorough(ctx context.Context) (*Result, error) {
+	tags := a.options.BuildTags
+	if tags == nil {
+		tags = []string{DefaultBuildTags}
+	}
+	fset := token.NewFileSet()
+	roots, err := loader.LoadRootsWithConfig(&packages.Config{
+		Context:    ctx,
+		Fset:       fset,
+		Dir:        a.options.Dir,
+		BuildFlags: []string{"-tags=" + strings.Join(tags, ",")},
+	}, a.command.paths...)
+	if err != nil {
+		return nil, loadError(ctx, err)
+	}
+	for _, root := range roots {
+		root.Fset = fset
+	}
+	var filters []loader.NodeFilter
+	for _, g := range a.command.generators {
+		if typed, ok := g.value.(genall.NeedsTypeChecking); ok {
+			filters = append(filters, typed.CheckFilter())
+		}
+	}
+	in := input{
+		GenerationContext: genall.GenerationContext{
+			Collector: &markers.Collector{Registry: a.registry},
+			Roots:     roots,
+			Checker:   &loader.TypeChecker{NodeFilters: filters},
+		},
+		marked: roots,
+	}
+	result, err := a.command.generate(a.options.Dir, in)
+	if err := errors.Join(err, ourmarkers.Problems(a.options.Dir, roots)); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
+
+// loadError says why packages could not be listed at all, on one line.
+func loadError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	text := loaderPrefix.ReplaceAllString(err.Error(), "")
+	if _, stderr, ok := strings.Cut(text, "stderr: "); ok {
+		text = stderr
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return &diagnostic.Error{
+		Message: "go list: " + first,
+		Hint:    "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages",
+		Cause:   err,
+	}
+}

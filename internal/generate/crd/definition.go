@@ -1,0 +1,141 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gobuffalo/flect"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// versionType is the Go type that stands for a kind in one version.
+type versionType struct {
+	ident   crd.TypeIdent
+	version string
+	info    *ctmarkers.TypeInfo
+}
+
+// define makes the definition of a kind of all its versions. Without any it returns nil. Markers that are about the kind
+// as a whole may stand on the types of several versions: that of the storage version counts, where the parser of
+// controller-tools lets chance decide.
+func define(parser *crd.Parser, kind schema.GroupKind, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
+	types := versionTypes(parser, kind)
+	definition := newDefinition(kind)
+	for _, t := range types {
+		parser.NeedFlattenedSchemaFor(t.ident)
+		flattened := parser.FlattenedSchemata[t.ident]
+		props := flattened.DeepCopy()
+		if maxDescLen != nil {
+			crd.TruncateDescription(props, *maxDescLen)
+		}
+		definition.Spec.Versions = append(definition.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name:   t.version,
+			Served: true,
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: props},
+		})
+	}
+	for _, t := range types {
+		t.applyMarkers(definition)
+	}
+	definition.Name = definition.Spec.Names.Plural + "." + kind.Group
+	if len(definition.Spec.Versions) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(definition.Spec.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	if len(definition.Spec.Versions) == 1 {
+		definition.Spec.Versions[0].Storage = true
+	}
+	types[len(types)-1].checkVersions(definition, kind)
+	return definition
+}
+
+func newDefinition(kind schema.GroupKind) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
+			Kind:       "CustomResourceDefinition",
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind:     kind.Kind,
+				ListKind: kind.Kind + "List",
+				Plural:   strings.ToLower(flect.Pluralize(kind.Kind)),
+				Singular: strings.ToLower(kind.Kind),
+			},
+			Scope: apiextensionsv1.NamespaceScoped,
+		},
+	}
+}
+
+// versionTypes returns the types that stand for a kind, the one of the storage version last.
+func versionTypes(parser *crd.Parser, kind schema.GroupKind) []versionType {
+	var types []versionType
+	for pkg, gv := range parser.GroupVersions {
+		ident := crd.TypeIdent{Package: pkg, Name: kind.Kind}
+		if info := parser.Types[ident]; gv.Group == kind.Group && info != nil {
+			types = append(types, versionType{ident, gv.Version, info})
+		}
+	}
+	slices.SortFunc(types, func(a, b versionType) int {
+		return cmp.Or(
+			cmp.Compare(len(a.info.Markers["kubebuilder:storageversion"]), len(b.info.Markers["kubebuilder:storageversion"])),
+			cmp.Compare(a.version, b.version), cmp.Compare(a.ident.Package.PkgPath, b.ident.Package.PkgPath),
+		)
+	})
+	return types
+}
+
+// applyMarkers applies what the markers of a type say about its kind, in the order of their names. The one that takes the
+// version away comes last: the others are about the version.
+func (t versionType) applyMarkers(definition *apiextensionsv1.CustomResourceDefinition) {
+	names := slices.SortedFunc(maps.Keys(t.info.Markers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(takesAway(a), takesAway(b)), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		for _, value := range t.info.Markers[name] {
+			var err error
+			switch marker := value.(type) {
+			case crd.SpecMarker:
+				err = marker.ApplyToCRD(&definition.Spec, t.version)
+			case crd.Marker:
+				err = marker.ApplyToCRD(definition, t.version)
+			}
+			if err != nil {
+				t.ident.Package.AddError(loader.ErrFromNode(err, t.info.RawSpec))
+			}
+		}
+	}
+}
+
+func takesAway(marker string) int {
+	if marker == "kubebuilder:skipversion" {
+		return 1
+	}
+	return 0
+}
+
+// checkVersions reports a kind that the API server would refuse for its versions.
+func (t versionType) checkVersions(definition *apiextensionsv1.CustomResourceDefinition, kind schema.GroupKind) {
+	stored, served := false, false
+	for _, version := range definition.Spec.Versions {
+		stored = stored || version.Storage
+		served = served || version.Served
+	}
+	if !stored {
+		t.ident.Package.AddError(loader.ErrFromNode(fmt.Errorf("CRD for %s has no storage version", kind), t.info.RawSpec))
+	}
+	if !served {
+		t.ident.Package.AddError(loader.ErrFromNode(fmt.Errorf("CRD for %s does not serve any version", kind), t.info.RawSpec))
+	}
+}

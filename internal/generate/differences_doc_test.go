@@ -1,0 +1,41 @@
+package generate_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDifferencesNameTests looks for every test that docs/controller-gen.md names.
+func TestDifferencesNameTests(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "controller-gen.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("((?:`Test\\w+`(?:, )?)+) \\(`([a-z/]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 10 {
+		t.Fatalf("only %d tests are named", len(named))
+	}
+	for _, m := range named {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(m[2]), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var code strings.Builder
+		for _, name := range files {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code.Write(source)
+		}
+		for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(m[1], -1) {
+			if !strings.Contains(code.String(), "\nfunc "+name+"(t *testing.T) {") {
+				t.Errorf("there is no %s in %s", name, m[2])
+			}
+		}
+	}
+}

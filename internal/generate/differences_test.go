@@ -1,0 +1,207 @@
+package generate_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// The tests of this file are the rows of docs/controller-gen.md: what controller-gen does wrong, and what kctrl does.
+
+// kind begins an API package with the kind Thing, whose spec each test declares.
+const kind = `// +kubebuilder:object:generate=true
+// +groupName=x.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:object:root=true
+type Thing struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec ThingSpec ` + "`json:\"spec\"`" + `
+}
+`
+
+const thingCRD = "out/x.example.com_things.yaml"
+
+// thing makes a module with the package api/v1.
+func thing(t *testing.T, source string) string {
+	t.Helper()
+	dir := t.TempDir()
+	oracle.Module(t, dir, "example.com/thing")
+	oracle.Write(t, dir, "api/v1/types.go", source)
+	return dir
+}
+
+// runTheirs runs controller-gen and returns the files it wrote, all it printed, and whether it failed.
+func runTheirs(t *testing.T, source, generator string) (written map[string]string, printed string, failed bool) {
+	t.Helper()
+	dir := thing(t, source)
+	before := oracle.Files(t, dir)
+	command := exec.CommandContext(t.Context(), oracle.Binary(t), generator, "paths=./...", "output:dir=out")
+	command.Dir = dir
+	out, err := command.CombinedOutput()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	written = oracle.Files(t, dir)
+	for name := range before {
+		delete(written, name)
+	}
+	return written, string(out), err != nil
+}
+
+// runOurs runs the same arguments as kctrl gen does.
+func runOurs(t *testing.T, source, generator string) (written map[string]string, err error) {
+	t.Helper()
+	dir := thing(t, source)
+	before := oracle.Files(t, dir)
+	command, err := compat.Parse([]string{generator, "paths=./...", "output:dir=out"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := command.Run(t.Context(), compat.Options{Dir: dir})
+	if err == nil {
+		err = result.Write()
+	}
+	written = oracle.Files(t, dir)
+	for name := range before {
+		delete(written, name)
+	}
+	return written, err
+}
+
+// enumOf returns the values of the only enum in a CRD.
+func enumOf(t *testing.T, crd string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(crd, "enum:\n")
+	if !found {
+		t.Fatalf("no enum in:\n%s", crd)
+	}
+	values, _, _ := strings.Cut(rest, "type:")
+	return strings.Join(strings.Fields(strings.ReplaceAll(values, "- ", "")), " ")
+}
+
+func TestEnumConstantMayRepeatTheLineAbove(t *testing.T) {
+	source := kind + "type ThingSpec struct {\n\tColor Color `json:\"color\"`\n}\n\n// +k8s:enum\ntype Color string\n\n" +
+		"const (\n\tRed Color = \"red\"\n\tAlsoRed\n\tBlue Color = \"blue\"\n)\n"
+	if _, printed, failed := runTheirs(t, source, "crd"); !failed || !strings.Contains(printed, "panic: runtime error: index out of range") {
+		t.Errorf("controller-gen does not panic: %s", printed)
+	}
+	written, err := runOurs(t, source, "crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := enumOf(t, written[thingCRD]); got != "blue red" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestEnumConstantMayBeComputed(t *testing.T) {
+	source := kind + "type ThingSpec struct {\n\tColor Color `json:\"color\"`\n}\n\nconst dark = \"dark-\"\n\n// +k8s:enum\ntype Color string\n\n" +
+		"const (\n\tRed     Color = \"red\"\n\tDarkRed Color = dark + \"red\"\n\tBlue          = Color(\"blue\")\n\tDefault       = Red\n)\n"
+	theirs, _, failed := runTheirs(t, source, "crd")
+	if got := enumOf(t, theirs[thingCRD]); failed || got != "red" {
+		t.Errorf("controller-gen has %s", got)
+	}
+	written, err := runOurs(t, source, "crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := enumOf(t, written[thingCRD]); got != "blue dark-red red" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestDeepCopiesThatDoNotCompileAreRefused(t *testing.T) {
+	source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Box[T any] struct {\n\tLabels map[string]T\n}\n\ntype Plain[T any] struct {\n\tNames []string\n}\n"
+	theirs, _, failed := runTheirs(t, strings.Replace(source, "[string]T", "[string]string", 1), "object")
+	if code := theirs["out/zz_generated.deepcopy.go"]; failed || !strings.Contains(code, "func (in *Box) DeepCopyInto(out *Box)") {
+		t.Errorf("controller-gen writes:\n%s", code)
+	}
+	written, err := runOurs(t, strings.Replace(source, "[string]T", "[string]string", 1), "object")
+	want := ""
+	for _, line := range []string{"4:6: deep copies of Box", "8:6: deep copies of Plain"} {
+		want += "api/v1/types.go:" + line + " cannot be generated: it is a generic type\n" +
+			"hint: put +kubebuilder:object:generate=false on the type and write its DeepCopyInto and DeepCopy, and use it only in plain fields\n"
+	}
+	if diff := cmp.Diff(want, report(err)); diff != "" || len(written) > 0 {
+		t.Errorf("errors differ (-want +got):\n%s\nwritten: %v", diff, written)
+	}
+}
+
+func TestNothingIsWrittenIfAnythingIsWrong(t *testing.T) {
+	source := kind + "type ThingSpec struct {\n\tNumbers map[int]string `json:\"numbers\"`\n\tOther   string\n}\n"
+	theirs, _, failed := runTheirs(t, source, "crd")
+	if crd := theirs[thingCRD]; !failed || !strings.Contains(crd, "numbers: {}\n") || strings.Contains(crd, "other") {
+		t.Errorf("controller-gen failed: %v, and writes:\n%s", failed, crd)
+	}
+	written, err := runOurs(t, source, "crd")
+	if got := report(err); !strings.Contains(got, "types.go:15:") || !strings.Contains(got, "types.go:16:") || len(written) > 0 {
+		t.Errorf("got %q, written: %v", got, written)
+	}
+}
+
+// recursive has two types that contain each other. controller-gen begins with either, as the iteration over a map goes.
+const recursive = kind + "type ThingSpec struct {\n\tA *A `json:\"a\"`\n\tB *B `json:\"b\"`\n}\n\n" +
+	"type A struct {\n\tB *B `json:\"b,omitempty\"`\n}\n\ntype B struct {\n\tA *A `json:\"a,omitempty\"`\n}\n"
+
+func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
+	theirs := map[string]bool{}
+	for range 3 {
+		written, printed, failed := runTheirs(t, recursive, "crd")
+		if failed || !strings.Contains(written[thingCRD], ": {}\n") {
+			t.Fatalf("controller-gen: %s", printed)
+		}
+		theirs[written[thingCRD]] = true
+	}
+	t.Logf("controller-gen wrote %d different CRDs in 3 runs", len(theirs))
+	first, err := runOurs(t, recursive, "crd")
+	if err != nil || !strings.Contains(first[thingCRD], "                      a: {}\n                    type: object\n                type: object\n              b:\n") {
+		t.Fatalf("%v\n%s", err, first[thingCRD])
+	}
+	for range 10 {
+		if again, err := runOurs(t, recursive, "crd"); err != nil || !cmp.Equal(first, again) {
+			t.Fatalf("another run differs: %v\n%s", err, cmp.Diff(first, again))
+		}
+	}
+}
+
+func TestRecursiveTypesAreRefused(t *testing.T) {
+	dir := thing(t, recursive)
+	plan := scaffold.NewPlan(os.DirFS(dir))
+	got := report(generate.Run(t.Context(), dir, plan, nil, generate.Options{CRD: true}))
+	want := "api/v1/types.go:24:2: A is a recursive type, which a CRD cannot describe: A -> B -> A\n" +
+		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion\n"
+	if diff := cmp.Diff(want, got); diff != "" || plan.Len() > 0 {
+		t.Errorf("errors differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecursionMayBeCutByMarkers(t *testing.T) {
+	for _, marker := range []string{"// +kubebuilder:validation:Schemaless\n\t// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:pruning:PreserveUnknownFields\n\t// +kubebuilder:validation:Type=object"} {
+		source := strings.Replace(recursive, "\tA *A `json:\"a,omitempty\"`", "\t"+marker+"\n\tA *A `json:\"a,omitempty\"`", 1)
+		got := run(t, thing(t, source), generate.Options{CRD: true, CRDFolder: "out"})
+		theirs, _, failed := runTheirs(t, source, "crd")
+		if failed || len(got) == 0 {
+			t.Fatalf("controller-gen failed: %v, kctrl writes %v", failed, got)
+		}
+		if strings.Contains(marker, "Schemaless") {
+			if diff := cmp.Diff(theirs[thingCRD], got[filepath.ToSlash(thingCRD)]); diff != "" {
+				t.Errorf("output differs (-controller-gen +kctrl):\n%s", diff)
+			}
+		}
+	}
+}

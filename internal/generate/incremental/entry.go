@@ -1,0 +1,152 @@
+package incremental
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"go/token"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// Entry is a run that went well.
+type Entry struct {
+	Inputs markers.Inputs
+	Files  []File
+	Kinds  []schema.GroupVersionKind
+	// Warnings are what the run warned of, in order.
+	Warnings []markers.Finding
+}
+
+// File is a generated file. Its path is relative to the project, with slashes.
+type File struct {
+	Path     string
+	Template string // the name of its generator
+	Content  []byte
+}
+
+// format begins every file, and changes whenever the encoding does.
+const format = "kctrl generate entry 1\n"
+
+var errDamaged = errors.New("damaged cache entry")
+
+// warning is a finding as it is stored.
+type warning struct {
+	Pos                 token.Position
+	Message, Hint, Code string
+	Fatal               bool
+	Fix                 *markers.Fix
+}
+
+// encode returns the text of a file: the format, the hash of all that follows, the key, and the entry.
+func encode(key Key, e *Entry) []byte {
+	w := writer{}
+	w = append(w, key[:]...)
+	w.number(len(e.Inputs))
+	for _, input := range e.Inputs {
+		w = append(w, byte(input.Question))
+		w.text([]byte(input.Name))
+		w = append(w, input.Answer[:]...)
+	}
+	w.number(len(e.Files))
+	for _, file := range e.Files {
+		w.text([]byte(file.Path))
+		w.text([]byte(file.Template))
+		w.text(file.Content)
+	}
+	w.number(len(e.Kinds))
+	for _, kind := range e.Kinds {
+		w.text([]byte(kind.Group))
+		w.text([]byte(kind.Version))
+		w.text([]byte(kind.Kind))
+	}
+	var warnings []warning
+	for _, f := range e.Warnings {
+		warnings = append(warnings, warning{f.Pos, f.Message, f.Hint, f.Code, f.Fatal, f.Fix})
+	}
+	// Strings and numbers can always be encoded.
+	text, _ := json.Marshal(warnings)
+	w.text(text)
+	sum := sha256.Sum256(w)
+	return append(append([]byte(format), sum[:]...), w...)
+}
+
+// decode reads what encode wrote for the same key. The contents of files are parts of content.
+func decode(key Key, content []byte) (*Entry, error) {
+	head := len(format) + sha256.Size
+	if len(content) < head || string(content[:len(format)]) != format {
+		return nil, errDamaged
+	}
+	if sha256.Sum256(content[head:]) != [sha256.Size]byte(content[len(format):head]) {
+		return nil, errDamaged
+	}
+	r := reader{rest: content[head:]}
+	if Key(r.bytes(len(key))) != key {
+		return nil, errDamaged
+	}
+	e := &Entry{}
+	for range r.number() {
+		question := markers.Question(r.bytes(1)[0])
+		input := markers.Input{Question: question, Name: string(r.text())}
+		copy(input.Answer[:], r.bytes(len(input.Answer)))
+		e.Inputs = append(e.Inputs, input)
+	}
+	for range r.number() {
+		e.Files = append(e.Files, File{string(r.text()), string(r.text()), r.text()})
+	}
+	for range r.number() {
+		e.Kinds = append(e.Kinds, schema.GroupVersionKind{Group: string(r.text()), Version: string(r.text()), Kind: string(r.text())})
+	}
+	var warnings []warning
+	if text := r.text(); r.failed || json.Unmarshal(text, &warnings) != nil || len(r.rest) > 0 {
+		return nil, errDamaged
+	}
+	for _, w := range warnings {
+		e.Warnings = append(e.Warnings, markers.Finding{
+			Error: &diagnostic.Error{Pos: w.Pos, Message: w.Message, Hint: w.Hint, Code: w.Code}, Fatal: w.Fatal, Fix: w.Fix,
+		})
+	}
+	return e, nil
+}
+
+// writer appends numbers, and texts after their lengths.
+type writer []byte
+
+func (w *writer) number(n int) { *w = binary.AppendUvarint(*w, uint64(n)) }
+
+func (w *writer) text(text []byte) {
+	w.number(len(text))
+	*w = append(*w, text...)
+}
+
+// reader reads what a writer wrote. Behind the end it reads zeros, and has failed.
+type reader struct {
+	rest   []byte
+	failed bool
+}
+
+func (r *reader) number() int {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > uint64(len(r.rest)) {
+		r.rest, r.failed = nil, true
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return int(n)
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.rest) {
+		r.rest, r.failed = nil, true
+		return make([]byte, n)
+	}
+	taken := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *reader) text() []byte { return r.bytes(r.number()) }

@@ -1,0 +1,233 @@
+package incremental
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// TestMain lets a test start this program as one that puts entries in a folder until it is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("PUT_FOREVER"); dir != "" {
+		for {
+			if err := (Store{Dir: dir}).Put(Key{1}, large()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// large returns an entry that takes a while to write.
+func large() *Entry {
+	return &Entry{Files: []File{{"config/large.yaml", "generate/crd", bytes.Repeat([]byte("large"), 1<<20)}}}
+}
+
+func TestGetReturnsWhatWasPut(t *testing.T) {
+	want := &Entry{
+		Inputs: markers.Inputs{
+			{Question: markers.AskContent, Name: "/p/api/v1/types.go", Answer: markers.Answer{1, 2, 3}},
+			{Question: markers.AskPackages, Name: "/p"},
+		},
+		Files: []File{{"config/rbac/role.yaml", "generate/rbac", []byte("---\n")}, {"empty", "", []byte{}}},
+		Kinds: []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
+		Warnings: []markers.Finding{{
+			Error: &diagnostic.Error{Message: "unknown marker", Hint: "write +x", Code: markers.CodeUnknown},
+			Fatal: true,
+			Fix:   &markers.Fix{File: "api/v1/types.go", Offset: 3, Length: 4, Text: "+x"},
+		}},
+	}
+	store := Store{Dir: filepath.Join(t.TempDir(), "new", "folder")}
+	if _, ok := store.Get(Key{1}); ok {
+		t.Error("an empty store has an entry")
+	}
+	if err := store.Put(Key{1}, want); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := store.Get(Key{1})
+	if !ok {
+		t.Fatal("no entry")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := store.Get(Key{2}); ok {
+		t.Error("another key has an entry")
+	}
+}
+
+// TestEveryDamageIsFound changes each byte of an entry, and cuts it off at each.
+func TestEveryDamageIsFound(t *testing.T) {
+	key := Key{7}
+	whole := encode(key, &Entry{
+		Inputs: markers.Inputs{{Question: markers.AskContent, Name: "/p/go.mod"}},
+		Files:  []File{{"a", "b", []byte("c")}},
+		Kinds:  []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
+	})
+	if _, err := decode(key, whole); err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 0x40
+		if _, err := decode(key, damaged); err == nil {
+			t.Errorf("byte %d was changed, and nobody noticed", i)
+		}
+		if _, err := decode(key, whole[:i]); err == nil {
+			t.Errorf("all from byte %d on was missing, and nobody noticed", i)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x04null"))
+	f.Add([]byte("\x01c\x03/go"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		// The hash is right, so that the text itself is read.
+		r := reader{rest: text}
+		for !r.failed && len(r.rest) > 0 {
+			r.text()
+		}
+		_, _ = decode(Key{}, text)
+	})
+}
+
+func TestKilledWriterLeavesTheEntryWhole(t *testing.T) {
+	store := Store{Dir: t.TempDir()}
+	if err := store.Put(Key{1}, large()); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		writer := exec.CommandContext(t.Context(), os.Args[0])
+		writer.Env = append(os.Environ(), "PUT_FOREVER="+store.Dir)
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForFresh(t, store)
+		if err := writer.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = writer.Wait()
+		if _, ok := store.Get(Key{1}); !ok {
+			t.Fatal("the entry is gone")
+		}
+	}
+	// What was left is in nobody's way, and goes when it is old.
+	names, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix))
+	store.prune(time.Now())
+	if after, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix)); len(after) != len(names) {
+		t.Error("a file that may be being written was removed")
+	}
+	store.prune(time.Now().Add(2 * leftoverAge))
+	if after, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix)); len(after) != 0 {
+		t.Errorf("%d of %d leftovers remain", len(after), len(names))
+	}
+}
+
+// waitForFresh returns when another process is about to put something.
+func waitForFresh(t *testing.T, store Store) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if names, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix)); len(names) > 0 {
+			return
+		}
+	}
+	t.Fatal(t.Context().Err())
+}
+
+func TestOldestEntriesGoFirst(t *testing.T) {
+	entry := &Entry{Files: []File{{"a", "b", bytes.Repeat([]byte("c"), 1000)}}}
+	store := Store{Dir: t.TempDir(), MaxBytes: 3500}
+	now := time.Now()
+	for i := range 5 {
+		if err := store.Put(Key{byte(i)}, entry); err != nil {
+			t.Fatal(err)
+		}
+		used := now.Add(time.Duration(i-10) * time.Minute)
+		if err := os.Chtimes(store.file(Key{byte(i)}), used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.prune(now)
+	for i, want := range []bool{false, false, true, true, true} {
+		if _, ok := store.Get(Key{byte(i)}); ok != want {
+			t.Errorf("entry %d: there %v, want %v", i, ok, want)
+		}
+	}
+	store.prune(now.Add(2 * maxAge))
+	if files, _ := os.ReadDir(store.Dir); len(files) != 0 {
+		t.Errorf("%d entries are too old and remain", len(files))
+	}
+}
+
+func TestUseKeepsAnEntryYoung(t *testing.T) {
+	store := Store{Dir: t.TempDir()}
+	if err := store.Put(Key{1}, &Entry{}); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * touchAge)
+	if err := os.Chtimes(store.file(Key{1}), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := store.Get(Key{1}); !ok {
+		t.Fatal("no entry")
+	}
+	info, err := os.Stat(store.file(Key{1}))
+	if err != nil || !info.ModTime().After(old) {
+		t.Errorf("last used %v, %v", info.ModTime(), err)
+	}
+}
+
+// TestOtherFilesStay keeps a store from removing what is not its own.
+func TestOtherFilesStay(t *testing.T) {
+	store := Store{Dir: t.TempDir(), MaxBytes: 1}
+	name := filepath.Join(store.Dir, "notes.txt")
+	if err := os.WriteFile(name, []byte(strings.Repeat("note", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store.prune(time.Now().Add(2 * maxAge))
+	if _, err := os.Stat(name); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStoreWithoutFolderIsEmpty(t *testing.T) {
+	if _, ok := (Store{}).Get(Key{}); ok {
+		t.Error("an entry from nowhere")
+	}
+	if err := (Store{}).Put(Key{}, &Entry{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestReadOnlyFolderIsRead(t *testing.T) {
+	store := Store{Dir: t.TempDir()}
+	if err := store.Put(Key{1}, &Entry{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(store.Dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(store.Dir, 0o700) })
+	if _, ok := store.Get(Key{1}); !ok {
+		t.Error("no entry")
+	}
+	// The super-user may write all the same.
+	if err := store.Put(Key{2}, &Entry{}); err != nil {
+		if _, ok := store.Get(Key{2}); ok {
+			t.Error("an entry that could not be put")
+		}
+	}
+}

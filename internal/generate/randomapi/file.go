@@ -1,0 +1,189 @@
+package randomapi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// shape is what a value looks like in JSON.
+type shape int
+
+const (
+	text shape = iota
+	number
+	truth
+	list
+	dictionary
+	structure
+	anything
+)
+
+// typ is a type that fields can have.
+type typ struct {
+	name  string // as it is written, with its package
+	path  string // what has to be imported for it
+	shape shape
+	items shape    // of a list
+	keys  []string // JSON names of the plain fields of a structure, which can be keys of a list of it
+	enum  bool
+	limit bool // has limits or a default of its own, which others might contradict
+	below bool // has a type of another package below it
+	self  bool // marshals itself, or is known to the generators
+	alias bool // is another name of a basic type, which controller-gen knows in plain fields only
+}
+
+// foreign reports whether the type is, or has below it, one of another package.
+func (t typ) foreign() bool { return t.below || strings.Contains(t.name, ".") }
+
+// others are types of other modules.
+func others() []typ {
+	const meta, core = "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/api/core/v1"
+	return []typ{
+		{name: "metav1.Time", path: meta, shape: text, self: true},
+		{name: "metav1.Duration", path: meta, shape: text, self: true},
+		{name: "metav1.LabelSelector", path: meta, shape: structure},
+		{name: "metav1.Condition", path: meta, shape: structure, keys: []string{"type"}},
+		{name: "metav1.ObjectMeta", path: meta, shape: structure, self: true},
+		{name: "corev1.LocalObjectReference", path: core, shape: structure},
+		{name: "corev1.SecretKeySelector", path: core, shape: structure},
+		{name: "corev1.ResourceRequirements", path: core, shape: structure},
+		{name: "corev1.Protocol", path: core, shape: text, enum: true},
+		{name: "corev1.ResourceList", path: core, shape: dictionary},
+		{name: "resource.Quantity", path: "k8s.io/apimachinery/pkg/api/resource", shape: anything, self: true},
+		{name: "intstr.IntOrString", path: "k8s.io/apimachinery/pkg/util/intstr", shape: anything, self: true},
+		{name: "runtime.RawExtension", path: "k8s.io/apimachinery/pkg/runtime", shape: anything, self: true},
+		{name: "apiextensionsv1.JSON", path: "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", shape: anything, self: true},
+		{name: "types.UID", path: "k8s.io/apimachinery/pkg/types", shape: text},
+	}
+}
+
+// basic are the types of the language.
+func basic() []typ {
+	found := []typ{{name: "string", shape: text}, {name: "bool", shape: truth}}
+	for _, name := range []string{"int", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} {
+		found = append(found, typ{name: name, shape: number})
+	}
+	return append(found, typ{name: "string", shape: text}, typ{name: "string", shape: text}, typ{name: "[]byte", shape: text, self: true})
+}
+
+// file is a package under construction. It is written as two Go files.
+type file struct {
+	*group
+	folder, pkg string
+	markers     []string
+	known       []typ // of other packages
+	own         []typ // of this one, of which later ones are made
+	kinds       []string
+	declared    []string // source text
+	imports     map[string]bool
+}
+
+// export returns the types of the package as others name them.
+func (f *file) export() []typ {
+	var found []typ
+	for _, t := range f.own {
+		t.name, t.path = f.pkg+"."+t.name, f.importPath(f.folder)
+		found = append(found, t)
+	}
+	return found
+}
+
+// anyType returns a type for a field, and imports what it needs.
+func (f *file) anyType() typ {
+	from := basic()
+	switch {
+	case len(f.own) > 0 && f.one(2):
+		from = f.own
+	case f.one(3):
+		from = f.known
+	}
+	return f.use(from[f.IntN(len(from))])
+}
+
+// use imports what a type needs.
+func (f *file) use(t typ) typ {
+	if f.imports == nil {
+		f.imports = map[string]bool{}
+	}
+	if t.path != "" {
+		f.imports[t.path] = true
+	}
+	return t
+}
+
+// compose makes a list, map or pointer of a type, or leaves it as it is.
+func (f *file) compose(t typ) typ {
+	pointer := ""
+	if f.one(5) {
+		pointer = "*"
+	}
+	if t.alias {
+		return t
+	}
+	switch f.IntN(10) {
+	case 0, 1:
+		return typ{name: "[]" + pointer + t.name, shape: list, items: t.shape, keys: t.keys, limit: t.limit || t.self || t.foreign()}
+	case 2:
+		return typ{name: "map[" + f.key() + "]" + pointer + t.name, shape: dictionary}
+	case 3:
+		return typ{name: "map[string][]" + t.name, shape: dictionary}
+	case 4:
+		return typ{name: "[][]" + t.name, shape: list, items: list}
+	case 5, 6:
+		t.name = "*" + t.name
+	}
+	return t
+}
+
+// key is the type of the keys of a map.
+func (f *file) key() string {
+	for _, t := range f.own {
+		if t.shape == text && !t.self && !t.alias && f.one(3) {
+			return t.name
+		}
+	}
+	return "string"
+}
+
+// write puts the package into the files of the group: its doc comment and markers, and the declarations in any order.
+func (f *file) write(doc string, markers ...string) {
+	f.Shuffle(len(f.declared), func(i, j int) { f.declared[i], f.declared[j] = f.declared[j], f.declared[i] })
+	half := f.IntN(len(f.declared) + 1)
+	together := strings.Join(markers, "\n")
+	if f.one(2) {
+		f.files[f.folder+"/doc.go"] = doc + "\n" + together + "\npackage " + f.pkg + "\n"
+		doc, together = "// A license.\n", ""
+	} else {
+		doc += "\n" + together
+		together = ""
+	}
+	f.files[f.folder+"/types.go"] = doc + "\npackage " + f.pkg + "\n" + together + f.source(f.declared[:half])
+	f.files[f.folder+"/more_types.go"] = "package " + f.pkg + "\n" + f.source(f.declared[half:])
+}
+
+// source puts the imports before declarations, as far as these need them.
+func (f *file) source(declarations []string) string {
+	code := strings.Join(declarations, "\n")
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(f.imports)) {
+		name := importName(path)
+		if strings.Contains(code, name+".") {
+			fmt.Fprintf(&b, "\nimport %s %q\n", name, path)
+		}
+	}
+	return b.String() + "\n" + code
+}
+
+func importName(path string) string {
+	switch path {
+	case "k8s.io/apimachinery/pkg/apis/meta/v1":
+		return "metav1"
+	case "k8s.io/api/core/v1":
+		return "corev1"
+	case "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1":
+		return "apiextensionsv1"
+	}
+	return path[strings.LastIndex(path, "/")+1:]
+}

@@ -1,0 +1,115 @@
+package randomapi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// group makes the packages of one API group.
+type group struct {
+	*rand.Rand
+	name   string
+	module string
+	files  map[string]string
+	count  int // of declared types, in all packages
+	fields int // of their fields, whose names differ so that they can be embedded in each other
+}
+
+// New returns the Go files of an API group: packages below the folder name in a module, in one or two versions, and with
+// types that they share. The second result counts the types.
+func New(seed uint64, module, name string) (map[string]string, int) {
+	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{}}
+	shared := &file{group: g, folder: name + "/shared", pkg: "shared", known: others()}
+	for range 2 + g.IntN(4) {
+		shared.declare()
+	}
+	shared.write("// Package shared has types of several versions.", g.pick("// +kubebuilder:object:generate=true", "// +k8s:deepcopy-gen=package"))
+
+	v1 := g.version("v1", shared.export())
+	if g.IntN(3) == 0 {
+		g.second(v1)
+	}
+	return g.files, g.count
+}
+
+// version makes a package with a kind.
+func (g *group) version(name string, shared []typ) *file {
+	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared...)}
+	f.markPackage()
+	for range 4 + g.IntN(8) {
+		f.declare()
+	}
+	for range 1 + g.IntN(2) {
+		f.kind()
+	}
+	f.write("// Package "+name+" "+g.sentence(), f.markers...)
+	return f
+}
+
+// second makes another version, that has some types of its own and points to those of the first.
+func (g *group) second(v1 *file) {
+	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...)}
+	f.markers = []string{"// +kubebuilder:object:generate=true", "// +groupName=" + g.name + ".example.com"}
+	for range 1 + g.IntN(3) {
+		f.declare()
+	}
+	for _, kind := range v1.kinds {
+		f.otherVersion(kind)
+	}
+	f.write("// Package v1beta1 "+g.sentence(), f.markers...)
+}
+
+// one reports true in one case of n.
+func (g *group) one(n int) bool { return g.IntN(n) == 0 }
+
+func (g *group) pick(of ...string) string { return of[g.IntN(len(of))] }
+
+// some returns up to n of the given strings, each at most once, in their order.
+func (g *group) some(n int, of ...string) []string {
+	chosen := g.Perm(len(of))[:min(g.IntN(n+1), len(of))]
+	slices.Sort(chosen)
+	var found []string
+	for _, i := range chosen {
+		found = append(found, of[i])
+	}
+	return found
+}
+
+// importPath is that of a package of the module.
+func (g *group) importPath(folder string) string { return g.module + "/" + folder }
+
+// sentence is text as it stands in comments, with what YAML has to quote or fold.
+func (g *group) sentence() string {
+	words := []string{
+		"is", "the", "desired", "state:", "never", "\"quoted\"", "it's", "# not a comment", "yes", "null", "{a: b}", "naïve", "größer",
+		"- dash", "0x1F", "1e3", "http://example.com/?a=b&c=d", "%d", "a very long sentence that has to be folded somewhere by the emitter",
+		"`code`", "*", "&anchor", "!tag", "trailing:", "e.g.", "i.e.", "世界", "\ttab", "\\n", "@", "~", "|", ">", "''", "true", "2026-01-01",
+	}
+	var text []string
+	for range 1 + g.IntN(12) {
+		text = append(text, g.pick(words...))
+	}
+	return strings.Join(text, " ") + g.pick(".", ".", "", ":", " ...")
+}
+
+// comment is a doc comment for a name: several lines, paragraphs, lists, and what the generators leave out.
+func (g *group) comment(indent, name string) string {
+	if g.one(5) {
+		return ""
+	}
+	lines := []string{name + " " + g.sentence()}
+	for range g.IntN(3) {
+		lines = append(lines, g.pick("", "", "- "+g.sentence(), "  indented "+g.sentence(), "TODO: "+g.sentence(), g.sentence(), g.sentence(),
+			"```\ncode: \"{}\"\nTODO in a fence\n```", "Deprecated: "+g.sentence(), "1. "+g.sentence(), "# Heading"))
+	}
+	if g.one(8) {
+		lines = append(lines, "---", "not for users: "+g.sentence())
+	}
+	var b strings.Builder
+	for _, line := range strings.Split(strings.Join(lines, "\n"), "\n") {
+		fmt.Fprintf(&b, "%s// %s\n", indent, line)
+	}
+	return b.String()
+}

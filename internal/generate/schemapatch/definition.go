@@ -1,0 +1,134 @@
+package schemapatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/token"
+	"path"
+
+	"go.yaml.in/yaml/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// definition is a CustomResourceDefinition as it stands in a file.
+type definition struct {
+	name     string // of the file
+	path     string // of the file, for messages
+	kind     schema.GroupKind
+	versions []string
+	node     *yaml.Node
+}
+
+func parseAll(o Options) ([]*definition, error) {
+	var all []*definition
+	for _, m := range o.Manifests {
+		d, err := parse(m, path.Join(o.Folder, m.Name))
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// parse returns nil for a file that is no CustomResourceDefinition, or no YAML.
+func parse(m Manifest, path string) (*definition, error) {
+	var meta metav1.TypeMeta
+	if err := kyaml.Unmarshal(m.Content, &meta); err != nil || meta.APIVersion == "" || meta.Kind != "CustomResourceDefinition" {
+		return nil, nil
+	}
+	if supported := apiextensionsv1.SchemeGroupVersion.String(); meta.APIVersion != supported {
+		return nil, &diagnostic.Error{
+			Pos:     token.Position{Filename: path},
+			Message: fmt.Sprintf("apiVersion %s is not supported", meta.APIVersion),
+			Hint:    "convert the definition to " + supported,
+		}
+	}
+	var content struct {
+		Spec struct {
+			Group    string
+			Names    struct{ Kind string }
+			Versions []struct{ Name string }
+		}
+	}
+	var node yaml.Node
+	if kyaml.Unmarshal(m.Content, &content) != nil || yaml.Unmarshal(m.Content, &node) != nil {
+		return nil, nil
+	}
+	kind := schema.GroupKind{Group: content.Spec.Group, Kind: content.Spec.Names.Kind}
+	d := &definition{name: m.Name, path: path, kind: kind, node: &node}
+	for _, version := range content.Spec.Versions {
+		d.versions = append(d.versions, version.Name)
+	}
+	return d, nil
+}
+
+// patch puts schemas, by version, into the definition.
+func (d *definition) patch(schemas map[string]apiextensionsv1.JSONSchemaProps) error {
+	spec := value(d.node.Content[0], "spec")
+	remove(spec, "validation")
+	versions := value(spec, "versions")
+	if versions == nil {
+		return d.errorAt(spec, "spec.versions is missing")
+	}
+	if versions.Kind != yaml.SequenceNode {
+		return d.errorAt(versions, "spec.versions is no list")
+	}
+	for _, version := range versions.Content {
+		name := value(version, "name")
+		if name == nil || name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str" || name.Value == "" {
+			return d.errorAt(version, "the name of a version is missing, or no string")
+		}
+		props, known := schemas[name.Value]
+		if !known {
+			remove(version, "schema")
+			continue
+		}
+		node, err := asNode(props)
+		if err != nil {
+			return fmt.Errorf("schema of %s version %s: %w", d.kind, name.Value, err)
+		}
+		set(ensure(version, "schema"), "openAPIV3Schema", node)
+	}
+	return nil
+}
+
+func (d *definition) errorAt(node *yaml.Node, message string) error {
+	pos := token.Position{Filename: d.path}
+	if node != nil {
+		pos.Line, pos.Column = node.Line, node.Column
+	}
+	return &diagnostic.Error{
+		Pos:     pos,
+		Message: message,
+		Hint:    "write versions as a list of mappings, each with a name",
+	}
+}
+
+// asNode returns what value is in YAML, in the style of the encoder.
+func asNode(value any) (*yaml.Node, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	plain(document.Content[0])
+	return document.Content[0], nil
+}
+
+func plain(node *yaml.Node) {
+	node.Style = 0
+	for _, child := range node.Content {
+		plain(child)
+	}
+}

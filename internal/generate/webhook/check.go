@@ -1,0 +1,116 @@
+package webhook
+
+import (
+	"errors"
+	"go/token"
+	"path/filepath"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Check returns what is wrong with the webhook markers of packages, joined from *diagnostic.Error. The generator of
+// controller-tools stops at the first, and does not say where it is. File names are made relative to dir.
+func Check(dir string, packages []*loader.Package) error {
+	var errs []error
+	for _, pkg := range packages {
+		first := map[bool]bool{}
+		for _, m := range markersIn(pkg, webhook.WebhookConfigDefinition) {
+			config := m.value.(webhook.WebhookConfig)
+			if first[config.Mutating] {
+				errs = append(errs, m.problem(dir, "a second configuration of this kind in the package", "keep one: all webhooks of a kind share one configuration"))
+			}
+			first[config.Mutating] = true
+		}
+		for _, m := range markersIn(pkg, webhook.ConfigDefinition) {
+			if message, hint := problemOf(m.value.(webhook.Config)); message != "" {
+				errs = append(errs, m.problem(dir, message, hint))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// found is a marker that could be read.
+type found struct {
+	name  string
+	value any
+	pos   token.Position
+}
+
+func (f found) problem(dir, message, hint string) error {
+	pos := f.pos
+	if rel, err := filepath.Rel(dir, pos.Filename); err == nil && filepath.IsLocal(rel) {
+		pos.Filename = filepath.ToSlash(rel)
+	}
+	return &diagnostic.Error{Pos: pos, Message: "+" + f.name + ": " + message, Hint: hint}
+}
+
+// markersIn returns the markers of one definition that stand anywhere in a package. Those that cannot be read are
+// somebody else's to report.
+func markersIn(pkg *loader.Package, definition *markers.Definition) []found {
+	var all []found
+	for _, file := range pkg.Syntax {
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				text := strings.TrimSpace(strings.TrimPrefix(comment.Text, "//"))
+				if !strings.HasPrefix(text, "+"+definition.Name+":") {
+					continue
+				}
+				if value, err := definition.Parse(text); err == nil {
+					pos := pkg.Fset.Position(comment.Pos() + token.Pos(strings.IndexByte(comment.Text, '+')))
+					all = append(all, found{definition.Name, value, pos})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// problemOf says what is wrong with a webhook, and what to do. An empty message means nothing is.
+func problemOf(config webhook.Config) (message, hint string) {
+	for _, version := range config.WebhookVersions {
+		if version != "v1" {
+			return "unsupported webhook version " + version, "write webhookVersions=v1, or leave it out"
+		}
+	}
+	sent, err := convert(config)
+	switch {
+	case err != nil:
+		return err.Error(), hintFor(config)
+	case sent.SideEffects == nil:
+		return "sideEffects is missing", "write sideEffects=None, or sideEffects=NoneOnDryRun"
+	case *sent.SideEffects == admissionv1.SideEffectClassUnknown || *sent.SideEffects == admissionv1.SideEffectClassSome:
+		return "sideEffects must not be " + string(*sent.SideEffects), "write sideEffects=None, or sideEffects=NoneOnDryRun"
+	case sent.TimeoutSeconds != nil && (*sent.TimeoutSeconds < 1 || *sent.TimeoutSeconds > 30):
+		return "timeoutSeconds must be between 1 and 30", "write timeoutSeconds=10, or leave it out"
+	case len(sent.AdmissionReviewVersions) == 0:
+		return "admissionReviewVersions is empty", "write admissionReviewVersions=v1"
+	}
+	return "", ""
+}
+
+// hintFor says what to do about a webhook that cannot be called.
+func hintFor(config webhook.Config) string {
+	if (config.Path == "") == (config.URL == "") {
+		return "write path=/... for a service of the cluster, or url=https://... for any other server"
+	}
+	return "see kctrl gen webhook -www for what the marker takes"
+}
+
+// convert makes of the marker what the API server gets, with its patch applied. Of a mutating webhook it returns what a
+// validating one has too.
+func convert(config webhook.Config) (admissionv1.ValidatingWebhook, error) {
+	if !config.Mutating {
+		return config.ToValidatingWebhook()
+	}
+	w, err := config.ToMutatingWebhook()
+	return admissionv1.ValidatingWebhook{
+		SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions,
+	}, err
+}
