@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -16,6 +18,8 @@ import (
 type generateOptions struct {
 	write   writeOptions
 	check   bool
+	fix     bool
+	watch   bool
 	command string // what writes the files that a check finds out of date
 	generate.Options
 }
@@ -24,46 +28,73 @@ func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.check, "check", false, "write nothing: print what is out of date as a diff, and exit 3 if anything is")
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
+	flags.BoolVar(&o.watch, "watch", false, "go on, and do it again whenever a file changes, until Ctrl-C")
 	o.write.addFlags(flags)
+	allowSARIF(flags, &o.write.output)
 }
 
 func newGenerateCommand(s *streams) *cobra.Command {
-	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Object: true}}
+	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Object: true, ApplyConfig: true}}
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Write the Go code that follows from the project: deep copies and registration",
-		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers, and zz_generated.register.go, by which
-the manager knows the kinds and controllers that PROJECT lists. Files whose content would not change are not touched.`,
+		Short: "Write the Go code that follows from the project: deep copies, apply configurations and registration",
+		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers, apply configurations beside every
+package with +kubebuilder:ac:generate=true, and zz_generated.register.go, by which the manager knows the kinds and
+controllers that PROJECT lists. Files whose content would not change are not touched.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the text that generated code begins with (default "+generate.DefaultHeaderFile+", if there is one)")
 	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header")
+	flags.StringToStringVar(&opts.External, "external-apply-configurations", nil, "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1")
 	opts.addFlags(flags)
 	return cmd
 }
 
-// runGenerate plans what the markers of the project ask for, and writes it or compares with it.
-func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
+// generateProject plans what the markers of the project ask for, and writes it or compares with it.
+func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	project, err := openProject(s)
 	if err != nil {
 		return err
 	}
 	defer project.Close()
+	o.Cache = incremental.UserStore()
 	plan := scaffold.NewPlan(project.fsys)
+	if o.fix {
+		if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil {
+			return err
+		}
+	}
 	if o.Object {
 		if err := scaffold.PlanRegistration(plan, project.Project); err != nil {
 			return err
 		}
 	}
-	if err := generate.Run(ctx, project.dir, plan, project.Project, o.Options); err != nil {
-		return err
+	stop := showProgress(s.err)
+	err = generate.Run(ctx, project.dir, plan, project.Project, o.Options)
+	stop()
+	if err != nil {
+		return errors.Join(err, fixAlone(ctx, s, o, project))
 	}
 	if o.check {
 		return checkPlan(s, o, plan)
 	}
 	return finishPlan(s, o.write, plan)
+}
+
+// fixAlone writes what --fix corrects although the project has other mistakes.
+func fixAlone(ctx context.Context, s *streams, o generateOptions, project *openedProject) error {
+	if !o.fix {
+		return nil
+	}
+	plan := scaffold.NewPlan(project.fsys)
+	if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil || plan.Len() == 0 {
+		return err
+	}
+	o.write.output = outputText
+	return finishPlan(&streams{in: s.in, out: s.err, err: s.err, dir: s.dir}, o.write, plan)
 }
 
 // checkPlan prints what a plan would change, and fails if that is anything.

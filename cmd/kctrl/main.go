@@ -9,12 +9,19 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
 func main() { os.Exit(runMain()) }
 
+// gcPercent is for commands that are over before memory matters.
+const gcPercent = 400
+
 func runMain() int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr))

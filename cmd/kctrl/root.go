@@ -14,6 +14,8 @@ var commands = []func(*streams) *cobra.Command{
 	newCreateCommand,
 	newGenerateCommand,
 	newManifestsCommand,
+	newGenCommand,
+	newExplainCommand,
 	newEnvCommand,
 	newVersionCommand,
 	newCompletionCommand,

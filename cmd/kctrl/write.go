@@ -15,6 +15,7 @@ type writeOptions struct {
 	dryRun bool
 	diff   bool
 	output outputFormat
+	quiet  bool // say nothing if nothing changes
 }
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
@@ -44,6 +45,9 @@ func finishPlan(s *streams, o writeOptions, plan *scaffold.Plan, next ...string)
 		if err := applyPlan(s.dir, plan); err != nil {
 			return err
 		}
+	}
+	if o.quiet && plan.Len() == 0 {
+		return nil
 	}
 	if o.output == outputJSON {
 		return printResult(s, o, plan, next)

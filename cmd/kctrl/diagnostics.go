@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// outputSARIF is a value of -o for commands that find mistakes in source code.
+const outputSARIF outputFormat = "sarif"
+
+// reportFormat is the value of -o with "sarif" as a choice.
+type reportFormat struct{ *outputFormat }
+
+// Set accepts "text", "json" and "sarif".
+func (f reportFormat) Set(value string) error {
+	if outputFormat(value) == outputSARIF {
+		*f.outputFormat = outputSARIF
+		return nil
+	}
+	if f.outputFormat.Set(value) != nil {
+		return usageError("want text, json or sarif")
+	}
+	return nil
+}
+
+// allowSARIF makes "sarif" a value of -o, which is one of flags already.
+func allowSARIF(flags *pflag.FlagSet, format *outputFormat) {
+	flag := flags.Lookup("output")
+	flag.Value = reportFormat{format}
+	flag.Usage = "output format: `text|json|sarif`; json and sarif list what is wrong, too"
+}
+
+// finding is a mistake as -o json prints it.
+type finding struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Severity string `json:"severity"`
+}
+
+// The severities of findings. SARIF has the same names for them.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+func newFinding(err error, severity string) finding {
+	d, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok {
+		return finding{Message: err.Error(), Severity: severity}
+	}
+	return finding{
+		File: d.Pos.Filename, Line: d.Pos.Line, Column: d.Pos.Column,
+		Message: d.Message, Hint: d.Hint, Code: d.Code, Severity: severity,
+	}
+}
+
+// runGenerate generates as the flags say, and tells what is wrong with the project in the format that they ask for.
+func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
+	if o.fix && o.check {
+		return usageError("--fix writes, and --check does not")
+	}
+	if o.watch {
+		return watchProject(ctx, s, o)
+	}
+	var found []finding
+	o.Warn = func(f markers.Finding) {
+		s.problem("warning: ", f.Error)
+		found = append(found, newFinding(f.Error, severityWarning))
+	}
+	inner := *s
+	if o.write.output == outputSARIF {
+		inner.out = io.Discard
+	}
+	err := generateProject(ctx, &inner, o)
+	drift := errors.Is(err, diagnostic.ErrDrift)
+	for _, e := range diagnostic.All(err) {
+		found = append(found, newFinding(e, severityError))
+	}
+	switch {
+	case o.write.output == outputSARIF:
+		return errors.Join(err, printSARIF(s.out, found))
+	case o.write.output == outputJSON && err != nil && !drift:
+		return errors.Join(err, encodeJSON(s.out, struct {
+			Diagnostics []finding `json:"diagnostics"`
+		}{found}))
+	}
+	return err
+}
+
+func encodeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

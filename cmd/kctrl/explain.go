@@ -1,0 +1,153 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// explainFormat is the value of --format.
+type explainFormat string
+
+const (
+	explainText     explainFormat = "text"
+	explainMarkdown explainFormat = "markdown"
+	explainJSON     explainFormat = "json"
+)
+
+// String returns the format as it is written on the command line.
+func (f *explainFormat) String() string { return string(*f) }
+
+// Set accepts "text", "markdown" and "json".
+func (f *explainFormat) Set(value string) error {
+	switch explainFormat(value) {
+	case explainText, explainMarkdown, explainJSON:
+		*f = explainFormat(value)
+		return nil
+	}
+	return usageError("want text, markdown or json")
+}
+
+// Type names the flag's type in help texts.
+func (f *explainFormat) Type() string { return "format" }
+
+// explainOptions are the flags of explain.
+type explainOptions struct {
+	all    bool
+	format explainFormat
+}
+
+func newExplainCommand(s *streams) *cobra.Command {
+	opts := explainOptions{format: explainText}
+	cmd := &cobra.Command{
+		Use:   "explain [marker]",
+		Short: "Explain markers: what they describe, their arguments, an example",
+		Long: `List all markers that kctrl knows, or explain one: what it describes, the arguments with their types and defaults, and how
+it is written. A marker may be named by its last part, such as MinLength or printcolumn.`,
+		Example: `  kctrl explain
+  kctrl explain printcolumn
+  kctrl explain --all --format markdown`,
+		Args:              atMostOneMarker,
+		ValidArgsFunction: completeMarker,
+		RunE:              func(_ *cobra.Command, args []string) error { return runExplain(s, opts, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&opts.all, "all", false, "explain all markers")
+	flags.Var(&opts.format, "format", "output format: `text|markdown|json`")
+	flags.VarP(&opts.format, "output", "o", "the same as --format: `text|markdown|json`")
+	return cmd
+}
+
+func atMostOneMarker(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(`unexpected argument "` + args[1] + `"`)
+	}
+	return nil
+}
+
+func completeMarker(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	registry, err := markers.NewRegistry()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, help := range registry.Explain() {
+		names = append(names, help.Name+"\t"+help.Summary)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func runExplain(s *streams, o explainOptions, args []string) error {
+	registry, err := markers.NewRegistry()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return explainAll(s, o, registry.Explain())
+	}
+	if o.all {
+		return usageError("--all and a marker do not go together")
+	}
+	help, err := findMarker(registry, args[0])
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case explainJSON:
+		return encodeJSON(s.out, help)
+	case explainMarkdown:
+		s.printf("%s", markdownMarker(help, "#"))
+	default:
+		s.printf("%s", textMarker(help))
+	}
+	return nil
+}
+
+// explainAll lists markers, or explains each.
+func explainAll(s *streams, o explainOptions, all []markers.Help) error {
+	switch {
+	case o.format == explainJSON:
+		return encodeJSON(s.out, all)
+	case o.format == explainMarkdown && o.all:
+		s.printf("%s", markdownReference(all))
+	case o.format == explainMarkdown:
+		s.printf("%s", markdownList(all))
+	case o.all:
+		for i, help := range all {
+			if i > 0 {
+				s.printf("\n")
+			}
+			s.printf("%s", textMarker(help))
+		}
+	default:
+		s.printf("%s", textList(all))
+	}
+	return nil
+}
+
+// findMarker returns the marker that a user names, in whole or by its last part, with or without arguments.
+func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
+	if known, ok := registry.NameOf(name); ok {
+		help, _ := registry.Help(known)
+		return help, nil
+	}
+	asked, _, _ := strings.Cut(name, "=")
+	if known, ok := registry.Ending(asked); ok {
+		help, _ := registry.Help(known)
+		return help, nil
+	}
+	near := registry.Nearest(asked)
+	d := &diagnostic.Error{Message: `unknown marker "` + name + `"`, Hint: "kctrl explain lists all markers", Class: diagnostic.ErrUsage}
+	switch {
+	case len(near) == 1:
+		d.Hint = "did you mean " + near[0] + "?"
+	case len(near) > 1:
+		slices.Sort(near)
+		d.Hint = "did you mean one of " + strings.Join(near, ", ") + "?"
+	}
+	return markers.Help{}, d
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/watch"
+)
+
+// watchProject generates now and whenever the project changes, until ctx ends. What is wrong with the project is told,
+// and watching goes on: only a command line that can never be right, and a folder without a project, end it.
+func watchProject(ctx context.Context, s *streams, o generateOptions) error {
+	switch {
+	case o.check:
+		return usageError("--check looks once, and --watch goes on")
+	case o.write.output == outputSARIF:
+		return usageError("-o sarif is one report, and --watch goes on")
+	}
+	project, err := openProject(&streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir})
+	if err != nil {
+		return err
+	}
+	project.Close()
+	w := &projectWatch{streams: s, options: o, dir: project.dir}
+	w.options.watch, w.options.write.quiet = false, true
+	return watch.Run(ctx, watch.Options{Folders: []string{project.dir}, Run: w.run})
+}
+
+// projectWatch is a command that goes on with --watch.
+type projectWatch struct {
+	streams *streams
+	options generateOptions
+	dir     string // absolute
+	runs    int
+	told    string // what was wrong in the last run
+}
+
+// run generates once. It tells what is wrong if that is news, or if something was written.
+func (w *projectWatch) run(ctx context.Context) ([]string, error) {
+	var out, problems bytes.Buffer
+	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
+	var inputs markers.Inputs
+	w.options.Inputs = func(in markers.Inputs) { inputs = in }
+	stop := showProgress(w.streams.err)
+	err := runGenerate(ctx, inner, w.options)
+	stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if w.runs == 0 && errors.Is(err, diagnostic.ErrUsage) {
+		return nil, err
+	}
+	for _, e := range diagnostic.All(err) {
+		inner.problem("", e)
+	}
+	w.tell(out.String(), problems.String())
+	w.runs++
+	return outside(w.dir, inputs), nil
+}
+
+func (w *projectWatch) tell(out, problems string) {
+	w.streams.printf("%s", out)
+	switch {
+	case problems == "" && w.told != "":
+		fmt.Fprintln(w.streams.err, "kctrl: nothing is wrong any more")
+	case problems != w.told || out != "":
+		fmt.Fprint(w.streams.err, problems)
+	}
+	w.told = problems
+	if w.runs == 0 {
+		fmt.Fprintln(w.streams.err, "kctrl: watching for changes; Ctrl-C ends it")
+	}
+}
+
+// outside returns the folders of inputs that are not in dir, such as those of modules that replace others.
+func outside(dir string, inputs markers.Inputs) []string {
+	var found []string
+	for _, input := range inputs {
+		folder := input.Name
+		switch input.Question {
+		case markers.AskContent:
+			folder = filepath.Dir(input.Name)
+		case markers.AskExists:
+			continue // Somewhere up to the root there could be a go.work file.
+		}
+		rel, err := filepath.Rel(dir, folder)
+		if err != nil || !filepath.IsLocal(rel) {
+			found = append(found, folder)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// showProgress writes a line to out, if that is a terminal, while something takes longer than a second. The function it
+// returns ends that and takes the line away.
+func showProgress(out io.Writer) (stop func()) {
+	if !terminal(out) {
+		return func() {}
+	}
+	return progressLine(out)
+}
+
+// progressLine is what showProgress does on a terminal. The cursor stays at the begin of the line, so that what others
+// write replaces it.
+func progressLine(out io.Writer) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		shown := false
+		for {
+			select {
+			case <-done:
+				if shown {
+					fmt.Fprint(out, "\x1b[K")
+				}
+				return
+			case <-ticker.C:
+				fmt.Fprintf(out, "\x1b[Kkctrl: reading packages and generating, %d s\r", int(time.Since(start).Seconds()))
+				shown = true
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
