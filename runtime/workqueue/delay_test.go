@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,81 +95,4 @@ func TestDelayThatPassesDuringProcessingRunsAgain(t *testing.T) {
 		q.Done("a")
 		wantItems(t, got(q), "a")
 	})
-}
-
-// Q07.
-func TestBackoffDoublesUpToTheMaximum(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New[string](Options{BaseDelay: time.Second, MaxDelay: 10 * time.Second})
-		for retries, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
-			if got := q.Retries("a"); got != retries {
-				t.Errorf("%d retries, want %d", got, retries)
-			}
-			start := time.Now()
-			q.AddRateLimited("a")
-			mustGet(t, q, "a")
-			q.Done("a")
-			if waited := time.Since(start); waited != want*time.Second {
-				t.Errorf("retry %d waited %s, want %ds", retries, waited, want)
-			}
-		}
-	})
-}
-
-// Q07.
-func TestItemsBackOffOnTheirOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New[string](Options{BaseDelay: time.Second})
-		for range 5 {
-			q.AddRateLimited("a")
-			mustGet(t, q, "a")
-			q.Done("a")
-		}
-		start := time.Now()
-		q.AddRateLimited("b")
-		mustGet(t, q, "b")
-		if waited := time.Since(start); waited != time.Second {
-			t.Errorf("b waited %s", waited)
-		}
-	})
-}
-
-// Q07.
-func TestForgetEndsTheBackoff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New[string](Options{})
-		for range 5 {
-			q.AddRateLimited("a")
-		}
-		mustGet(t, q, "a")
-		q.Done("a")
-		q.Forget("a")
-		q.Forget("never seen")
-		if got := q.Retries("a"); got != 0 {
-			t.Errorf("%d retries after Forget", got)
-		}
-		start := time.Now()
-		q.AddRateLimited("a")
-		mustGet(t, q, "a")
-		if waited := time.Since(start); waited != 5*time.Millisecond {
-			t.Errorf("waited %s, want the default base delay", waited)
-		}
-	})
-}
-
-// Q07.
-func TestBackoffDoesNotOverflow(t *testing.T) {
-	for _, b := range []backoff{newBackoff(0, 0), newBackoff(1, math.MaxInt64), newBackoff(time.Hour, time.Minute)} {
-		last := time.Duration(0)
-		for failures := range 200 {
-			d := b.delay(failures)
-			if d < last || d <= 0 || d > b.max {
-				t.Errorf("%+v: %d failures give %s after %s", b, failures, d, last)
-			}
-			last = d
-		}
-		if last != b.max || b.delay(math.MaxInt) != b.max {
-			t.Errorf("%+v ends at %s", b, last)
-		}
-	}
 }

@@ -54,25 +54,26 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 func (q *Queue[T]) unfinished() (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, since := range q.processing {
-		d := time.Since(since)
+	now := q.now()
+	for e := q.processing.first; e != nil; e = e.next {
+		d := now.sub(e.got)
 		total += d
 		longest = max(longest, d)
 	}
 	return total, longest
 }
 
-// added counts an item that has become dirty.
-func (m *queueMetrics) added() {
+// added counts items that have become dirty.
+func (m *queueMetrics) added(n int) {
 	if m != nil {
-		m.adds.Inc(m.name)
+		m.adds.Add(float64(n), m.name)
 	}
 }
 
-// retried counts an item that was added with a delay.
-func (m *queueMetrics) retried() {
+// retried counts items that were added with a delay.
+func (m *queueMetrics) retried(n int) {
 	if m != nil {
-		m.retries.Inc(m.name)
+		m.retries.Add(float64(n), m.name)
 	}
 }
 

@@ -2,7 +2,6 @@ package workqueue
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -17,6 +16,8 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest time that an item waits after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
+	// Aging is how long an item has to be ready to rise by one priority. Zero means 1 s.
+	Aging time.Duration
 	// Metrics gets the workqueue_* metrics. Nil means that nobody sees them.
 	Metrics *metrics.Registry
 }
@@ -25,29 +26,31 @@ type Options struct {
 type Queue[T comparable] struct {
 	backoff backoff
 	metrics *queueMetrics
-
-	// wake holds a token whenever an item is ready that no getter is about to look for. One getter takes it, and puts
-	// it back when there is more.
-	wake chan struct{}
-	// closing is closed by the first ShutDown.
-	closing chan struct{}
+	// start is the zero of all instants.
+	start time.Time
 	// idle is closed once the queue is closed, nothing is ready and nothing is processing: it stays so forever.
 	idle chan struct{}
 
 	mu sync.Mutex
-	// ready holds, in the order in which they became so, the items that are dirty and not processing.
-	ready fifo[T]
-	// dirty has every item that needs processing, with the time since which it does. An item that was added while
-	// it is processing is dirty and not ready.
-	dirty map[T]time.Time
-	// processing has every item that was got and is not Done, with the time when it was got.
-	processing map[T]time.Time
-	// waiting has the items whose delay has not passed. It is empty when the queue is closed.
-	waiting schedule[T]
-	// timer calls promote at the earliest time in waiting. It is nil until the first delay.
+	// table has the entry of every item that is queued or has failed.
+	table table[T]
+	// ready has the entries that are dirty and not processing.
+	ready readyList[T]
+	// processing has the entries that were got and are not Done, in the order in which they were got.
+	processing list[T]
+	// processings is the length of processing.
+	processings int
+	// schedule has the entries that wait, and those that only remember failures. It is empty when the queue is closed.
+	schedule heap[*entry[T]]
+	// scheduled counts the entries that were put into schedule, and gives them their order.
+	scheduled uint64
+	// timer calls wake at the instant alarm, if there is one. It is never later than the top of schedule.
 	timer *time.Timer
-	// failures counts, by item, the AddRateLimited since the last Forget. No item has a zero.
-	failures map[T]int
+	alarm instant
+	// sleeping has the getters that wait for a word. Who takes one out of it gives it the word.
+	sleeping []sleeper
+	// beds are sleepers that nobody uses.
+	beds []sleeper
 	// closed is set by ShutDown: nothing is added any more.
 	closed bool
 }
@@ -55,244 +58,170 @@ type Queue[T comparable] struct {
 // New returns an empty queue. It needs no end: ShutDown is for the sake of those who Get.
 func New[T comparable](opts Options) *Queue[T] {
 	q := &Queue[T]{
-		backoff:    newBackoff(opts.BaseDelay, opts.MaxDelay),
-		wake:       make(chan struct{}, 1),
-		closing:    make(chan struct{}),
-		idle:       make(chan struct{}),
-		dirty:      map[T]time.Time{},
-		processing: map[T]time.Time{},
-		waiting:    newSchedule[T](),
-		failures:   map[T]int{},
+		backoff: newBackoff(opts.BaseDelay, opts.MaxDelay),
+		start:   time.Now(),
+		idle:    make(chan struct{}),
+		table:   newTable[T](),
+		ready:   newReadyList[T](opts.Aging),
 	}
 	q.metrics = newQueueMetrics(opts.Name, opts.Metrics, q)
 	return q
 }
 
-// Add marks the items as dirty. One that is dirty already keeps its place; one that is processing becomes ready at its
-// Done. On a closed queue it does nothing.
-func (q *Queue[T]) Add(items ...T) {
+// now returns the time, which is never zero.
+func (q *Queue[T]) now() instant { return instant(time.Since(q.start)) + 1 }
+
+// Get blocks until an item is ready and returns it, for the caller alone until the caller calls Done with it. It
+// returns false when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
+func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
+	var s sleeper
+	for ctx.Err() == nil {
+		var waited time.Duration
+		item, waited, ok = q.take(&s)
+		if ok {
+			q.metrics.got(waited)
+		}
+		if s == nil {
+			return item, ok
+		}
+		select {
+		case <-s:
+		case <-ctx.Done():
+		}
+	}
+	if s != nil {
+		q.leave(s)
+	}
+	return item, false
+}
+
+// take moves the first ready entry to processing, and returns how long it was dirty. When there is none and the queue
+// is not closed, the getter goes to sleep: s is then how it is told to look again, and otherwise nil.
+func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.ready.count == 0 && !q.closed {
+		q.sleepLocked(s)
+		return item, 0, false
+	}
+	q.riseLocked(s)
+	if q.ready.count == 0 {
+		return item, 0, false
+	}
+	e := q.ready.pop()
+	e.dirty, e.processing = false, true
+	e.gotPriority = e.priority
+	q.processing.push(e)
+	q.processings++
+	if q.metrics != nil {
+		e.got = q.now()
+		waited = e.got.sub(e.since)
+	}
+	return e.item, waited, true
+}
+
+// Done says that the caller, who got the item, has finished with it. It becomes ready again if it was added since.
+// For an item that nobody got it does nothing.
+func (q *Queue[T]) Done(item T) {
+	if worked, ok := q.done(item); ok {
+		q.metrics.done(worked)
+	}
+}
+
+func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.table.find(item)
+	if e == nil || !e.processing {
+		return 0, false
+	}
+	if q.metrics != nil {
+		worked = q.now().sub(e.got)
+	}
+	e.processing = false
+	e.gotPriority = 0
+	q.processing.remove(e)
+	q.processings--
+	q.returnLocked(e)
+	q.settleLocked()
+	return worked, true
+}
+
+// returnLocked puts an entry that is no longer processing where it belongs.
+func (q *Queue[T]) returnLocked(e *entry[T]) {
+	urgent := e.urgent
+	e.urgent = false
+	if !e.dirty {
+		q.releaseLocked(e)
+		return
+	}
+	now := q.now()
+	if e.floor <= now || urgent {
+		e.priority = max(e.priority, q.overtakeLocked(e, now))
+		q.ready.push(e, now)
+		q.wakeLocked(1)
+		return
+	}
+	// It was added, and then it failed.
+	e.dirty = false
 	if q.closed {
+		q.releaseLocked(e)
 		return
 	}
-	for _, item := range items {
-		q.addLocked(item)
-	}
+	q.waitLocked(e, e.floor, e.priority)
+	q.setTimerLocked(now)
 }
 
-func (q *Queue[T]) addLocked(item T) {
-	if _, ok := q.dirty[item]; ok {
-		return
-	}
-	q.metrics.added()
-	q.dirty[item] = time.Now()
-	if _, ok := q.processing[item]; !ok {
-		q.readyLocked(item)
-	}
-}
-
-// readyLocked puts a dirty item where getters find it.
-func (q *Queue[T]) readyLocked(item T) {
-	q.ready.push(item)
-	q.signal()
-}
-
-// signal puts the token into wake, unless it is there.
-func (q *Queue[T]) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-// AddAfter adds the item when d has passed, or at once when d is not positive. When the item waits already, the
-// earlier of the two times counts. On a closed queue it does nothing.
-func (q *Queue[T]) AddAfter(item T, d time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.addAfterLocked(item, d)
-	}
-}
-
-// AddRateLimited adds the item after a delay that doubles with every call for it since the last [Queue.Forget]. On a
-// closed queue it does nothing.
-func (q *Queue[T]) AddRateLimited(item T) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
-	d := q.backoff.delay(q.failures[item])
-	q.failures[item]++
-	q.addAfterLocked(item, d)
-}
-
-func (q *Queue[T]) addAfterLocked(item T, d time.Duration) {
-	q.metrics.retried()
-	if d <= 0 {
-		q.addLocked(item)
-		return
-	}
-	if q.waiting.add(item, time.Now().Add(d)) {
-		q.setTimerLocked()
-	}
-}
-
-// setTimerLocked makes the timer fire at the earliest time in waiting.
-func (q *Queue[T]) setTimerLocked() {
-	at, ok := q.waiting.earliest()
+// releaseLocked drops an entry of which there is nothing to remember. One that only remembers failures is scheduled to
+// be dropped.
+func (q *Queue[T]) releaseLocked(e *entry[T]) {
 	switch {
-	case !ok:
-	case q.timer == nil:
-		q.timer = time.AfterFunc(time.Until(at), q.promote)
+	case e.queued():
+	case e.failures == 0 || q.closed:
+		q.unscheduleLocked(e)
+		q.table.remove(e)
 	default:
-		q.timer.Reset(time.Until(at))
+		now := q.now()
+		q.scheduleLocked(e, max(now, e.floor).add(q.backoff.max))
+		q.setTimerLocked(now)
 	}
 }
 
-// promote adds the items whose delay has passed. It may be called at any time.
-func (q *Queue[T]) promote() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := time.Now()
-	for item := range q.waiting.due(now) {
-		q.addLocked(item)
-	}
-	q.setTimerLocked()
-}
-
-// Forget ends the backoff of an item: its next AddRateLimited waits for the base delay. It does not remove the item
-// from the queue, and does not shorten a delay.
+// Forget ends the backoff of an item: its next Add counts at once, and its next AddRateLimited waits for the base
+// delay. It does not remove the item from the queue, and does not shorten a delay.
 func (q *Queue[T]) Forget(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.failures, item)
+	if e := q.table.find(item); e != nil && e.failures > 0 {
+		e.failures, e.floor = 0, 0
+		q.releaseLocked(e)
+	}
 }
 
-// Retries returns how often AddRateLimited was called for the item since the last Forget.
+// Retries returns how often the item failed since the last Forget.
 func (q *Queue[T]) Retries(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.failures[item]
+	if e := q.table.find(item); e != nil {
+		return e.failures
+	}
+	return 0
+}
+
+// Priority returns the priority with which an item that is processing was got, for one who adds it again. It is zero
+// for any other item.
+func (q *Queue[T]) Priority(item T) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.table.find(item); e != nil {
+		return int(e.gotPriority)
+	}
+	return 0
 }
 
 // Len returns how many items are ready.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.ready.len()
-}
-
-// Get blocks until an item is ready and returns it, for the caller alone until the caller calls Done with it. It
-// returns false when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
-func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
-	for {
-		if ctx.Err() != nil {
-			q.passOn()
-			return item, false
-		}
-		item, ok, closed := q.take()
-		if ok || closed {
-			return item, ok
-		}
-		select {
-		case <-q.wake:
-		case <-q.closing:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// take moves the first ready item to processing. When there is none it reports whether the queue is closed.
-func (q *Queue[T]) take() (item T, ok, closed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ready.len() == 0 {
-		return item, false, q.closed
-	}
-	item = q.ready.pop()
-	now := time.Now()
-	q.metrics.got(now.Sub(q.dirty[item]))
-	delete(q.dirty, item)
-	q.processing[item] = now
-	if q.ready.len() > 0 {
-		q.signal()
-	}
-	return item, true, false
-}
-
-// passOn gives the token, which a getter that goes away may have taken, to another one.
-func (q *Queue[T]) passOn() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ready.len() > 0 {
-		q.signal()
-	}
-}
-
-// Done says that the caller, who got the item, has finished with it. It becomes ready again if it was added since.
-// For an item that nobody got it does nothing.
-func (q *Queue[T]) Done(item T) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	since, ok := q.processing[item]
-	if !ok {
-		return
-	}
-	q.metrics.done(time.Since(since))
-	delete(q.processing, item)
-	if _, ok := q.dirty[item]; ok {
-		q.readyLocked(item)
-	}
-	q.settleLocked()
-}
-
-// ShutDown closes the queue: nothing is added any more and waiting items are dropped. Getters get what is ready, and
-// what becomes ready because it was added before and is processing, and then no more. Calling it again does nothing.
-func (q *Queue[T]) ShutDown() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
-	q.closed = true
-	close(q.closing)
-	q.waiting.clear()
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	q.settleLocked()
-}
-
-// settleLocked closes idle if the time for it has come.
-func (q *Queue[T]) settleLocked() {
-	if !q.closed || q.ready.len() > 0 || len(q.processing) > 0 {
-		return
-	}
-	select {
-	case <-q.idle:
-	default:
-		close(q.idle)
-	}
-}
-
-// Drain closes the queue as ShutDown does, and waits until all that was ready has been got and is Done, which takes
-// workers that go on until Get returns false. When ctx ends earlier, the error holds its cause and says what is left.
-func (q *Queue[T]) Drain(ctx context.Context) error {
-	q.ShutDown()
-	select {
-	case <-q.idle:
-		return nil
-	default:
-	}
-	select {
-	case <-q.idle:
-		return nil
-	case <-ctx.Done():
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.len(), len(q.processing), context.Cause(ctx))
-	}
+	return q.ready.count
 }

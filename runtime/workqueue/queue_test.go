@@ -11,7 +11,7 @@ import (
 )
 
 // The rules are those of the conformance list: Q01 dedup, Q02 one worker per item, Q03 an add of a dirty item, Q04
-// shutdown and drain, Q05 collection, Q06 delays, Q07 backoff, Q08 metrics.
+// shutdown and drain, Q05 collection, Q06 delays, Q07 backoff, Q08 metrics, Q09 priorities.
 
 // got returns the items that can be got now, each of them Done at once, in their order.
 func got(q *Queue[string]) []string {
@@ -209,7 +209,7 @@ func TestGetterThatEndsPassesTheItemOn(t *testing.T) {
 			select {
 			case <-result:
 			default:
-				if len(q.processing) == 0 {
+				if q.processings == 0 {
 					t.Error("the item is ready, and a getter sleeps")
 				}
 				q.ShutDown()

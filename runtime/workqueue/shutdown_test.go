@@ -16,8 +16,8 @@ func TestAddAfterShutDownDoesNothing(t *testing.T) {
 	q.Add("a")
 	q.AddAfter("b", 0)
 	q.AddRateLimited("c")
-	if q.Len() != 0 || len(q.waiting.byItem) != 0 || q.Retries("c") != 0 {
-		t.Errorf("%d items are ready and %d waiting", q.Len(), len(q.waiting.byItem))
+	if q.Len() != 0 || len(q.table.entries) != 0 || q.Retries("c") != 0 {
+		t.Errorf("%d items are ready of %d", q.Len(), len(q.table.entries))
 	}
 }
 
@@ -110,7 +110,7 @@ func TestDrainWaitsForItemsBetweenDoneAndGet(t *testing.T) {
 			synctest.Wait()
 			select {
 			case err := <-drained:
-				t.Fatalf("Drain returned %v with %d items ready and %d processing", err, q.Len(), len(q.processing))
+				t.Fatalf("Drain returned %v with %d items ready and %d processing", err, q.Len(), q.processings)
 			default:
 			}
 		}

@@ -1,0 +1,94 @@
+package workqueue
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+)
+
+// Q05.
+func TestItemsThatAreDoneAreCollected(t *testing.T) {
+	type item [64]byte
+	q := New[*item](Options{})
+	var pointers []weak.Pointer[item]
+	for i := range 10 {
+		it := &item{}
+		pointers = append(pointers, weak.Make(it))
+		q.AddWith(AddOptions{Priority: i}, it)
+		q.AddAfter(it, 1)
+		q.AddRateLimited(it)
+		q.Forget(it)
+	}
+	q.ShutDown()
+	for it, ok := q.Get(context.Background()); ok; it, ok = q.Get(context.Background()) {
+		q.Done(it)
+	}
+	runtime.GC()
+	for i, p := range pointers {
+		if p.Value() != nil {
+			t.Errorf("item %d is still there", i)
+		}
+	}
+	runtime.KeepAlive(q)
+}
+
+// heapInUse returns the bytes of live memory.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Q05.
+func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
+	const items = 100_000
+	for name, add := range map[string]func(q *Queue[int], item int){
+		"ready":   func(q *Queue[int], item int) { q.Add(item) },
+		"waiting": func(q *Queue[int], item int) { q.AddAfter(item, time.Duration(item%1000+1)*time.Second) },
+		"failed":  func(q *Queue[int], item int) { q.AddRateLimited(item) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New[int](Options{MaxDelay: time.Hour})
+				before := heapInUse()
+				for item := range items {
+					add(q, item)
+				}
+				burst := heapInUse() - before
+				for range items {
+					item, _ := q.Get(t.Context())
+					q.Done(item)
+				}
+				time.Sleep(2 * time.Hour) // Failures expire.
+				synctest.Wait()
+				if left := heapInUse() - before; left > burst/20 || len(q.table.entries) != 0 {
+					t.Errorf("of %d bytes %d are left, and %d entries", burst, left, len(q.table.entries))
+				}
+				runtime.KeepAlive(q)
+			})
+		})
+	}
+}
+
+func TestQueueHasNoGoroutineOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		q := New[int](Options{Name: "crons"})
+		for item := range 10_000 {
+			q.AddWith(AddOptions{After: time.Duration(item) * time.Second, RateLimited: item%2 == 0}, item)
+		}
+		if now := runtime.NumGoroutine(); now > before {
+			t.Errorf("%d goroutines, and %d before", now, before)
+		}
+		for range 100 { // The bubble does not end before all of them have.
+			go q.Get(t.Context())
+		}
+		time.Sleep(10 * time.Second)
+		q.ShutDown()
+	})
+}
