@@ -7,6 +7,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// process brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, and returns what that means
+// for handlers.
+func (c *contents[T]) process(deltas Deltas[T]) []Event[T] {
+	switch deltas[0].Type {
+	case Replaced:
+		return c.replace(deltas[0])
+	case Sync:
+		return c.all()
+	}
+	return c.apply(deltas)
+}
+
+// markInitial marks the events of a first list.
+func markInitial[T object.Object](events []Event[T]) {
+	for n := range events {
+		events[n].Initial = events[n].Type == Added
+	}
+}
+
 // apply brings c to the state after deltas, in one step for its readers, and returns what that means for handlers.
 func (c *contents[T]) apply(deltas Deltas[T]) []Event[T] {
 	c.mu.Lock()

@@ -9,6 +9,8 @@ import (
 )
 
 // D01, D02: the deltas of a busy object, while the consumer stands still.
+//
+// Stronger: compression begins only when hundreds of deltas wait; until then everything is delivered, as F01 wants.
 func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](nil)
 	f.Push(delta(informer.Updated, "quiet", "0", 1))
@@ -57,6 +59,9 @@ func TestCompressedBacklogEndsAtItsLastVersion(t *testing.T) {
 }
 
 // D04, F07
+//
+// Stronger: a deletion is delivered even of an unknown object, and dropped only under load and when the consumer never
+// saw the object.
 func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](func(key object.Key) bool { return key == keyOf("known") })
 	f.Push(replaced(0))

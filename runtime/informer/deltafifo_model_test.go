@@ -10,9 +10,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// D01, D02, D03, D04, F01, F02, F03, F08
+//
 // A consumer that now and then stands still for hundreds of deltas ends with the state of the producer, never sees an
 // incarnation follow another without the deletion between them, and at each version it reaches has all there was at
-// that version. (D01-D04, F01-F03, F08)
+// that version.
 func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { produceAndConsume(t, rand.New(rand.NewPCG(seed, 11))) })

@@ -76,6 +76,9 @@ func TestDeltasComeOutInTheOrderInWhichTheyWentIn(t *testing.T) {
 }
 
 // D03, F02, F03
+//
+// Stronger: a list is always one delta, never a row of deletions and additions, so the store goes from one whole state
+// to the next.
 func TestReplacedIsHandedOutAloneAndWhole(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](nil)
 	f.Push(delta(informer.Added, "a", "1", 1))
@@ -97,6 +100,9 @@ func TestLaterReplacedTakesThePlaceOfOneThatWaits(t *testing.T) {
 }
 
 // F04
+//
+// Stronger: an object may be in a batch more than once, since the deltas of a batch are applied one after the other; so
+// a busy object does not cut batches short.
 func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](nil)
 	for i := range 2500 {
@@ -109,6 +115,9 @@ func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 }
 
 // D05, F03
+//
+// Stronger: a resync waits as one entry, and is made from the store when its turn comes, so it cannot carry a state
+// that is older than the store.
 func TestOneSyncWaitsAtATime(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](nil)
 	for range 3 {
@@ -204,6 +213,8 @@ func TestClosedQueueHandsOutWhatWaits(t *testing.T) {
 }
 
 // D08
+//
+// Stronger: the key is in the delta, so there is no tombstone type that a key function would have to know.
 func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
 	f := informer.NewDeltaFIFO[obj](nil)
 	f.Push(informer.Delta[obj]{Type: informer.Deleted, Key: keyOf("a"), FinalStateUnknown: true})

@@ -10,6 +10,16 @@
 //	<-reg.Synced()
 //	pod, ok := inf.Store().Get(key)
 //
+// Around it:
+//
+//   - An [Index] finds objects by values of any type, also by ranges of them; a [Lister] by namespace and labels.
+//   - A [Private] informer serves one handler, without a goroutine and a buffer for it.
+//   - A [Scoped] informer is one for several namespaces, which may come and go. A [Factory] has one for each kind, and runs
+//     them together.
+//   - A [MutationCache] shows the user's own writes before the watch has brought them. An [ExpiringStore] forgets.
+//   - For tests, [Options].Mutated finds out who modifies an object in a store, and [Verify] whether a streaming list is
+//     what the server has.
+//
 // # Guarantees
 //
 //   - What a handler is told of one key is an ordered subsequence of what happened to it: states may be left out, but
@@ -29,7 +39,8 @@
 // # Concurrency
 //
 // [New] starts nothing. [Informer.Run] starts one goroutine for the reflector, one per handler, and one for resyncs if
-// they are on, works itself, and returns when all have ended. Handlers run concurrently with each other, but each is
+// they are on, works itself, and returns when all have ended. [Scoped.Run] and [Factory.Run] start one or two more for
+// each namespace and kind. Handlers run concurrently with each other, but each is
 // called for one event at a time. They may call everything here, save that they must not wait for Run to return. A
 // panic in a handler, a transform or an index function is not caught. Index functions run with the store locked.
 //

@@ -73,6 +73,9 @@ type Event[T object.Object] struct {
 	FinalStateUnknown bool
 }
 
+// Key returns the key of the object, which is there for every type of event.
+func (e Event[T]) Key() object.Key { return object.KeyOf(e.Object) }
+
 // Handler is told about every change, one at a time. It should return quickly; while it does not, its changes are kept
 // and, if they become many, compressed per object. A panic in a Handler is not caught: it ends the program.
 type Handler[T object.Object] func(Event[T])

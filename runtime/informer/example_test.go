@@ -49,12 +49,11 @@ func newNode(name string) node {
 }
 
 func Example() {
+	byZone := informer.NewIndex(func(n node) []string { return []string{n.Labels["zone"]} })
 	inf := informer.New(nodes{}, informer.Options[node]{
 		Name:             "nodes",
 		DisableWatchList: true,
-		Indexers: map[string]informer.IndexFunc[node]{
-			"zone": func(n node) []string { return []string{n.Labels["zone"]} },
-		},
+		Indexes:          []informer.Indexer[node]{byZone},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	inf.AddHandler(func(e informer.Event[node]) {
@@ -68,7 +67,7 @@ func Example() {
 	}
 	_, ok := inf.Store().Get(object.Key{Name: "n2"})
 	fmt.Println("n2 is in the store:", ok)
-	fmt.Println("nodes in zone a:", len(inf.Store().ByIndex("zone", "a")))
+	fmt.Println("nodes in zone a:", len(byZone.Get(inf.Store(), "a")))
 	// Output:
 	// Added n1 initial: true
 	// Added n2 initial: true

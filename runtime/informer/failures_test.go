@@ -33,3 +33,8 @@ func once(errs ...error) func(metav1.ListOptions) error {
 		return err
 	}
 }
+
+// always returns a hook that fails with err.
+func always(err error) func(metav1.ListOptions) error {
+	return func(metav1.ListOptions) error { return err }
+}

@@ -19,6 +19,9 @@ func bookmark(version string) client.WatchEvent[obj] {
 }
 
 // C04
+//
+// Stronger: adding a handler hands over the whole store in one step and does not wait for the handler, so nothing else
+// stands still meanwhile.
 func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")
@@ -132,6 +135,9 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 }
 
 // C06
+//
+// Stronger: when Remove has returned the handler is not called again, and calling Remove from inside a handler does not
+// deadlock, so one method does what upstream needs two for.
 func TestRemoveWaitsForTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := start(t, newSource("a"), options{})
@@ -199,6 +205,8 @@ func TestHandlerMayAddAHandler(t *testing.T) {
 }
 
 // C08: run in a process of its own, because it must not survive.
+//
+// Stronger: always, so no event is skipped and no handler goes on in a state that nobody has thought of.
 func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 	const mark = "KCTRL_TEST_PANIC"
 	if os.Getenv(mark) != "" {
@@ -217,6 +225,8 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 	}
 }
 
+// C01
+//
 // A handler that stands still costs memory for objects, and is told of each object's last state when it goes on.
 func TestSlowHandlerIsToldTheLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,42 +1,177 @@
 package informer
 
-import "github.com/kctrl-dev/kctrl/runtime/object"
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
 
-// IndexFunc returns the values under which an object is found in an index; none leaves it out. It must be a pure
-// function of the object, and must not read the store: it is called while the store is being changed.
-type IndexFunc[T object.Object] func(obj T) []string
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
 
-// index finds keys by the values of one IndexFunc. It is guarded by the store that it belongs to.
-type index[T object.Object] struct {
-	values IndexFunc[T]
-	keys   map[string]map[object.Key]struct{} // no set is empty
+// Index finds objects by values of type K that a function takes from them. One Index may be added to any number of
+// informers, before they run or later; adding it twice does nothing, and two indexes cannot conflict. It has no
+// content of its own: each informer's store keeps that in step with its objects. An Index is safe for concurrent use.
+type Index[T object.Object, K comparable] struct {
+	values  func(T) []K
+	compare func(a, b K) int
 }
 
-func newIndex[T object.Object](values IndexFunc[T], items map[object.Key]T) *index[T] {
-	ix := &index[T]{values: values, keys: make(map[string]map[object.Key]struct{})}
-	for key, obj := range items {
-		ix.insert(key, obj)
+// Indexer is an *[Index] of any K.
+type Indexer[T object.Object] interface {
+	table(items map[object.Key]T) table[T]
+}
+
+// NewIndex returns an index of objects under the values that values returns; none leaves an object out. The function
+// must depend on nothing but the object and must not read the store: it is called while the store is being changed,
+// and again with the same object when that is replaced.
+func NewIndex[T object.Object, K cmp.Ordered](values func(T) []K) *Index[T, K] {
+	return NewIndexFunc(values, cmp.Compare[K])
+}
+
+// NewIndexFunc is [NewIndex] for a K that has no order of its own, such as [object.Key]. The order matters to
+// [Index.Range] only; compare must return 0 for equal values alone.
+func NewIndexFunc[T object.Object, K comparable](values func(T) []K, compare func(a, b K) int) *Index[T, K] {
+	return &Index[T, K]{values: values, compare: compare}
+}
+
+// Get returns the objects of view with that value, in no order. It panics when the index was not added to the informer
+// that view belongs to.
+func (ix *Index[T, K]) Get(view View[T], value K) []T {
+	var found []T
+	for _, s := range view.stores("") {
+		found = ix.appendFrom(found, s.contents, value)
 	}
-	return ix
+	return found
 }
 
-func (ix *index[T]) insert(key object.Key, obj T) {
-	for _, value := range ix.values(obj) {
-		set, ok := ix.keys[value]
+// Range returns an iterator over the objects with values that are not less than from and less than to: of each store in
+// the order of the values, and in no order among equal ones. An object with several such values comes several times. It
+// sees the state of a store when it comes to it, and holds no lock while it yields. The first Range sorts all values;
+// from then on they are kept in order, which makes a change of the store dearer. It panics as [Index.Get] does.
+func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
+	return func(yield func(K, T) bool) {
+		for _, s := range view.stores("") {
+			for _, e := range ix.between(s.contents, from, to) {
+				if !yield(e.value, e.obj) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ix *Index[T, K]) appendFrom(found []T, c *contents[T], value K) []T {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for key := range ix.of(c).keys[value] {
+		found = append(found, c.items[key])
+	}
+	return found
+}
+
+// indexed is an object and the value under which it was found.
+type indexed[T object.Object, K comparable] struct {
+	value K
+	obj   T
+}
+
+func (ix *Index[T, K]) between(c *contents[T], from, to K) []indexed[T, K] {
+	ix.sort(c)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	t := ix.of(c)
+	if !t.ordered {
+		t = t.sorted() // the whole content was replaced in between
+	}
+	var found []indexed[T, K]
+	for value := range t.order.between(from, to) {
+		for key := range t.keys[value] {
+			found = append(found, indexed[T, K]{value, c.items[key]})
+		}
+	}
+	return found
+}
+
+// sort makes the table in c keep its values in order, if it does not yet.
+func (ix *Index[T, K]) sort(c *contents[T]) {
+	c.mu.RLock()
+	ordered := ix.of(c).ordered
+	c.mu.RUnlock()
+	if ordered {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := ix.of(c)
+	t.order = t.sorted().order
+	t.ordered = true
+}
+
+// of returns the table of ix in c, whose lock is held.
+func (ix *Index[T, K]) of(c *contents[T]) *indexTable[T, K] {
+	t, ok := c.indexes[ix]
+	if !ok {
+		panic(fmt.Sprintf("informer: an index by %T was not added to the informer it is used with", *new(K)))
+	}
+	return t.(*indexTable[T, K])
+}
+
+// table returns the content of ix for items.
+func (ix *Index[T, K]) table(items map[object.Key]T) table[T] {
+	t := &indexTable[T, K]{index: ix, keys: make(map[K]map[object.Key]struct{})}
+	for key, obj := range items {
+		t.insert(key, obj)
+	}
+	return t
+}
+
+// table is what one store has for one index. It is guarded by the store.
+type table[T object.Object] interface {
+	insert(key object.Key, obj T)
+	remove(key object.Key, obj T)
+}
+
+type indexTable[T object.Object, K comparable] struct {
+	index   *Index[T, K]
+	keys    map[K]map[object.Key]struct{} // no set is empty
+	ordered bool                          // order holds exactly the values in keys; once set it stays
+	order   sortedSet[K]
+}
+
+func (t *indexTable[T, K]) insert(key object.Key, obj T) {
+	for _, value := range t.index.values(obj) {
+		set, ok := t.keys[value]
 		if !ok {
 			set = make(map[object.Key]struct{})
-			ix.keys[value] = set
+			t.keys[value] = set
+			if t.ordered {
+				t.order.insert(value)
+			}
 		}
 		set[key] = struct{}{}
 	}
 }
 
-func (ix *index[T]) remove(key object.Key, obj T) {
-	for _, value := range ix.values(obj) {
-		set := ix.keys[value]
+func (t *indexTable[T, K]) remove(key object.Key, obj T) {
+	for _, value := range t.index.values(obj) {
+		set, ok := t.keys[value]
+		if !ok {
+			continue
+		}
 		delete(set, key)
 		if len(set) == 0 {
-			delete(ix.keys, value)
+			delete(t.keys, value)
+			if t.ordered {
+				t.order.remove(value)
+			}
 		}
 	}
+}
+
+// sorted returns a table with the same keys that has its values in order.
+func (t *indexTable[T, K]) sorted() *indexTable[T, K] {
+	s := &indexTable[T, K]{index: t.index, keys: t.keys, order: newSortedSet(t.index.compare)}
+	s.order.fill(maps.Keys(t.keys))
+	return s
 }

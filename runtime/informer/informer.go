@@ -1,58 +1,16 @@
 package informer
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"log/slog"
-	"reflect"
 	"sync"
-	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
-
-// ErrAlreadyRun is returned by a second [Informer.Run].
-var ErrAlreadyRun = errors.New("informer was run before")
-
-// minResync is the shortest resync period.
-const minResync = time.Second
-
-// Options tune an [Informer]. The zero value is useful.
-type Options[T object.Object] struct {
-	// Name names the informer in logs, metrics and errors. It should be that of the resource, such as
-	// "guestbooks.webapp.example.com". The default is the name of the type T.
-	Name string
-	// Logger is where failures are logged; nil is slog.Default().
-	Logger *slog.Logger
-	// Resync is how often every object in the store is delivered to the handlers again, as an Updated. It asks nothing
-	// of the API server. Zero is never; less than a second is a second.
-	Resync time.Duration
-	// Transform, if set, is applied to each object once when it arrives, before the store or a handler sees it. It may
-	// modify the object. An object for which it fails is logged and left as it was before. Transform must not change
-	// the namespace and the name.
-	Transform func(T) (T, error)
-	// Indexers are the indexes of the store, by name.
-	Indexers map[string]IndexFunc[T]
-	// DisableWatchList makes the informer begin with a LIST even if the server can stream the initial state.
-	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
-	// cache, and one page otherwise; another value is used always.
-	PageSize int64
-	// Metrics is where the informer's metrics are registered; nil is nowhere.
-	Metrics *metrics.Registry
-}
 
 // Informer keeps a store in step with a resource of the API server and tells any number of handlers about the changes.
 // All methods are safe for concurrent use.
 type Informer[T object.Object] struct {
-	name      string
-	resync    time.Duration
-	metrics   instruments
-	contents  *contents[T]
-	fifo      *DeltaFIFO[T]
-	reflector *Reflector[T]
+	core[T]
 
 	// mu makes one step of changing the store and handing the events to the listeners, so that a new handler sees each
 	// object exactly once. The mutexes of the store and of the listeners are taken under it, never the other way round.
@@ -74,54 +32,29 @@ const (
 
 // New returns an informer of what lw has. It starts nothing: [Informer.Run] does.
 func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
-	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
-	i := &Informer[T]{
-		name:      opts.Name,
-		resync:    opts.Resync,
-		metrics:   newInstruments(opts.Metrics, opts.Name),
-		contents:  newContents(opts.Indexers),
-		listeners: make(map[*listener[T]]struct{}),
-	}
-	i.metrics.objects.SetFunc(func() float64 { return float64(i.Store().Len()) }, opts.Name)
-	i.fifo = NewDeltaFIFO[T](i.knows)
-	i.reflector = NewReflector(lw, i.fifo, ReflectorOptions[T]{
-		Name:             opts.Name,
-		Logger:           opts.Logger,
-		Transform:        opts.Transform,
-		DisableWatchList: opts.DisableWatchList,
-		PageSize:         opts.PageSize,
-		Metrics:          opts.Metrics,
-	})
-	return i
+	return &Informer[T]{core: newCore(lw, opts), listeners: make(map[*listener[T]]struct{})}
 }
-
-// Name returns the name from the options.
-func (i *Informer[T]) Name() string { return i.name }
-
-// Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
-func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
 // Synced is closed when the store holds the first complete state of the source.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
 
-// Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
-// A failing list or watch is retried for as long as Run runs.
-func (i *Informer[T]) Err() error { return i.reflector.Err() }
-
-// AddIndex adds an index of that name to the store, with what is there already. It can be called at any time and fails
-// when the name is taken.
-func (i *Informer[T]) AddIndex(name string, values IndexFunc[T]) error {
+// AddIndex adds an index to the store, with what is there already. It can be called at any time; adding an index twice
+// does nothing.
+func (i *Informer[T]) AddIndex(ix Indexer[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.contents.addIndex(name, values)
+	i.contents.addIndex(ix)
 }
 
 // AddHandler makes h be told about every object that exists, as Added events with Initial set, and about every change
 // from then on. It can be called at any time and does not wait for h. Handlers run independently of each other; one
 // handler is called for one event at a time, and the events of one object come in the order in which they happened.
 // After Run has returned, h is never called.
-func (i *Informer[T]) AddHandler(h Handler[T]) *Registration {
-	l := newListener(h)
+func (i *Informer[T]) AddHandler(h Handler[T]) *Registration { return i.addHandler(h, func() {}) }
+
+// addHandler is AddHandler; onSynced is called when the handler has seen its initial events.
+func (i *Informer[T]) addHandler(h Handler[T], onSynced func()) *Registration {
+	l := newListener(h, onSynced)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.synced {
@@ -146,18 +79,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if !i.begin() {
 		return ErrAlreadyRun
 	}
-	var workers sync.WaitGroup
-	workers.Go(func() { i.reflector.Run(ctx) })
-	if i.resync > 0 {
-		workers.Go(func() { i.resyncEvery(ctx, max(i.resync, minResync)) })
-	}
-	for {
-		if err := i.fifo.Pop(ctx, i.process); err != nil {
-			break
-		}
-	}
-	i.fifo.Close()
-	workers.Wait()
+	i.follow(ctx, i.process)
 	i.end()
 	return nil
 }
@@ -186,6 +108,7 @@ func (i *Informer[T]) end() {
 	clear(i.listeners)
 	i.mu.Unlock()
 	i.handlers.Wait()
+	i.detector.check()
 }
 
 func (i *Informer[T]) removeHandler(l *listener[T]) {
@@ -203,39 +126,15 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 	}
 }
 
-func (i *Informer[T]) resyncEvery(ctx context.Context, period time.Duration) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			i.fifo.Push(Delta[T]{Type: Sync})
-		}
-	}
-}
-
 // process brings the store to the state after deltas and hands the events to the listeners.
 func (i *Informer[T]) process(deltas Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	first := false
-	var events []Event[T]
-	switch deltas[0].Type {
-	case Replaced:
-		events = i.contents.replace(deltas[0])
-		first = !i.synced
-		i.synced = true
-	case Sync:
-		events = i.contents.all()
-	default:
-		events = i.contents.apply(deltas)
-	}
+	events := i.contents.process(deltas)
+	first := deltas[0].Type == Replaced && !i.synced
 	if first {
-		for n := range events {
-			events[n].Initial = events[n].Type == Added
-		}
+		i.synced = true
+		markInitial(events)
 	}
 	i.distributeLocked(events, first)
 }
@@ -246,12 +145,6 @@ func (i *Informer[T]) distributeLocked(events []Event[T], first bool) {
 		folded += l.push(events, first)
 	}
 	if folded > 0 {
-		i.metrics.folded.Add(float64(folded), i.name)
+		i.metrics.folded.Add(float64(folded), i.label)
 	}
-}
-
-// knows reports whether the store has key.
-func (i *Informer[T]) knows(key object.Key) bool {
-	_, ok := i.Store().Get(key)
-	return ok
 }

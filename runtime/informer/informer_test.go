@@ -109,6 +109,9 @@ func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
 }
 
 // C02
+//
+// Stronger: an object that was deleted and created again is always told as Deleted and then Added, by its UID, so a
+// handler that forgets to compare UIDs is right too.
 func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := newSource("a", "b"), &log{}
@@ -151,6 +154,8 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 }
 
 // C03, P01
+//
+// Stronger: what is in the same state as before the list is not told at all.
 func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a", "b", "c")

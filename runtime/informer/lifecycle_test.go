@@ -16,6 +16,9 @@ import (
 )
 
 // C07
+//
+// Stronger: what must be set before the start is in Options and cannot be set too late, and a second Run is an error
+// and not a warning.
 func TestInformerRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := newSource("a"), &log{}
@@ -86,6 +89,9 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 }
 
 // C09, R11
+//
+// Stronger: there is one period for an informer and no rounding; a resync cannot fail, and a state that did not change
+// is told by a resync alone, never by a relist.
 func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := newSource("a"), &log{}

@@ -93,8 +93,9 @@ func (r *Reflector[T]) collect(all *Delta[T], obj T) {
 	all.Objects = append(all.Objects, obj)
 }
 
-// push makes all the state of the sink.
+// push makes all the state of the sink. Whoever waits for that finds no error after it.
 func (r *Reflector[T]) push(all Delta[T]) {
-	r.metrics.lists.Inc(r.name)
+	r.err.Store(nil)
+	r.metrics.lists.Inc(r.label)
 	r.sink.Push(all)
 }

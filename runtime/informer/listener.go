@@ -11,9 +11,10 @@ import (
 // listener calls one handler from one goroutine. What the handler has not been told yet waits in a backlog, which
 // compacts per key, so a slow handler holds up nobody and costs memory for objects, not for changes.
 type listener[T object.Object] struct {
-	handler Handler[T]
-	synced  chan struct{}
-	done    chan struct{} // closed when the handler will not be called again
+	handler  Handler[T]
+	onSynced func() // called before synced is closed
+	synced   chan struct{}
+	done     chan struct{} // closed when the handler will not be called again
 
 	mu      sync.Mutex
 	changed sync.Cond // signalled when something was pushed or the listener was stopped
@@ -21,8 +22,8 @@ type listener[T object.Object] struct {
 	stopped bool
 }
 
-func newListener[T object.Object](handler Handler[T]) *listener[T] {
-	l := &listener[T]{handler: handler, synced: make(chan struct{}), done: make(chan struct{})}
+func newListener[T object.Object](handler Handler[T], onSynced func()) *listener[T] {
+	l := &listener[T]{handler: handler, onSynced: onSynced, synced: make(chan struct{}), done: make(chan struct{})}
 	l.changed.L = &l.mu
 	l.pending.compact = compact[notice[T]]
 	return l
@@ -64,6 +65,7 @@ func (l *listener[T]) run() {
 
 func (l *listener[T]) deliver(n notice[T]) {
 	if n.synced {
+		l.onSynced()
 		close(l.synced)
 		return
 	}

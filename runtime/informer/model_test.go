@@ -18,9 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// C01, C02, C04, D02, P01
+//
 // Whatever a source does, in the end the store is what the source has, and each handler was told a sequence that is
 // right in itself: no change of an object that it does not have, no creation of one that it has, no state older than
-// the last, no incarnation after its deletion. (C01, C02, C04, D02, P01)
+// the last, no incarnation after its deletion.
 func TestInformerFollowsAnySource(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -36,7 +38,7 @@ func follow(t *testing.T, random *rand.Rand) {
 		DisableWatchList: random.IntN(2) == 0,
 		PageSize:         int64(random.IntN(3) * 3),
 		Resync:           time.Duration(random.IntN(2)) * 10 * time.Second,
-		Indexers:         map[string]informer.IndexFunc[obj]{"version": byVersion},
+		Indexes:          []informer.Indexer[obj]{informer.NewIndex(versionDigit)},
 	})
 	views := []*view{newView(t, random)}
 	inf.AddHandler(views[0].handle)

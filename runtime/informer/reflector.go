@@ -20,6 +20,7 @@ type Sink[T object.Object] interface {
 // ReflectorOptions tune a [Reflector]. The fields mean what they mean in [Options].
 type ReflectorOptions[T object.Object] struct {
 	Name             string
+	Namespace        string
 	Logger           *slog.Logger
 	Transform        func(T) (T, error)
 	DisableWatchList bool
@@ -34,6 +35,8 @@ type Reflector[T object.Object] struct {
 	source    ListerWatcher[T]
 	sink      Sink[T]
 	name      string
+	namespace string
+	label     string // the reflector in metrics
 	log       *slog.Logger
 	transform func(T) (T, error)
 	streaming bool // begin with a streaming list
@@ -49,11 +52,13 @@ func NewReflector[T object.Object](source ListerWatcher[T], sink Sink[T], opts R
 		source:    source,
 		sink:      sink,
 		name:      name,
-		log:       cmp.Or(opts.Logger, slog.Default()).With("informer", name),
+		namespace: opts.Namespace,
+		label:     label(name, opts.Namespace),
+		log:       cmp.Or(opts.Logger, slog.Default()).With("informer", label(name, opts.Namespace)),
 		transform: opts.Transform,
 		streaming: !opts.DisableWatchList,
 		pageSize:  opts.PageSize,
-		metrics:   newInstruments(opts.Metrics, name),
+		metrics:   newInstruments(opts.Metrics),
 	}
 }
 
@@ -88,10 +93,10 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 func (r *Reflector[T]) report(ctx context.Context, err error) {
 	failure, ok := errors.AsType[*SyncError](err)
 	if !ok {
-		failure = &SyncError{Verb: "watch", Resource: r.name, Err: err}
+		failure = r.failed("watch", err)
 	}
 	r.err.Store(failure)
-	r.metrics.failures.Inc(r.name, failure.Verb)
+	r.metrics.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
 	if isExpired(err) {
 		level = slog.LevelDebug // in the life of a watch this is normal
@@ -101,12 +106,12 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 
 // healthy clears what Err returns.
 func (r *Reflector[T]) healthy() {
-	r.metrics.watches.Inc(r.name)
+	r.metrics.watches.Inc(r.label)
 	r.err.Store(nil)
 }
 
-func (r *Reflector[T]) failed(verb string, err error) error {
-	return &SyncError{Verb: verb, Resource: r.name, Err: err}
+func (r *Reflector[T]) failed(verb string, err error) *SyncError {
+	return &SyncError{Verb: verb, Resource: r.name, Namespace: r.namespace, Err: err}
 }
 
 // transformed returns obj after the transform, and whether that worked.

@@ -107,6 +107,8 @@ func TestPausesDoubleUpToALimitAndStartAgainAfterTwoHealthyMinutes(t *testing.T)
 const healthy = 2 * time.Minute
 
 // R04
+//
+// Stronger: a pause is also at least as long as the server asks for.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
@@ -140,6 +142,8 @@ func (b blocking) Watch(ctx context.Context, options metav1.ListOptions) (client
 }
 
 // R10
+//
+// Stronger: Run returns after its last goroutine, so a test that leaks one fails by itself.
 func TestRunEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 	for name, source := range map[string]blocking{
 		"in a list": {list: true}, "opening a watch": {watch: true}, "in a watch": {},

@@ -27,6 +27,7 @@ type obj = *metav1.PartialObjectMetadata
 // lists, watches and streaming lists. What a test wants to go wrong it puts into onList and onWatch.
 type source struct {
 	mu        sync.Mutex
+	namespace string
 	version   int
 	uid       int
 	objects   map[object.Key]obj
@@ -57,7 +58,7 @@ type request struct {
 }
 
 func newSource(names ...string) *source {
-	s := &source{version: 10, objects: make(map[object.Key]obj), snapshots: make(map[string][]obj)}
+	s := &source{namespace: "ns", version: 10, objects: make(map[object.Key]obj), snapshots: make(map[string][]obj)}
 	for _, name := range names {
 		s.create(name)
 	}
@@ -69,20 +70,20 @@ func (s *source) create(name string) {
 	defer s.mu.Unlock()
 	s.uid++
 	o := &metav1.PartialObjectMetadata{}
-	o.Namespace, o.Name, o.UID = "ns", name, types.UID("uid-"+strconv.Itoa(s.uid))
+	o.Namespace, o.Name, o.UID = s.namespace, name, types.UID("uid-"+strconv.Itoa(s.uid))
 	s.recordLocked(watch.Added, o)
 }
 
 func (s *source) update(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recordLocked(watch.Modified, s.objects[keyOf(name)].DeepCopy())
+	s.recordLocked(watch.Modified, s.objects[object.Key{Namespace: s.namespace, Name: name}].DeepCopy())
 }
 
 func (s *source) delete(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recordLocked(watch.Deleted, s.objects[keyOf(name)].DeepCopy())
+	s.recordLocked(watch.Deleted, s.objects[object.Key{Namespace: s.namespace, Name: name}].DeepCopy())
 }
 
 // recordLocked gives o the next version, keeps it, and tells the streams.
@@ -110,6 +111,13 @@ func (s *source) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history, s.forgot = nil, s.version
+}
+
+// heal takes back what was put into onList and onWatch.
+func (s *source) heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onList, s.onWatch = nil, nil
 }
 
 // cut ends all open streams with err.

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -16,6 +15,15 @@ import (
 type Store[T object.Object] struct {
 	contents *contents[T]
 }
+
+// View is what an [Index] and a [Lister] read: a [Store], or a [Scoped] informer with a store for each namespace. Each
+// store is read in one state of its own.
+type View[T object.Object] interface {
+	// stores returns those that may have objects of a namespace, or of any when it is "".
+	stores(namespace string) []Store[T]
+}
+
+func (s Store[T]) stores(string) []Store[T] { return []Store[T]{s} }
 
 // Get returns the object with that key.
 func (s Store[T]) Get(key object.Key) (T, bool) {
@@ -50,37 +58,8 @@ func (s Store[T]) Keys() []object.Key {
 	return slices.AppendSeq(make([]object.Key, 0, len(s.contents.items)), maps.Keys(s.contents.items))
 }
 
-// ByIndex returns the objects for which the index function of that name gave value, in no order. It panics when there
-// is no index of that name; HasIndex tells.
-func (s Store[T]) ByIndex(name, value string) []T {
-	s.contents.mu.RLock()
-	defer s.contents.mu.RUnlock()
-	ix, ok := s.contents.indexes[name]
-	if !ok {
-		panic(fmt.Sprintf("informer: no index named %q", name))
-	}
-	set := ix.keys[value]
-	found := make([]T, 0, len(set))
-	for key := range set {
-		found = append(found, s.contents.items[key])
-	}
-	return found
-}
-
-// HasIndex reports whether there is an index of that name.
-func (s Store[T]) HasIndex(name string) bool {
-	s.contents.mu.RLock()
-	defer s.contents.mu.RUnlock()
-	_, ok := s.contents.indexes[name]
-	return ok
-}
-
 // Len returns the number of objects.
-func (s Store[T]) Len() int {
-	s.contents.mu.RLock()
-	defer s.contents.mu.RUnlock()
-	return len(s.contents.items)
-}
+func (s Store[T]) Len() int { return s.contents.len() }
 
 // ResourceVersion returns how far the store has come: every change up to this version is in it. Single objects may
 // already be newer. It is empty before the first list.
@@ -98,25 +77,43 @@ type entry[T object.Object] struct {
 // contents is what a Store reads. It has one writer at a time, which the informer's mutex sees to; mu separates the
 // writer from the readers, so the writer may read without it.
 type contents[T object.Object] struct {
-	mu      sync.RWMutex
-	items   map[object.Key]T
-	indexes map[string]*index[T] // each holds exactly what its function says of items
-	version string
+	mu       sync.RWMutex
+	items    map[object.Key]T
+	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
+	version  string
+	detector *mutationDetector[T] // nil, or knows all of items
+
+	byNamespace *Index[T, string] // what a lister adds to indexes
 }
 
-func newContents[T object.Object](indexers map[string]IndexFunc[T]) *contents[T] {
-	c := &contents[T]{items: make(map[object.Key]T), indexes: make(map[string]*index[T])}
-	for name, values := range indexers {
-		c.indexes[name] = newIndex(values, c.items)
+func newContents[T object.Object](indexes []Indexer[T]) *contents[T] {
+	c := &contents[T]{items: make(map[object.Key]T), indexes: make(map[Indexer[T]]table[T])}
+	c.byNamespace = NewIndex(func(obj T) []string { return []string{obj.GetNamespace()} })
+	for _, ix := range indexes {
+		c.addIndex(ix)
 	}
 	return c
+}
+
+func (c *contents[T]) len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.items)
+}
+
+func (c *contents[T]) has(key object.Key) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, ok := c.items[key]
+	return ok
 }
 
 func (c *contents[T]) setLocked(key object.Key, obj T) {
 	c.removeLocked(key)
 	c.items[key] = obj
-	for _, ix := range c.indexes {
-		ix.insert(key, obj)
+	c.detector.enter(key, obj)
+	for _, t := range c.indexes {
+		t.insert(key, obj)
 	}
 }
 
@@ -126,8 +123,9 @@ func (c *contents[T]) removeLocked(key object.Key) {
 		return
 	}
 	delete(c.items, key)
-	for _, ix := range c.indexes {
-		ix.remove(key, old)
+	c.detector.leave(key)
+	for _, t := range c.indexes {
+		t.remove(key, old)
 	}
 }
 
@@ -139,24 +137,32 @@ func (c *contents[T]) advanceLocked(version string) {
 
 // swap makes items the whole content at once. The new indexes are built before readers are kept out.
 func (c *contents[T]) swap(items map[object.Key]T, version string) {
-	indexes := make(map[string]*index[T], len(c.indexes))
-	for name, ix := range c.indexes {
-		indexes[name] = newIndex(ix.values, items)
+	indexes := make(map[Indexer[T]]table[T], len(c.indexes))
+	for ix := range c.indexes {
+		indexes[ix] = ix.table(items)
 	}
+	c.detector.replace(c.items, items)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.items, c.indexes = items, indexes
 	c.advanceLocked(version)
 }
 
-// addIndex adds an index and fills it from what is there.
-func (c *contents[T]) addIndex(name string, values IndexFunc[T]) error {
-	if _, ok := c.indexes[name]; ok {
-		return fmt.Errorf("index %q exists", name)
+// addIndex adds an index and fills it from what is there, unless it was added before.
+func (c *contents[T]) addIndex(ix Indexer[T]) {
+	if _, ok := c.indexes[ix]; ok {
+		return
 	}
-	ix := newIndex(values, c.items)
+	t := ix.table(c.items)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.indexes[name] = ix
-	return nil
+	c.indexes[ix] = t
+}
+
+// at returns the object of key, and the version of the store, in one state.
+func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	obj, ok = c.items[key]
+	return obj, ok, c.version
 }

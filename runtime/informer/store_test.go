@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// byVersion indexes an object under the last digit of its version, and under nothing if that is 0.
-func byVersion(o obj) []string {
+// versionDigit returns the last digit of an object's version, and nothing if that is 0.
+func versionDigit(o obj) []string {
 	digit := o.ResourceVersion[len(o.ResourceVersion)-1:]
 	if digit == "0" {
 		return nil
@@ -33,6 +33,7 @@ func names(objects []obj) string {
 	return strings.Join(all, " ")
 }
 
+// S01
 func TestStoreIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := start(t, newSource("a", "b"), options{}).Store()
@@ -79,8 +80,8 @@ func TestIndexesAgreeWithTheObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 4))
 		s := newSource()
-		inf := start(t, s, options{Indexers: map[string]informer.IndexFunc[obj]{"version": byVersion}})
-		store := inf.Store()
+		byVersion := informer.NewIndex(versionDigit)
+		store := start(t, s, options{Indexes: []informer.Indexer[obj]{byVersion}}).Store()
 		for round := range 300 {
 			name := fmt.Sprint("o", random.IntN(8))
 			_, exists := s.objects[keyOf(name)]
@@ -100,45 +101,14 @@ func TestIndexesAgreeWithTheObjects(t *testing.T) {
 			for _, value := range []string{"all", "0", "1", "5", "9"} {
 				var want []obj
 				for _, o := range store.All() {
-					if slices.Contains(byVersion(o), value) {
+					if slices.Contains(versionDigit(o), value) {
 						want = append(want, o)
 					}
 				}
-				if got := store.ByIndex("version", value); names(got) != names(want) {
+				if got := byVersion.Get(store, value); names(got) != names(want) {
 					t.Fatalf("round %d: index %s has %q, want %q", round, value, names(got), names(want))
 				}
 			}
 		}
 	})
-}
-
-// S02
-func TestIndexCanBeAddedLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSource("a", "b")
-		inf := start(t, s, options{})
-		if inf.Store().HasIndex("version") {
-			t.Error("there is an index already")
-		}
-		if err := inf.AddIndex("version", byVersion); err != nil {
-			t.Fatal(err)
-		}
-		if err := inf.AddIndex("version", byVersion); err == nil {
-			t.Error("a name was taken twice")
-		}
-		s.create("c")
-		synctest.Wait()
-		if got := names(inf.Store().ByIndex("version", "all")); got != "a b c" {
-			t.Errorf("got %s", got)
-		}
-	})
-}
-
-func TestUnknownIndexPanics(t *testing.T) {
-	defer func() {
-		if got := fmt.Sprint(recover()); got != `informer: no index named "size"` {
-			t.Errorf("got %s", got)
-		}
-	}()
-	build(newSource(), options{}).Store().ByIndex("size", "1")
 }

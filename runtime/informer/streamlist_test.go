@@ -19,6 +19,9 @@ import (
 var streaming = informer.ReflectorOptions[obj]{}
 
 // W01, W04
+//
+// Stronger: bookmarks are always asked for with a streaming list, here and once more in the client, so no option can
+// make an informer wait for an end that never comes.
 func TestStreamingListGoesOnAsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a", "b")
@@ -170,6 +173,9 @@ func TestOtherFailureOfAStreamingListIsFollowedByAList(t *testing.T) {
 }
 
 // W02
+//
+// Stronger: a server that takes the request for a streaming list and sends nothing is given up after half a minute, and
+// listed; upstream warns for ever.
 func TestServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")

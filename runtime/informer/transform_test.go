@@ -52,6 +52,9 @@ func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
 }
 
 // C10
+//
+// Stronger: an object that cannot be transformed keeps its last good state in the store, and a relist does not take it
+// for deleted.
 func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -91,6 +91,9 @@ func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
 }
 
 // R08
+//
+// Stronger: it shows in Err and is followed by a growing pause, so a proxy that cuts every watch is seen and not
+// hammered.
 func TestVeryShortWatchIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")

@@ -15,6 +15,7 @@ import (
 // The rules tested here are L01 of the conformance list: one leader at a time, expiry by local observation, release,
 // and an end of the leader's context that always comes, and comes in time.
 
+// L01
 func TestOneOfTwoCandidatesLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -66,6 +67,7 @@ func TestRenewingTakesOneCall(t *testing.T) {
 	})
 }
 
+// L01
 func TestExpiryIsJudgedByLocalObservation(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"holder's clock is behind": -time.Hour, "holder's clock is ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
+// L01
 func TestLeaderContextEndsBeforeTheLeaseCanBeTaken(t *testing.T) {
 	hang := func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 	for name, fault := range map[string]func(context.Context, string) error{
@@ -59,6 +60,7 @@ func TestLostTellsWhy(t *testing.T) {
 	})
 }
 
+// L01
 func TestLostWhenSomebodyElseHoldsTheLease(t *testing.T) {
 	for name, holder := range map[string]*string{"other": new("b"), "nobody": nil} {
 		t.Run(name, func(t *testing.T) {

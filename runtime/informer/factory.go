@@ -1,0 +1,225 @@
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// ErrEnded is returned by [Shared] for a kind that is new to a factory whose Run has ended.
+var ErrEnded = errors.New("informer factory has ended")
+
+// FactoryOptions tune a [Factory]. The zero value is useful: all namespaces, no resync.
+type FactoryOptions struct {
+	// Namespaces are the namespaces in scope of each kind that has no others; none means all.
+	Namespaces []string
+	// Resync, Logger and Metrics are those of each kind that has no others; see [Options].
+	Resync  time.Duration
+	Logger  *slog.Logger
+	Metrics *metrics.Registry
+	// Transform, if set, is applied to the objects of all kinds, before the transform of the kind. An object for which
+	// it fails is logged and left as it was before.
+	Transform func(object.Object) error
+}
+
+// KindOptions tune one kind of a [Factory].
+type KindOptions[T object.Object] struct {
+	Options[T]
+	// Namespaces are the namespaces in scope of this kind, whatever those of the factory are. [""] is all, which is also
+	// for cluster-scoped kinds. Nil is those of the factory, with all that it adds and removes.
+	Namespaces []string
+}
+
+// Factory holds the informers of a program, one for each kind, and runs them together. All methods are safe for
+// concurrent use.
+type Factory struct {
+	opts FactoryOptions
+
+	mu         sync.Mutex
+	stage      stage
+	namespaces map[string]bool // in scope of the kinds that follow the factory
+	kinds      map[kindName]member
+	start      func(member) // runs the informer of a kind; set while stage is running
+}
+
+// kindName names a kind within a factory.
+type kindName struct {
+	form reflect.Type
+	name string
+}
+
+// member is the informer of one kind.
+type member struct {
+	scoped
+	follows bool // the namespaces of the factory
+}
+
+// scoped is a *[Scoped] of any T.
+type scoped interface {
+	AddNamespace(namespace string) error
+	dropNamespace(namespace string) (wait func())
+	Run(ctx context.Context) error
+	Synced() <-chan struct{}
+	unsynced() []error
+}
+
+// NewFactory returns a factory without informers.
+func NewFactory(opts FactoryOptions) *Factory {
+	f := &Factory{opts: opts, namespaces: make(map[string]bool), kinds: make(map[kindName]member)}
+	for _, namespace := range opts.Namespaces {
+		f.namespaces[namespace] = true
+	}
+	if len(opts.Namespaces) == 0 {
+		f.namespaces[""] = true
+	}
+	return f
+}
+
+// Shared returns the informer that f has for T and the name in opts, which for an unstructured T tells the kinds apart.
+// The first call makes it with open and opts, and with the factory's options where opts has none; if the factory runs,
+// it starts at once.
+func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Scoped[T], error) {
+	name := kindName{reflect.TypeFor[T](), cmp.Or(opts.Name, reflect.TypeFor[T]().String())}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, ok := f.kinds[name]; ok {
+		return known.scoped.(*Scoped[T]), nil
+	}
+	if f.stage == ended {
+		return nil, ErrEnded
+	}
+	m := member{follows: opts.Namespaces == nil}
+	if m.follows {
+		opts.Namespaces = sortedKeys(f.namespaces)
+	}
+	opts.Resync = cmp.Or(opts.Resync, f.opts.Resync)
+	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
+	opts.Metrics = cmp.Or(opts.Metrics, f.opts.Metrics)
+	opts.Transform = both(f.opts.Transform, opts.Transform)
+	s, err := NewScoped(open, opts.Namespaces, opts.Options)
+	if err != nil {
+		return nil, err
+	}
+	m.scoped = s
+	f.kinds[name] = m
+	if f.stage == running {
+		f.start(m)
+	}
+	return s, nil
+}
+
+// both returns the transform that applies first and then, of which each may be nil.
+func both[T object.Object](first func(object.Object) error, then func(T) (T, error)) func(T) (T, error) {
+	if first == nil {
+		return then
+	}
+	return func(obj T) (T, error) {
+		if err := first(obj); err != nil || then == nil {
+			return obj, err
+		}
+		return then(obj)
+	}
+}
+
+// AddNamespace takes a namespace into scope of all kinds that follow the factory, as [Scoped.AddNamespace] does. If it
+// fails for one, it is tried for the others, and can be called again.
+func (f *Factory) AddNamespace(namespace string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.namespaces) > 0 && f.namespaces[""] != (namespace == "") {
+		return errors.New("one namespace and all namespaces cannot be in scope at once")
+	}
+	f.namespaces[namespace] = true
+	var all []error
+	for name, m := range f.kinds {
+		if m.follows {
+			if err := m.AddNamespace(namespace); err != nil {
+				all = append(all, fmt.Errorf("add namespace %q for %s: %w", namespace, name.name, err))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory, as [Scoped.RemoveNamespace] does.
+func (f *Factory) RemoveNamespace(namespace string) {
+	for _, wait := range f.dropNamespace(namespace) {
+		wait()
+	}
+}
+
+func (f *Factory) dropNamespace(namespace string) (waits []func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.namespaces, namespace)
+	for _, m := range f.kinds {
+		if m.follows {
+			waits = append(waits, m.dropNamespace(namespace))
+		}
+	}
+	return waits
+}
+
+// Wait blocks until the informers of all kinds that f has by now have synced. If ctx ends earlier, the error names those
+// that have not, and says why, as [Scoped.Wait] does.
+func (f *Factory) Wait(ctx context.Context) error {
+	f.mu.Lock()
+	members := slices.Collect(maps.Values(f.kinds))
+	f.mu.Unlock()
+	unsynced := func() []error {
+		var all []error
+		for _, m := range members {
+			all = append(all, m.unsynced()...)
+		}
+		slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+		return all
+	}
+	for _, m := range members {
+		if err := waitFor(ctx, m.Synced(), unsynced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run runs the informers of all kinds, also of those that are added while it runs, until ctx ends. It returns nil after
+// the last goroutine has ended and the last handler has returned. It can be called once, and returns ErrAlreadyRun
+// otherwise.
+func (f *Factory) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	if !f.begin(ctx, &workers) {
+		return ErrAlreadyRun
+	}
+	<-ctx.Done()
+	f.mu.Lock()
+	f.stage = ended
+	f.mu.Unlock()
+	workers.Wait()
+	return nil
+}
+
+func (f *Factory) begin(ctx context.Context, workers *sync.WaitGroup) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stage != created {
+		return false
+	}
+	f.stage = running
+	f.start = func(m member) {
+		workers.Go(func() { _ = m.Run(ctx) }) // fails only when run twice
+	}
+	for _, m := range f.kinds {
+		f.start(m)
+	}
+	return true
+}

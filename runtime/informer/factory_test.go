@@ -1,0 +1,178 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+func newFactory(opts informer.FactoryOptions) *informer.Factory {
+	opts.Logger = slog.New(slog.DiscardHandler)
+	return informer.NewFactory(opts)
+}
+
+// share returns the informer of the kind of that name.
+func share(t *testing.T, f *informer.Factory, c cluster, name string, namespaces ...string) *informer.Scoped[obj] {
+	t.Helper()
+	s, err := informer.Shared(f, c.open, informer.KindOptions[obj]{Options: options{Name: name}, Namespaces: namespaces})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// S08, S07
+func TestFactoryHasOneInformerForEachKind(t *testing.T) {
+	c, f := newCluster(), newFactory(informer.FactoryOptions{})
+	pods := share(t, f, c, "pods")
+	if share(t, f, c, "pods") != pods {
+		t.Error("a kind has two informers")
+	}
+	if share(t, f, c, "nodes") == pods {
+		t.Error("two kinds have one informer")
+	}
+	if _, err := informer.Shared(f, c.open, informer.KindOptions[obj]{Options: options{Name: "x"}, Namespaces: []string{"closed"}}); err == nil {
+		t.Error("a kind that cannot be opened is no error")
+	}
+}
+
+// S08
+//
+// Stronger: Run starts and ends everything; there is no informer that somebody forgot to start, and no Start to call
+// again.
+func TestFactoryStartsInformersThatAreAddedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})
+		first := share(t, f, c, "first")
+		if isClosed(first.Synced()) || len(c[""].took()) > 0 {
+			t.Error("an informer was started before Run")
+		}
+		runScoped(t, f)
+		second := share(t, f, c, "second")
+		if err := f.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(first.Lister().List(nil)) + names(second.Lister().List(nil)); got != "aa" {
+			t.Errorf("got %s", got)
+		}
+		if err := f.Run(t.Context()); !errors.Is(err, informer.ErrAlreadyRun) {
+			t.Errorf("second Run: %v", err)
+		}
+	})
+}
+
+// S08
+func TestFactoryEndsWithItsLastHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})
+		release, done := make(chan struct{}), make(chan struct{})
+		things := share(t, f, c, "things")
+		things.AddHandler(func(informer.Event[obj]) { <-release })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = f.Run(ctx); close(done) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if isClosed(done) {
+			t.Error("Run has returned while a handler runs")
+		}
+		close(release)
+		<-done
+		if share(t, f, c, "things") != things {
+			t.Error("the informer is another one after the end")
+		}
+		if _, err := informer.Shared(f, c.open, informer.KindOptions[obj]{}); !errors.Is(err, informer.ErrEnded) {
+			t.Errorf("a new kind after the end: %v", err)
+		}
+	})
+}
+
+// S08
+func TestFactoryChangesTheNamespacesOfTheKindsThatFollowIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := newCluster(), newFactory(informer.FactoryOptions{Namespaces: []string{"x"}})
+		follows, own, whole := share(t, f, c, "pods"), share(t, f, c, "secrets", "x"), share(t, f, c, "nodes", "")
+		runScoped(t, f)
+		if err := f.AddNamespace("y"); err != nil {
+			t.Fatal(err)
+		}
+		late := share(t, f, c, "services")
+		for _, test := range []struct {
+			informer *informer.Scoped[obj]
+			want     string
+		}{{follows, "x y"}, {own, "x"}, {whole, ""}, {late, "x y"}} {
+			if got := strings.Join(test.informer.Namespaces(), " "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		}
+		f.RemoveNamespace("x")
+		expect(t, "namespaces", late.Namespaces(), "y")
+		expect(t, "namespaces of its own", own.Namespaces(), "x")
+		if err := f.AddNamespace(""); err == nil {
+			t.Error("all namespaces were added to one")
+		}
+		if err := f.AddNamespace("closed"); err == nil || !strings.Contains(err.Error(), `add namespace "closed" for `) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// S08, C12
+func TestFactoryWaitNamesTheKindsThatHaveNotSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good, bad, f := newCluster("/a"), newCluster("/a"), newFactory(informer.FactoryOptions{})
+		bad[""].onWatch, bad[""].onList = always(forbidden("watch")), always(forbidden("list"))
+		share(t, f, good, "pods")
+		share(t, f, bad, "secrets")
+		runScoped(t, f)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := f.Wait(ctx)
+		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if !strings.Contains(err.Error(), "secrets has not synced: ") || strings.Contains(err.Error(), "pods") {
+			t.Errorf("got %q", err)
+		}
+	})
+}
+
+// S08, C10, C09
+func TestOptionsOfTheFactoryAreThoseOfEachKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, l := newCluster("/a", "/broken"), &log{}
+		f := newFactory(informer.FactoryOptions{
+			Resync: time.Minute,
+			Transform: func(o object.Object) error {
+				if o.GetName() == "broken" {
+					return errors.New("broken")
+				}
+				o.SetAnnotations(map[string]string{"factory": "was first"})
+				return nil
+			},
+		})
+		opts := informer.KindOptions[obj]{}
+		opts.Transform = func(o obj) (obj, error) {
+			o.Labels = o.Annotations
+			return o, nil
+		}
+		s, err := informer.Shared(f, c.open, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.AddHandler(l.handle)
+		runScoped(t, f)
+		pass(time.Minute)
+		expect(t, "events", l.got(), "+a@11!", "~a@11>11")
+		if o := s.Lister().List(nil)[0]; o.Labels["factory"] != "was first" {
+			t.Errorf("labels %v", o.Labels)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package informer_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+func version(o obj) []int {
+	n, _ := strconv.Atoi(o.ResourceVersion)
+	return []int{n}
+}
+
+// S02
+//
+// Stronger: an index is a value and not a name, so two cannot conflict, and its keys have a type.
+func TestIndexCanBeAddedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		inf := start(t, s, options{})
+		byDigit := informer.NewIndex(versionDigit)
+		inf.AddIndex(byDigit)
+		s.create("c")
+		synctest.Wait()
+		inf.AddIndex(byDigit)
+		if got := names(byDigit.Get(inf.Store(), "all")); got != "a b c" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// S01
+func TestIndexHasKeysOfAnyType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		byKey := informer.NewIndexFunc(func(o obj) []object.Key { return []object.Key{object.KeyOf(o)} },
+			func(a, b object.Key) int { return cmp.Compare(a.String(), b.String()) })
+		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{byKey}})
+		if got := names(byKey.Get(inf.Store(), keyOf("b"))); got != "b" {
+			t.Errorf("got %s", got)
+		}
+		var order []string
+		for key := range byKey.Range(inf.Store(), keyOf("a"), keyOf("c")) {
+			order = append(order, key.Name)
+		}
+		expect(t, "range", order, "a", "b")
+	})
+}
+
+// S01
+func TestObjectIsFoundUnderEachOfItsValuesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		twice := informer.NewIndex(func(o obj) []string { return []string{o.Name, o.Name, "x" + o.Name} })
+		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{twice}})
+		for value, want := range map[string]string{"a": "a", "xa": "a", "b": ""} {
+			if got := names(twice.Get(inf.Store(), value)); got != want {
+				t.Errorf("%s: got %q", value, got)
+			}
+		}
+		s.delete("a")
+		synctest.Wait()
+		if got := names(twice.Get(inf.Store(), "a")); got != "" {
+			t.Errorf("after the deletion: %q", got)
+		}
+	})
+}
+
+// S01
+func TestRangeIsInTheOrderOfTheValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(5, 6))
+		s := newSource()
+		for i := range 1500 {
+			s.create(fmt.Sprint("o", i))
+		}
+		byAge := informer.NewIndex(version)
+		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{byAge}})
+		for round := range 100 {
+			for range 30 {
+				mutateOne(s, fmt.Sprint("o", random.IntN(1600)), random)
+			}
+			if round%20 == 10 {
+				s.cut(apierrors.NewResourceExpired("gone"))
+				pass(20 * time.Second)
+			}
+			synctest.Wait()
+			from := random.IntN(s.version)
+			to := from + random.IntN(2000)
+			var got, want []int
+			for at, o := range byAge.Range(inf.Store(), from, to) {
+				if strconv.Itoa(at) != o.ResourceVersion {
+					t.Fatalf("%s at %d", o.ResourceVersion, at)
+				}
+				got = append(got, at)
+			}
+			for _, o := range inf.Store().All() {
+				if at := version(o)[0]; from <= at && at < to {
+					want = append(want, at)
+				}
+			}
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("round %d: from %d to %d: got %d values, want %d", round, from, to, len(got), len(want))
+			}
+		}
+	})
+}
+
+func mutateOne(s *source, name string, random *rand.Rand) {
+	_, exists := s.objects[keyOf(name)]
+	switch {
+	case !exists:
+		s.create(name)
+	case random.IntN(2) == 0:
+		s.delete(name)
+	default:
+		s.update(name)
+	}
+}
+
+func TestIndexThatWasNotAddedPanics(t *testing.T) {
+	defer func() {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, "an index by int was not added") {
+			t.Errorf("got %s", got)
+		}
+	}()
+	informer.NewIndex(version).Get(build(newSource(), options{}).Store(), 1)
+}

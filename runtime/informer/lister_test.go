@@ -1,0 +1,73 @@
+package informer_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+// labelled is a source of the objects x/a, x/b and y/a in one list, where names ending in a have the label size.
+func labelled() *source {
+	s := newSource()
+	for _, key := range []string{"x/a", "x/b", "y/a"} {
+		s.namespace = key[:1]
+		s.create(key[2:])
+	}
+	for key, o := range s.objects {
+		if key.Name == "a" {
+			o.Labels = map[string]string{"size": key.Namespace}
+		}
+	}
+	return s
+}
+
+// S07
+func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := labelled()
+		shared := start(t, s, options{})
+		private := informer.NewPrivate(s, func(informer.Event[obj]) {}, options{})
+		runScoped(t, private)
+		indexed := map[string]informer.Lister[obj]{"shared": shared.Lister(), "private": private.Lister()}
+		for name, l := range indexed {
+			sized, _ := labels.Parse("size")
+			big, _ := labels.Parse("size=y")
+			for _, test := range []struct {
+				namespace string
+				selector  labels.Selector
+				want      string
+			}{
+				{"", nil, "a a b"}, {"x", nil, "a b"}, {"y", labels.Everything(), "a"}, {"z", nil, ""},
+				{"", sized, "a a"}, {"x", sized, "a"}, {"x", big, ""}, {"", big, "a"}, {"x", labels.Nothing(), ""},
+			} {
+				if got := names(l.Namespace(test.namespace).List(test.selector)); got != test.want {
+					t.Errorf("%s: %q %v: got %q, want %q", name, test.namespace, test.selector, got, test.want)
+				}
+			}
+		}
+		s.namespace = "x"
+		s.delete("a")
+		synctest.Wait()
+		if got := names(shared.Lister().Namespace("x").List(nil)); got != "b" {
+			t.Errorf("after a deletion: %s", got)
+		}
+	})
+}
+
+// S07
+func TestListerSaysNotFoundInTheWordsOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := start(t, labelled(), options{}).Lister()
+		if o, err := l.Namespace("x").Get("b"); err != nil || o.Name != "b" {
+			t.Errorf("got %v, %v", o, err)
+		}
+		_, err := l.Namespace("y").Get("b")
+		if !apierrors.IsNotFound(err) || err.Error() != `things "b" not found` {
+			t.Errorf("got %v", err)
+		}
+	})
+}

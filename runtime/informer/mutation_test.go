@@ -1,0 +1,114 @@
+package informer_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+// reports collects what a mutation detector finds.
+type reports struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *reports) add(e *informer.MutationError) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, e.Error())
+}
+
+func (r *reports) got() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer func() { r.all = nil }()
+	return r.all
+}
+
+// modify changes a in the store. The update of b lets the detector know, as far as the race detector is concerned.
+func modify(s *source, store informer.Store[obj]) {
+	o, _ := store.Get(keyOf("a"))
+	o.Labels = map[string]string{"changed": "yes"}
+	s.update("b")
+	synctest.Wait()
+}
+
+// S06
+//
+// Stronger: objects that have left the store are compared too, each finding names the object and shows the difference,
+// and the program goes on.
+func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, found := newSource("a", "b"), &reports{}
+		inf := start(t, s, options{Mutated: found.add})
+		s.update("a")
+		s.cut(apierrors.NewResourceExpired("gone"))
+		s.create("c")
+		pass(3 * time.Second)
+		expect(t, "reports of nothing", found.got())
+		modify(s, inf.Store())
+		pass(2 * time.Second)
+		got := found.got()
+		want := "things ns/a was modified in the store; copy what you change:\n"
+		if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.Contains(got[0], `"changed": "yes"`) || strings.Contains(got[0], "uid") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// S06
+func TestModificationIsFoundWhenTheObjectLeavesTheStore(t *testing.T) {
+	for name, leave := range map[string]func(s *source){
+		"deleted":  func(s *source) { s.delete("a") },
+		"updated":  func(s *source) { s.update("a") },
+		"replaced": func(s *source) { s.cut(apierrors.NewResourceExpired("gone")); s.delete("a"); s.forget() },
+		"ended":    func(*source) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, found := newSource("a", "b"), &reports{}
+				inf := build(s, options{Mutated: found.add})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() { _ = inf.Run(ctx); close(done) }()
+				synctest.Wait()
+				modify(s, inf.Store())
+				leave(s)
+				if name == "replaced" {
+					pass(5 * time.Second)
+				}
+				synctest.Wait()
+				cancel()
+				<-done
+				if got := found.got(); len(got) != 1 {
+					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// S06
+func TestPrivateInformerFindsModifiedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, found := newSource("a", "b"), &reports{}
+		inf := informer.NewPrivate(s, func(e informer.Event[obj]) {
+			if e.Object.Name == "a" {
+				e.Object.Labels = map[string]string{"x": "y"}
+			}
+		}, options{Mutated: found.add})
+		runScoped(t, inf)
+		s.update("b")
+		pass(2 * time.Second)
+		if got := found.got(); len(got) != 1 {
+			t.Errorf("got %q", got)
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// cluster has one source for each namespace.
+type cluster map[string]*source
+
+// newCluster returns a cluster with objects such as "ns/a".
+func newCluster(keys ...string) cluster {
+	c := cluster{}
+	for _, key := range keys {
+		namespace, name, _ := strings.Cut(key, "/")
+		c.in(namespace).create(name)
+	}
+	return c
+}
+
+func (c cluster) in(namespace string) *source {
+	if c[namespace] == nil {
+		c[namespace] = newSource()
+		c[namespace].namespace = namespace
+	}
+	return c[namespace]
+}
+
+func (c cluster) open(namespace string) (informer.ListerWatcher[obj], error) {
+	if namespace == "closed" {
+		return nil, errors.New("no way in")
+	}
+	return c.in(namespace), nil
+}
+
+func scoped(t *testing.T, c cluster, opts options, namespaces ...string) *informer.Scoped[obj] {
+	t.Helper()
+	opts.Name, opts.Logger = "things", slog.New(slog.DiscardHandler)
+	s, err := informer.NewScoped(c.open, namespaces, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// runScoped runs s until the test ends, and waits until it has settled.
+func runScoped(t *testing.T, s interface{ Run(context.Context) error }) {
+	go func() {
+		if err := s.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	synctest.Wait()
+}
+
+// in is a handler that writes down the namespace of each event too.
+func (l *log) in(e informer.Event[obj]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, e.Object.Namespace+":"+describe(e))
+}
+
+// S08
+func TestScopedInformerReadsItsNamespacesAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/a", "y/b", "z/a")
+		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
+		s := scoped(t, c, options{Indexes: []informer.Indexer[obj]{byName}}, "x", "y")
+		lister := s.Lister()
+		runScoped(t, s)
+		if got := names(lister.List(nil)); got != "a a b" {
+			t.Errorf("all: %s", got)
+		}
+		if got := names(lister.Namespace("y").List(nil)); got != "a b" {
+			t.Errorf("y: %s", got)
+		}
+		if got := names(byName.Get(s, "a")); got != "a a" {
+			t.Errorf("index: %s", got)
+		}
+		if _, err := lister.Namespace("z").Get("a"); !apierrors.IsNotFound(err) {
+			t.Errorf("out of scope: %v", err)
+		}
+		if _, ok := s.Store("z"); ok {
+			t.Error("there is a store out of scope")
+		}
+		if store, ok := s.Store("y"); !ok || store.Len() != 2 {
+			t.Error("a namespace in scope has no store")
+		}
+	})
+}
+
+// S08
+func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, l := newCluster("x/a", "y/b"), &log{}
+		s := scoped(t, c, options{}, "x")
+		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
+		s.AddHandler(l.in)
+		s.AddIndex(byName)
+		runScoped(t, s)
+		for range 2 {
+			if err := s.AddNamespace("y"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		c["y"].update("b")
+		synctest.Wait()
+		expect(t, "events", l.got(), "x:+a@11!", "y:+b@11!", "y:~b@11>12")
+		expect(t, "namespaces", s.Namespaces(), "x", "y")
+		if got := names(byName.Get(s, "b")); got != "b" {
+			t.Errorf("the index has %q", got)
+		}
+	})
+}
+
+// S08
+//
+// Stronger: namespaces come and go while the informers run.
+func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, l, registry := newCluster("x/a", "y/b"), &log{}, metrics.NewRegistry()
+		s := scoped(t, c, options{Metrics: registry}, "x", "y")
+		s.AddHandler(l.in)
+		runScoped(t, s)
+		s.RemoveNamespace("y")
+		s.RemoveNamespace("nowhere")
+		if n := c["y"].unclosed(); n != 0 {
+			t.Errorf("%d watches are open", n)
+		}
+		c["y"].update("b")
+		c["x"].update("a")
+		synctest.Wait()
+		if got := l.got(); len(got) != 3 || got[2] != "x:~a@11>12" {
+			t.Errorf("events %q", got)
+		}
+		if got := names(s.Lister().List(nil)); got != "a" {
+			t.Errorf("the lister has %s", got)
+		}
+		var text strings.Builder
+		_, _ = registry.WriteTo(&text)
+		if !strings.Contains(text.String(), `informer_objects{informer="things/x"} 1`) || !strings.Contains(text.String(), `informer_objects{informer="things/y"} 0`) {
+			t.Errorf("metrics:\n%s", text.String())
+		}
+		if err := s.AddNamespace("y"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect(t, "events of the namespace added again", l.got(), "y:+b@12!")
+	})
+}
+
+// S08
+func TestAllNamespacesAndOneCannotBeInScopeAtOnce(t *testing.T) {
+	for _, namespaces := range [][]string{{"", "x"}, {"x", ""}, {"closed"}} {
+		if _, err := informer.NewScoped(newCluster().open, namespaces, options{}); err == nil {
+			t.Errorf("%q: no error", namespaces)
+		}
+	}
+}
+
+// S08, C04
+func TestScopedHandlerIsCalledForOneEventAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/b", "z/c")
+		s := scoped(t, c, options{}, "x", "y", "z")
+		calls, step := 0, make(chan struct{})
+		reg := s.AddHandler(func(informer.Event[obj]) { calls++; <-step; calls-- })
+		runScoped(t, s)
+		for range 3 {
+			if calls != 1 {
+				t.Errorf("%d calls at once", calls)
+			}
+			if isClosed(reg.Synced()) {
+				t.Error("synced before the last namespace")
+			}
+			step <- struct{}{}
+			synctest.Wait()
+		}
+		<-reg.Synced()
+	})
+}
+
+// S08, C05
+func TestScopedHandlerIsSyncedWithTheNamespacesInScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/b")
+		c["y"].noBegin = true
+		s := scoped(t, c, options{}, "x", "y")
+		reg := s.AddHandler(func(informer.Event[obj]) {})
+		runScoped(t, s)
+		late := s.AddHandler(func(informer.Event[obj]) {})
+		synctest.Wait()
+		if isClosed(s.Synced()) || isClosed(reg.Synced()) || isClosed(late.Synced()) {
+			t.Error("synced without y")
+		}
+		s.RemoveNamespace("y")
+		<-s.Synced()
+		<-reg.Synced()
+		<-late.Synced()
+	})
+}
+
+// S08, C06
+func TestScopedHandlerMayRemoveItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/b")
+		s := scoped(t, c, options{}, "x", "y")
+		calls := 0
+		var reg *informer.Registration
+		reg = s.AddHandler(func(informer.Event[obj]) { calls++; reg.Remove(); s.RemoveNamespace("x") })
+		runScoped(t, s)
+		reg.Remove()
+		c["y"].update("b")
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("called %d times", calls)
+		}
+	})
+}
+
+// C12
+//
+// Stronger: waiting returns an error that has the cause of each informer that has not synced, such as a missing right,
+// and not their names alone.
+func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/b", "z/c")
+		c["y"].onWatch, c["y"].onList = always(forbidden("watch")), always(forbidden("list"))
+		c["z"].noBegin = true
+		s := scoped(t, c, options{}, "x", "y", "z")
+		runScoped(t, s)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := s.Wait(ctx)
+		failure, ok := errors.AsType[*informer.SyncError](err)
+		if !ok || failure.Namespace != "y" || !apierrors.IsForbidden(failure) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		for _, want := range []string{"things/y has not synced: ", " things in namespace y: ", "things/z has not synced\n"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("no %q in %q", want, err)
+			}
+		}
+		if strings.Contains(err.Error(), "things/x") || s.Err() == nil {
+			t.Errorf("got %q, Err %v", err, s.Err())
+		}
+		c["y"].heal()
+		c["z"].send(client.WatchEvent[obj]{Type: "BOOKMARK", ResourceVersion: "11", InitialEventsEnd: true})
+		if err := s.Wait(t.Context()); err != nil || s.Err() != nil {
+			t.Errorf("got %v, Err %v", err, s.Err())
+		}
+	})
+}
+
+// C07
+func TestScopedInformerRunsOnceAndWaitsForItsParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scoped(t, newCluster("x/a", "y/b"), options{}, "x", "y")
+		release, done := make(chan struct{}), make(chan struct{})
+		s.AddHandler(func(informer.Event[obj]) { <-release })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = s.Run(ctx); close(done) }()
+		synctest.Wait()
+		if err := s.Run(ctx); !errors.Is(err, informer.ErrAlreadyRun) {
+			t.Errorf("second Run: %v", err)
+		}
+		cancel()
+		synctest.Wait()
+		if isClosed(done) {
+			t.Error("Run has returned while a handler runs")
+		}
+		close(release)
+		<-done
+		if err := s.AddNamespace("z"); err != nil || fmt.Sprint(s.Namespaces()) != "[x y]" {
+			t.Errorf("after the end: %v, %v", err, s.Namespaces())
+		}
+		if reg := s.AddHandler(func(informer.Event[obj]) { t.Error("called") }); isClosed(reg.Synced()) {
+			t.Error("synced after the end")
+		}
+	})
+}
