@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +32,20 @@ type api struct {
 	refused map[string]string // path of a collection to the message with which it is forbidden
 	reads   []string          // the paths and queries of gets and lists
 	down    bool              // every request fails
+	lag     time.Duration     // how late watches tell of what happens from now on
+	stale   bool              // streaming lists begin empty, at an old version
 }
 
 // watch is an open watch of a resource in a namespace, or in all.
 type watch struct {
 	resource, namespace string
-	frames              chan string
+	frames              chan timed
+}
+
+// timed is a frame and when it is sent.
+type timed struct {
+	due  time.Time
+	text string
 }
 
 func newAPI() *api {
@@ -75,7 +84,7 @@ func (a *api) remove(resource string, o object.Object) {
 func (a *api) tellLocked(resource string, o object.Object, kind string, data json.RawMessage) {
 	for _, w := range a.watches {
 		if w.resource == resource && (w.namespace == "" || w.namespace == o.GetNamespace()) {
-			w.frames <- frame(kind, data)
+			w.frames <- timed{time.Now().Add(a.lag), frame(kind, data)}
 		}
 	}
 }
@@ -142,19 +151,23 @@ func (a *api) inLocked(resource, namespace string) []json.RawMessage {
 
 // watchLocked answers with a stream that lasts until the context of req ends.
 func (a *api) watchLocked(req *http.Request, resource, namespace string, initial bool) *http.Response {
-	w := &watch{resource, namespace, make(chan string, 1000)}
+	w := &watch{resource, namespace, make(chan timed, 1000)}
 	a.watches = append(a.watches, w)
 	if initial {
-		for _, data := range a.inLocked(resource, namespace) {
-			w.frames <- frame("ADDED", data)
+		version := strconv.Itoa(a.version)
+		if a.stale {
+			version, resource = "1", ""
 		}
-		w.frames <- frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
+		for _, data := range a.inLocked(resource, namespace) {
+			w.frames <- timed{text: frame("ADDED", data)}
+		}
+		w.frames <- timed{text: frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
 			TypeMeta: metav1.TypeMeta{Kind: "Bookmark", APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{
-				ResourceVersion: strconv.Itoa(a.version),
+				ResourceVersion: version,
 				Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 			},
-		}))
+		}))}
 	}
 	reader, writer := io.Pipe()
 	go func() { // ends with the request
@@ -164,7 +177,11 @@ func (a *api) watchLocked(req *http.Request, resource, namespace string, initial
 				writer.CloseWithError(req.Context().Err())
 				return
 			case f := <-w.frames:
-				if _, err := io.WriteString(writer, f); err != nil {
+				select {
+				case <-time.After(time.Until(f.due)):
+				case <-req.Context().Done():
+				}
+				if _, err := io.WriteString(writer, f.text); err != nil {
 					return
 				}
 			}

@@ -7,11 +7,13 @@
 //   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
 //     the informer has not.
 //   - What a read returns belongs to the caller. What a handler of an informer gets is shared, and must not be modified.
-//
-// A cached read can be older than the last write of the caller.
+//   - A read that begins after a write of this process has returned sees that write, or fails with [ErrStale] within
+//     [Options].ConsistencyTimeout. That holds for the writes of all clients that share the journal of the one that the
+//     cache reads through (see client.Options), for lists and for single objects, and for deletions.
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +43,19 @@ type Options struct {
 	// Resync is how often every object is delivered to the handlers again. Zero is never.
 	Resync time.Duration
 	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
-	// dropped otherwise.
+	// not even decoded otherwise.
 	KeepManagedFields bool
+	// Masks are, for kinds of which not all is needed, the only fields that are cached, with all that is below them,
+	// such as "metadata" and "status.conditions"; see [client.Scope]. What is read from such a cache is not the whole
+	// object: change it by patches and apply, not by Update.
+	Masks map[schema.GroupVersionKind][]string
+	// ConsistencyTimeout is how long a read waits for the informer to catch up with the writes of this process that came
+	// before it. Zero means 5 s.
+	ConsistencyTimeout time.Duration
+	// DisableConsistency lets reads be older than the writes of this process.
+	DisableConsistency bool
+	// DisableFor are kinds that are always read live, by an object of each. Their informers serve handlers only.
+	DisableFor []object.Object
 	// Logger is told of failing lists and watches; nil is slog.Default().
 	Logger *slog.Logger
 	// Metrics gets the informers' metrics; nil is nowhere.
@@ -56,8 +69,10 @@ type Cache struct {
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]*Informer
-	stage     stage
-	start     func(*Informer) // starts an informer of the running cache; set while stage is running
+	// floors are the last versions of kinds that were written before they were cached.
+	floors map[schema.GroupKind]string
+	stage  stage
+	start  func(*Informer) // starts an informer of the running cache; set while stage is running
 }
 
 // stage is where a cache is in its life.
@@ -73,7 +88,17 @@ var _ client.Reader = (*Cache)(nil)
 
 // New returns a cache in front of live. It starts nothing: [Cache.Run] does.
 func New(live *client.REST, opts Options) *Cache {
-	return &Cache{live: live, opts: opts, informers: map[schema.GroupVersionKind]*Informer{}}
+	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
+	c := &Cache{
+		live:      live,
+		opts:      opts,
+		informers: map[schema.GroupVersionKind]*Informer{},
+		floors:    map[schema.GroupKind]string{},
+	}
+	if !opts.DisableConsistency {
+		live.Journal().Subscribe(c.written)
+	}
+	return c
 }
 
 // Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
@@ -110,29 +135,37 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 
 func (c *Cache) newInformer(gvk schema.GroupVersionKind, prototype object.Object, namespaces []string) (*Informer, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	i := &Informer{gvk: gvk, prototype: prototype}
+	i := &Informer{gvk: gvk, prototype: prototype, patience: c.opts.ConsistencyTimeout}
+	for _, disabled := range c.opts.DisableFor {
+		live, err := object.GVK(disabled, c.live.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("cache: DisableFor: %w", err)
+		}
+		i.live = i.live || live.GroupKind() == gvk.GroupKind()
+	}
 	for _, namespace := range namespaces {
-		watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{Namespace: namespace})
+		watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
+			Namespace:         namespace,
+			KeepManagedFields: c.opts.KeepManagedFields,
+			Mask:              c.opts.Masks[gvk],
+		})
 		if err != nil {
 			return nil, fmt.Errorf("cache: %w", err)
 		}
+		l := newLedger()
 		opts := informer.Options[object.Object]{
 			Name:    plural.GroupResource().String(),
 			Logger:  c.opts.Logger,
 			Resync:  c.opts.Resync,
+			Applied: l.applied,
 			Metrics: c.opts.Metrics,
 		}
-		if !c.opts.KeepManagedFields {
-			opts.Transform = dropManagedFields
-		}
-		i.parts = append(i.parts, part{namespace, informer.New(watcher, opts)})
+		informer := informer.New(watcher, opts)
+		l.store = informer.Store()
+		l.note(client.Write{ResourceVersion: c.floors[gvk.GroupKind()]})
+		i.parts = append(i.parts, part{namespace, l, informer})
 	}
 	return i, nil
-}
-
-func dropManagedFields(o object.Object) (object.Object, error) {
-	o.SetManagedFields(nil)
-	return o, nil
 }
 
 // namespacesOf returns the namespaces to watch for a kind: "" is all of them. A kind that the server does not know yet

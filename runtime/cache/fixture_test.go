@@ -49,6 +49,7 @@ type fixture struct {
 	*testing.T
 	ctx   context.Context
 	api   *api
+	live  *client.REST
 	cache *cache.Cache
 }
 
@@ -58,7 +59,8 @@ func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
 		opts.Logger = slog.New(slog.DiscardHandler)
-		f := &fixture{T: t, ctx: t.Context(), api: a, cache: cache.New(connect(t, a), opts)}
+		f := &fixture{T: t, ctx: t.Context(), api: a, live: connect(t, a)}
+		f.cache = cache.New(f.live, opts)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- f.cache.Run(ctx) }()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,12 +17,15 @@ import (
 type Informer struct {
 	gvk       schema.GroupVersionKind
 	prototype object.Object
-	parts     []part // one for all namespaces, or one for each that is cached, in order
+	live      bool          // reads are for the server
+	patience  time.Duration // how long a read waits for the writes before it
+	parts     []part        // one for all namespaces, or one for each that is cached, in order
 }
 
 // part is the informer of one namespace; "" is all.
 type part struct {
 	namespace string
+	ledger    *ledger
 	*informer.Informer[object.Object]
 }
 

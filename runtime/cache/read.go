@@ -31,14 +31,18 @@ func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts
 		return fmt.Errorf("get %s: %w", key, err)
 	}
 	i := c.declared(gvk)
-	if i == nil || !i.holds(obj) || o.NotOlderThan != "" {
+	if i == nil || i.live || !i.holds(obj) || o.NotOlderThan != "" {
 		return c.live.Get(ctx, key, obj, opts...)
 	}
 	parts := i.in(key.Namespace)
 	if len(parts) != 1 {
 		return c.live.Get(ctx, key, obj, opts...)
 	}
+	debts := parts[0].owes(parts[0].ledger.unseen(key))
 	if err := parts[0].wait(ctx); err != nil {
+		return fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
+	}
+	if err := i.catchUp(ctx, debts); err != nil {
 		return fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
 	}
 	cached, found := parts[0].Store().Get(key)
@@ -84,28 +88,35 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 		return fmt.Errorf("list: %w", err)
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	parts := c.answering(gvk, list, o)
+	i, parts := c.answering(gvk, list, o)
 	if len(parts) == 0 {
 		return c.live.List(ctx, list, opts...)
+	}
+	var debts []owed
+	for _, part := range parts {
+		debts = append(debts, part.owes(part.ledger.unseenIn(o))...)
 	}
 	for _, part := range parts {
 		if err := part.wait(ctx); err != nil {
 			return fmt.Errorf("list %s: %w", gvk.Kind, err)
 		}
 	}
+	if err := i.catchUp(ctx, debts); err != nil {
+		return fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
 	return fill(list, parts, o)
 }
 
-// answering returns the parts of the informer that have what a List asks for, or none when it is for the server.
-func (c *Cache) answering(gvk schema.GroupVersionKind, list object.List, o client.ListOptions) []part {
+// answering returns the informer and its parts that have what a List asks for, or none when it is for the server.
+func (c *Cache) answering(gvk schema.GroupVersionKind, list object.List, o client.ListOptions) (*Informer, []part) {
 	i := c.declared(gvk)
-	if i == nil || !holdsItemsOf(i, list) || !selectsByName(o.FieldSelector) || o.NotOlderThan != "" {
-		return nil
+	if i == nil || i.live || !holdsItemsOf(i, list) || !selectsByName(o.FieldSelector) || o.NotOlderThan != "" {
+		return nil, nil
 	}
 	if _, ok := afterToken(o.Continue); !ok {
-		return nil
+		return nil, nil
 	}
-	return i.in(o.Namespace)
+	return i, i.in(o.Namespace)
 }
 
 // fill copies what matches out of the stores.
@@ -161,17 +172,16 @@ func afterToken(token string) (object.Key, bool) {
 	return object.Key{Namespace: namespace, Name: name}, ok
 }
 
+// selectsKey reports whether an object with that key may be one that o asks for.
+func selectsKey(o client.ListOptions, key object.Key) bool {
+	if o.Namespace != "" && key.Namespace != o.Namespace {
+		return false
+	}
+	return o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{nameField: key.Name, namespaceField: key.Namespace})
+}
+
 func matches(cached object.Object, o client.ListOptions) bool {
-	if o.Namespace != "" && cached.GetNamespace() != o.Namespace {
-		return false
-	}
-	if o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(cached.GetLabels())) {
-		return false
-	}
-	return o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{
-		nameField:      cached.GetName(),
-		namespaceField: cached.GetNamespace(),
-	})
+	return selectsKey(o, object.KeyOf(cached)) && (o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(cached.GetLabels())))
 }
 
 const (

@@ -28,6 +28,9 @@ type Options struct {
 	// FieldOwner is the field owner of writes that do not name one. When it is empty the server derives one from the
 	// user agent, and Apply needs [FieldOwner] on each call.
 	FieldOwner string
+	// Journal is told of every write, which is how caches in this process know what they have to catch up with. Clients
+	// for one API server should share one; nil makes a new one.
+	Journal *Journal
 	// Logger gets the warnings that the server sends, each text once; nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -40,6 +43,7 @@ type REST struct {
 	// lookups is mapper, with contexts.
 	lookups    meta.RESTMapperWithContext
 	fieldOwner string
+	journal    *Journal
 }
 
 var _ Client = (*REST)(nil)
@@ -60,12 +64,16 @@ func New(config *rest.Config, opts Options) (*REST, error) {
 	if opts.Mapper == nil {
 		opts.Mapper = newMapper(c)
 	}
+	if opts.Journal == nil {
+		opts.Journal = &Journal{}
+	}
 	return &REST{
 		conn:       c,
 		scheme:     opts.Scheme,
 		mapper:     opts.Mapper,
 		lookups:    meta.ToRESTMapperWithContext(opts.Mapper),
 		fieldOwner: opts.FieldOwner,
+		journal:    opts.Journal,
 	}, nil
 }
 
@@ -189,6 +197,9 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	}
 	if err != nil {
 		return &DecodeError{What: r.String(), Err: err}
+	}
+	if r.method != http.MethodGet {
+		c.tellWritten(ctx, r, obj)
 	}
 	return nil
 }

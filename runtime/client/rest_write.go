@@ -194,7 +194,10 @@ func (c *REST) sendDelete(ctx context.Context, r *request, o DeleteOptions) erro
 	if r.body, err = o.body(); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
-	_, err = c.send(ctx, r)
+	body, err := c.send(ctx, r)
+	if err == nil && !o.DryRun {
+		c.tellDeleted(ctx, r, body)
+	}
 	return err
 }
 

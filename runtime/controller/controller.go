@@ -46,6 +46,7 @@ type Controller[R comparable] struct {
 	logger     *slog.Logger
 	metrics    *instruments
 	queue      *workqueue.Queue[R]
+	gate       *gate[R]
 
 	mu      sync.Mutex
 	sources []source.Source[R] // grows only while stage is created
@@ -67,7 +68,7 @@ const (
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	logger := cmp.Or(opts.Logger, slog.Default())
-	return &Controller[R]{
+	c := &Controller[R]{
 		name:       name,
 		reconciler: reconciler,
 		opts:       opts,
@@ -79,6 +80,10 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 		waiting: map[int]struct{}{},
 		synced:  make(chan struct{}),
 	}
+	c.gate = newGate(func(request R, priority int) {
+		c.queue.AddWith(workqueue.AddOptions{Priority: priority}, request)
+	})
+	return c
 }
 
 // Name returns the name.
@@ -221,5 +226,6 @@ func (c *Controller[R]) work(ctx context.Context) {
 		})
 	}
 	workers.Wait()
+	c.gate.close()
 	c.logger.Info("controller stopped")
 }

@@ -4,9 +4,9 @@ import "github.com/kctrl-dev/kctrl/runtime/metrics"
 
 // instruments are the metrics of a controller, under the names that dashboards for operators know.
 type instruments struct {
-	total, errors, terminal, panics *metrics.Counter
-	active                          *metrics.Gauge
-	seconds                         *metrics.Histogram
+	total, errors, terminal, panics, parked *metrics.Counter
+	active                                  *metrics.Gauge
+	seconds                                 *metrics.Histogram
 }
 
 func newInstruments(r *metrics.Registry, name string, workers int) *instruments {
@@ -15,6 +15,7 @@ func newInstruments(r *metrics.Registry, name string, workers int) *instruments 
 		errors:   r.Counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
 		terminal: r.Counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
 		panics:   r.Counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
+		parked:   r.Counter("kctrl_reconcile_parked_total", "Requests that waited for the caches to see what their last reconcile wrote.", "controller"),
 		active:   r.Gauge("controller_runtime_active_workers", "Workers that reconcile at the moment.", "controller"),
 		seconds:  r.Histogram("controller_runtime_reconcile_time_seconds", "How long reconciles take.", metrics.DefaultBuckets(), "controller"),
 	}

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -24,15 +25,22 @@ type PanicError struct {
 // Error is the value in one line.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// process reconciles one request and decides when it is next.
+// process reconciles one request and decides when it is next. A request whose writes the caches have not seen is parked
+// until they have.
 func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.queue.Done(request)
+	if c.gate.park(request, c.queue.Priority(request)) {
+		c.metrics.parked.Inc(c.name)
+		return
+	}
 	logger := c.logger.With("key", fmt.Sprint(request), "reconcileID", fmt.Sprintf("%016x", rand.Uint64()))
 	c.metrics.active.Add(1, c.name)
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
-	result, err := c.reconcile(log.IntoContext(ctx, logger), request)
+	tracking, writes := cache.TrackWrites(log.IntoContext(ctx, logger))
+	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
+	c.gate.hold(request, writes)
 
 	outcome := outcomeOf(ctx, result, err)
 	c.metrics.total.Inc(c.name, outcome.String())
@@ -103,8 +111,8 @@ func logFailure(logger *slog.Logger, err error) {
 		logger.Error("reconcile panicked", "err", err, "stack", string(panicked.Stack))
 		return
 	}
-	if apierrors.IsConflict(err) {
-		logger.Debug("reconcile met a conflict and is retried", "err", err)
+	if apierrors.IsConflict(err) || errors.Is(err, cache.ErrStale) {
+		logger.Debug("reconcile worked with an old state and is retried", "err", err)
 		return
 	}
 	logger.Error("reconcile failed", "err", explain(err))

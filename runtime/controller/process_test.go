@@ -164,7 +164,7 @@ func TestConflictIsNoErrorInTheLog(t *testing.T) {
 		pass(time.Minute)
 		expect(t, "reconciles", l.took(), "0s a", "1s a")
 		s.end()
-		if log := s.logs.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "level=DEBUG msg=\"reconcile met a conflict") {
+		if log := s.logs.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "level=DEBUG msg=\"reconcile worked with an old state") {
 			t.Errorf("got %s", log)
 		}
 	})

@@ -34,6 +34,10 @@ func TestOnARealServer(t *testing.T) {
 		"OwnedObjectIsMadeAgain":                 ownedObjectIsMadeAgain,
 		"EveryWatchLeadsToRequests":              everyWatchLeadsToRequests,
 		"MissingRightStallsItsControllerAndSays": missingRightStallsItsController,
+		"NoDecisionIsStale":                      noDecisionIsStale(0),
+		"NoDecisionIsStaleWhenWatchesAreLate":    noDecisionIsStale(100 * time.Millisecond),
+		"NoDecisionIsStaleWhenTheyAreVeryLate":   noDecisionIsStale(time.Second),
+		"WithoutConsistencyDecisionsAreStale":    withoutConsistencyDecisionsAreStale,
 	} {
 		t.Run(name, func(t *testing.T) { test(newFixture(t, env.Config, strings.ToLower(name))) })
 	}
@@ -58,7 +62,7 @@ func newFixture(t *testing.T, config *rest.Config, namespace string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	f := &fixture{T: t, ctx: ctx, config: config, client: live, namespace: namespace, seen: make(chan string, 1000)}
 	f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})

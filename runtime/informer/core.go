@@ -42,6 +42,10 @@ type Options[T object.Object] struct {
 	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
 	// cache, and one page otherwise; another value is used always.
 	PageSize int64
+	// Applied, if set, is called after each change of the store, before the handlers are told: the store has everything
+	// up to version, and events is what that meant. It is called for bookmarks too, without events. It is called by one
+	// goroutine at a time, must not call the informer, and must not block, since everything waits for it.
+	Applied func(version string, events []Event[T])
 	// Metrics is where the informer's metrics are registered; nil is nowhere.
 	Metrics *metrics.Registry
 	// Mutated, if set, is told of every object that somebody has modified although it is in the store. It is meant for
@@ -72,6 +76,7 @@ type core[T object.Object] struct {
 	fifo      *DeltaFIFO[T]
 	reflector *Reflector[T]
 	detector  *mutationDetector[T] // nil finds nothing
+	applied   func(version string, events []Event[T])
 }
 
 func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
@@ -82,6 +87,10 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 		resync:   opts.Resync,
 		metrics:  newInstruments(opts.Metrics),
 		contents: newContents(opts.Indexes),
+		applied:  opts.Applied,
+	}
+	if c.applied == nil {
+		c.applied = func(string, []Event[T]) {}
 	}
 	if opts.Mutated != nil {
 		c.detector = &mutationDetector[T]{informer: c.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
@@ -102,6 +111,13 @@ func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 // Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
 // A failing list or watch is retried for as long as Run runs.
 func (c *core[T]) Err() error { return c.reflector.Err() }
+
+// process brings the store to the state after deltas and returns what that means for handlers.
+func (c *core[T]) process(deltas Deltas[T]) []Event[T] {
+	events := c.contents.process(deltas)
+	c.applied(c.contents.version, events)
+	return events
+}
 
 func (c *core[T]) stores(string) []Store[T] { return []Store[T]{c.Store()} }
 

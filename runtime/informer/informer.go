@@ -79,7 +79,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if !i.begin() {
 		return ErrAlreadyRun
 	}
-	i.follow(ctx, i.process)
+	i.follow(ctx, i.handle)
 	i.end()
 	return nil
 }
@@ -126,11 +126,11 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 	}
 }
 
-// process brings the store to the state after deltas and hands the events to the listeners.
-func (i *Informer[T]) process(deltas Deltas[T]) {
+// handle brings the store to the state after deltas and hands the events to the listeners.
+func (i *Informer[T]) handle(deltas Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	events := i.contents.process(deltas)
+	events := i.process(deltas)
 	first := deltas[0].Type == Replaced && !i.synced
 	if first {
 		i.synced = true

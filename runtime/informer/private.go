@@ -56,7 +56,7 @@ func (p *Private[T]) Run(ctx context.Context) error {
 // deliver applies deltas and tells the handler. It reports whether that was done before ctx ended.
 func (p *Private[T]) deliver(ctx context.Context, deltas Deltas[T], first bool) bool {
 	p.mu.Lock()
-	events := p.contents.process(deltas)
+	events := p.process(deltas)
 	p.mu.Unlock()
 	if first {
 		markInitial(events)

@@ -38,6 +38,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Namespaces restrict what is cached and watched; none means all.
 	Namespaces []string
+	// Cache tunes the cache further. Its Namespaces, Logger and Metrics are those of the manager unless it has its own.
+	Cache cache.Options
 	// MaxConcurrentReconciles is the number of workers of controllers that say none. Zero means 1.
 	MaxConcurrentReconciles int
 	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
@@ -106,10 +108,20 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	if err := m.connect(); err != nil {
 		return nil, err
 	}
-	m.cache = cache.New(m.live, cache.Options{Namespaces: opts.Namespaces, Logger: m.logger, Metrics: m.metrics})
+	m.cache = cache.New(m.live, m.cacheOptions())
 	m.client = client.NewClient(m.cache, m.live)
 	m.groups[caches] = []Runnable{m.cache}
 	return m, m.addServers()
+}
+
+func (m *Manager) cacheOptions() cache.Options {
+	opts := m.opts.Cache
+	if opts.Namespaces == nil {
+		opts.Namespaces = m.opts.Namespaces
+	}
+	opts.Logger = cmp.Or(opts.Logger, m.logger)
+	opts.Metrics = cmp.Or(opts.Metrics, m.metrics)
+	return opts
 }
 
 // connect makes the clients, which share one connection pool and one mapper.

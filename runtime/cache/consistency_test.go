@@ -1,0 +1,332 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+
+// withUID is a ConfigMap of that name and incarnation.
+func withUID(name, uid string) *corev1.ConfigMap {
+	o := configMap("ns", name)
+	o.UID = types.UID(uid)
+	return o
+}
+
+// write puts o on the server, and tells of it as a client does.
+func (f *fixture) write(ctx context.Context, o *corev1.ConfigMap) {
+	f.api.put(configMaps, o)
+	f.live.Journal().Tell(ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+}
+
+// erase deletes o from the server, and tells of it as a client does: without a version.
+func (f *fixture) erase(ctx context.Context, o *corev1.ConfigMap) {
+	f.api.remove(configMaps, o)
+	f.live.Journal().Tell(ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Gone: true})
+}
+
+// takes fails unless what takes d.
+func (f *fixture) takes(d time.Duration, what func()) {
+	f.Helper()
+	start := time.Now()
+	what()
+	if took := time.Since(start); took != d {
+		f.Errorf("took %v, want %v", took, d)
+	}
+}
+
+// lagging tests with a cache of ConfigMaps whose watch is a second late.
+func lagging(t *testing.T, opts cache.Options, test func(f *fixture)) {
+	t.Helper()
+	run(t, opts, func(f *fixture) {
+		f.write(f.ctx, withUID("existing", "0"))
+		f.declare(&corev1.ConfigMap{})
+		f.api.lag = time.Second
+		test(f)
+	})
+}
+
+func TestReadSeesWritesThatReturnedBefore(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		a := withUID("a", "1")
+		f.write(f.ctx, a)
+		var got corev1.ConfigMap
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "a", &got); err != nil || got.ResourceVersion != a.ResourceVersion {
+				t.Errorf("after the creation: %s, %v", got.ResourceVersion, err)
+			}
+		})
+		a.Data["key"] = "changed"
+		f.write(f.ctx, a)
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "a", &got); err != nil || got.Data["key"] != "changed" {
+				t.Errorf("after the update: %v, %v", got.Data, err)
+			}
+		})
+		f.erase(f.ctx, a)
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "a", &got); !apierrors.IsNotFound(err) {
+				t.Errorf("after the deletion: %v", err)
+			}
+		})
+		f.takes(0, func() { expect(t, "list", f.list(), "ns/existing") })
+	})
+}
+
+func TestListSeesWritesOfItsNamespaceOnly(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		f.write(f.ctx, withUID("a", "1"))
+		f.takes(0, func() { expect(t, "other namespace", f.list(client.InNamespace("other"))) })
+		f.takes(0, func() {
+			if err := f.get("ns", "existing", &corev1.ConfigMap{}); err != nil {
+				t.Errorf("another object: %v", err)
+			}
+		})
+		f.takes(time.Second, func() { expect(t, "its namespace", f.list(client.InNamespace("ns")), "ns/a", "ns/existing") })
+		a := withUID("a", "1")
+		f.erase(f.ctx, a)
+		f.takes(time.Second, func() { expect(t, "all namespaces", f.list(), "ns/existing") })
+	})
+}
+
+func TestListWithASelectorSeesTheWritesThatItConcerns(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		relabelled := withUID("existing", "0")
+		relabelled.Labels = map[string]string{"name": "changed"}
+		f.write(f.ctx, relabelled)
+		for name, c := range map[string]struct {
+			selected client.ListOption
+			takes    time.Duration
+		}{
+			"other label": {client.MatchingLabels{"name": "other"}, 0},
+			"other name":  {client.MatchingFields{"metadata.name": "other"}, 0},
+		} {
+			f.takes(c.takes, func() { expect(t, name, f.list(c.selected)) })
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.takes(time.Second, func() { expect(t, "label before", f.list(client.MatchingLabels{"name": "existing"})) })
+		}()
+		f.takes(time.Second, func() { expect(t, "label after", f.list(client.MatchingLabels{"name": "changed"}), "ns/existing") })
+		<-ended
+		f.erase(f.ctx, relabelled)
+		f.takes(0, func() { expect(t, "other label", f.list(client.MatchingLabels{"name": "other"})) })
+		f.takes(time.Second, func() { expect(t, "label of the deleted", f.list(client.MatchingLabels{"name": "changed"})) })
+	})
+}
+
+func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		f.erase(f.ctx, withUID("existing", "0"))
+		f.write(f.ctx, withUID("existing", "1"))
+		var got corev1.ConfigMap
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "existing", &got); err != nil || got.UID != "1" {
+				t.Errorf("got %s, %v", got.UID, err)
+			}
+		})
+	})
+}
+
+func TestDeletionOfAnObjectThatTheCacheHasNotSeenIsSeen(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		a := withUID("a", "1")
+		f.api.put(configMaps, a) // by somebody else
+		time.Sleep(time.Second / 2)
+		f.erase(f.ctx, a)
+		f.takes(0, func() {
+			if err := f.get("ns", "a", &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+				t.Errorf("before its creation is in the cache: %v", err)
+			}
+		})
+		time.Sleep(time.Second/2 + 1)
+		f.takes(time.Second/2-1, func() {
+			if err := f.get("ns", "a", &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+				t.Errorf("after its creation is in the cache: %v", err)
+			}
+		})
+	})
+}
+
+func TestDeletionThatMayHaveBegunIsSeenWithItsTimestamp(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		o := withUID("existing", "0")
+		now := metav1.Now()
+		o.DeletionTimestamp, o.Finalizers = &now, []string{"example.com/hold"}
+		f.api.put(configMaps, o)
+		f.live.Journal().Tell(f.ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Ending: true})
+		var got corev1.ConfigMap
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "existing", &got); err != nil || got.DeletionTimestamp == nil {
+				t.Errorf("got %v, %v", got.DeletionTimestamp, err)
+			}
+		})
+	})
+}
+
+func TestWriteInAnotherVersionOfTheKindCounts(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		a := withUID("a", "1")
+		f.api.put(configMaps, a)
+		f.live.Journal().Tell(f.ctx, client.Write{
+			GVK: schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, Key: object.KeyOf(a), ResourceVersion: a.ResourceVersion,
+		})
+		f.takes(time.Second, func() { expect(t, "list", f.list(), "ns/a", "ns/existing") })
+	})
+}
+
+func TestWriteBeforeTheKindWasDeclaredCounts(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.api.lag = time.Second
+		f.api.stale = true
+		f.write(f.ctx, withUID("a", "1"))
+		f.declare(&corev1.ConfigMap{})
+		f.api.put(configMaps, withUID("b", "2"))
+		f.takes(time.Second, func() { expect(t, "list", f.list(), "ns/b") })
+	})
+}
+
+func TestEveryCachedNamespaceCatchesUpForItself(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"ns", "other"}}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		f.api.lag = time.Second
+		f.write(f.ctx, withUID("a", "1"))
+		f.takes(0, func() { expect(t, "other", f.list(client.InNamespace("other"))) })
+		f.takes(time.Second, func() { expect(t, "all", f.list(), "ns/a") })
+		f.api.took()
+		f.write(f.ctx, configMap("uncached", "a"))
+		f.takes(0, func() {
+			if err := f.get("uncached", "a", &corev1.ConfigMap{}); err != nil {
+				t.Error(err)
+			}
+		})
+		expect(t, "requests", f.api.took(), "namespaces/uncached/configmaps/a")
+	})
+}
+
+func TestReadFailsWhenTheCacheDoesNotCatchUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout, waits time.Duration
+	}{"by default": {0, 5 * time.Second}, "as set": {time.Minute, time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			lagging(t, cache.Options{ConsistencyTimeout: c.timeout}, func(f *fixture) {
+				f.api.lag = time.Hour
+				f.write(f.ctx, withUID("a", "1"))
+				var err error
+				f.takes(c.waits, func() { err = f.get("ns", "a", &corev1.ConfigMap{}) })
+				stale, ok := errors.AsType[*cache.StaleError](err)
+				if !ok || !errors.Is(err, cache.ErrStale) || stale.Key.Name != "a" || stale.GVK != configMapKind || stale.Waited != c.waits {
+					t.Errorf("get: %v", err)
+				}
+				want := "get ConfigMap ns/a: cache has not caught up with a write of this process: ConfigMap ns/a, waited " + c.waits.String()
+				if err == nil || err.Error() != want {
+					t.Errorf("get: %v, want %s", err, want)
+				}
+				f.takes(c.waits, func() { err = f.cache.List(f.ctx, &corev1.ConfigMapList{}) })
+				if !errors.Is(err, cache.ErrStale) {
+					t.Errorf("list: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestStaleErrorSaysWhyTheInformerIsOutOfStep(t *testing.T) {
+	err := &cache.StaleError{GVK: configMapKind, Waited: time.Second, Err: errors.New("forbidden")}
+	if !strings.HasSuffix(err.Error(), "waited 1s: forbidden") || !errors.Is(err, err.Err) {
+		t.Error(err)
+	}
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		f.write(f.ctx, withUID("a", "1"))
+		why := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(f.ctx, time.Millisecond, why)
+		defer cancel()
+		if err := f.cache.Get(ctx, object.Key{Namespace: "ns", Name: "a"}, &corev1.ConfigMap{}); !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestReadDoesNotWaitForLaterWrites(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		a := withUID("a", "1")
+		f.write(f.ctx, a)
+		ended := make(chan time.Time, 2)
+		go func() { _ = f.get("ns", "a", &corev1.ConfigMap{}); ended <- time.Now() }()
+		go func() { _ = f.list(); ended <- time.Now() }()
+		start := time.Now()
+		for range 19 {
+			time.Sleep(100 * time.Millisecond)
+			f.write(f.ctx, a)
+		}
+		for range 2 {
+			if took := (<-ended).Sub(start); took != time.Second {
+				t.Errorf("took %v", took)
+			}
+		}
+		f.takes(time.Second, func() { f.list() })
+	})
+}
+
+func TestConsistencyCanBeTurnedOff(t *testing.T) {
+	lagging(t, cache.Options{DisableConsistency: true}, func(f *fixture) {
+		f.write(f.ctx, withUID("a", "1"))
+		f.takes(0, func() { expect(t, "list", f.list(), "ns/existing") })
+	})
+}
+
+func TestDisabledKindsAreReadLive(t *testing.T) {
+	lagging(t, cache.Options{DisableFor: []object.Object{&corev1.ConfigMap{}}}, func(f *fixture) {
+		f.write(f.ctx, withUID("a", "1"))
+		f.takes(0, func() {
+			if err := f.get("ns", "a", &corev1.ConfigMap{}); err != nil {
+				t.Error(err)
+			}
+		})
+		expect(t, "requests", f.api.took(), "namespaces/ns/configmaps/a")
+	})
+}
+
+func TestWritesAreTracked(t *testing.T) {
+	lagging(t, cache.Options{}, func(f *fixture) {
+		ctx, writes := cache.TrackWrites(f.ctx)
+		if writes.Timeout() != 0 || writes.WhenSeen(func() { t.Error("called") }) {
+			t.Error("there are writes before the first")
+		}
+		a := withUID("a", "1")
+		f.write(ctx, a)
+		f.write(f.ctx, withUID("c", "3")) // not tracked
+		time.Sleep(time.Second / 2)
+		f.write(ctx, withUID("b", "2"))
+		f.erase(ctx, withUID("existing", "0"))
+		f.write(f.ctx, a)
+		if writes.Timeout() != 5*time.Second {
+			t.Errorf("timeout %v", writes.Timeout())
+		}
+		seen := make(chan struct{})
+		if !writes.WhenSeen(func() { close(seen) }) {
+			t.Error("they were seen at once")
+		}
+		f.takes(time.Second, func() { <-seen })
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fakeWrites are seen when the test says so.
+type fakeWrites struct {
+	timeout time.Duration
+	seen    func()
+	already bool
+}
+
+func (w *fakeWrites) Timeout() time.Duration { return w.timeout }
+
+func (w *fakeWrites) WhenSeen(seen func()) bool {
+	w.seen = seen
+	return !w.already
+}
+
+// opened is a gate and what it was opened for.
+func opened() (*gate[string], func(t *testing.T, want ...string)) {
+	var mu sync.Mutex
+	var lines []string
+	g := newGate(func(request string, priority int) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, fmt.Sprint(request, " ", priority))
+	})
+	return g, func(t *testing.T, want ...string) {
+		t.Helper()
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(lines, want) {
+			t.Errorf("opened for %q, want %q", lines, want)
+		}
+		lines = nil
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(g.held) > 0 && len(want) > 0 {
+			t.Errorf("%d are held", len(g.held))
+		}
+	}
+}
+
+func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, opened := opened()
+		w := &fakeWrites{timeout: time.Second}
+		g.hold("a", w)
+		for _, priority := range []int{-5, -7, -3} {
+			if !g.park("a", priority) {
+				t.Error("not parked")
+			}
+		}
+		if g.park("b", 0) {
+			t.Error("another request is parked")
+		}
+		opened(t)
+		w.seen()
+		opened(t, "a -3")
+		if g.park("a", 0) {
+			t.Error("parked for ever")
+		}
+		time.Sleep(time.Hour)
+		opened(t)
+	})
+}
+
+func TestRequestThatNobodyAskedForIsNotMadeByTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, opened := opened()
+		w := &fakeWrites{timeout: time.Second}
+		g.hold("a", w)
+		w.seen()
+		opened(t)
+		g.hold("a", &fakeWrites{timeout: time.Second})
+		time.Sleep(2 * time.Second)
+		opened(t)
+		if len(g.held) > 0 {
+			t.Errorf("%d are held", len(g.held))
+		}
+	})
+}
+
+func TestRequestIsNotHeldWithoutUnseenWrites(t *testing.T) {
+	g, _ := opened()
+	g.hold("a", &fakeWrites{})
+	g.hold("b", &fakeWrites{timeout: time.Second, already: true})
+	if g.park("a", 0) || g.park("b", 0) || len(g.held) > 0 {
+		t.Error("held")
+	}
+}
+
+func TestParkedRequestGoesAfterTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, opened := opened()
+		w := &fakeWrites{timeout: time.Second}
+		g.hold("a", w)
+		g.park("a", 1)
+		time.Sleep(time.Second - time.Nanosecond)
+		opened(t)
+		time.Sleep(time.Nanosecond)
+		opened(t, "a 1")
+		w.seen()
+		opened(t)
+	})
+}
+
+func TestLaterWritesTakeThePlaceOfEarlierOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, opened := opened()
+		first, second := &fakeWrites{timeout: time.Second}, &fakeWrites{timeout: time.Minute}
+		g.hold("a", first)
+		g.hold("a", second)
+		g.park("a", 0)
+		first.seen()
+		time.Sleep(2 * time.Second)
+		opened(t)
+		second.seen()
+		opened(t, "a 0")
+	})
+}
+
+func TestClosedGateOpensForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, opened := opened()
+		w := &fakeWrites{timeout: time.Second}
+		g.hold("a", w)
+		g.park("a", 0)
+		g.close()
+		w.seen()
+		time.Sleep(time.Hour)
+		opened(t)
+	})
+}
