@@ -1,0 +1,143 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Options say what a [Decoder] builds.
+type Options struct {
+	// GVK is the kind of the objects. What says to be of another kind is an error.
+	GVK schema.GroupVersionKind
+	// KeepManagedFields builds metadata.managedFields too, which are a third of the bytes of a typical object and are
+	// otherwise skipped.
+	KeepManagedFields bool
+	// Mask are the fields that are built, with all that is below them, such as "metadata" or "status.conditions"; none
+	// means all. A path goes through lists. What identifies an object and its state is always built: apiVersion, kind,
+	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp.
+	Mask []string
+}
+
+// Decoder reads lists and watches of one kind into objects of one Go type. It is immutable and safe for concurrent use.
+type Decoder[T object.Object] struct {
+	gvk      schema.GroupVersionKind
+	form     reflect.Type // the struct that T points to
+	keep     bool         // managedFields
+	mask     *mask
+	plan     *plan // nil for unstructured objects
+	list     *plan // of a metav1.ListMeta
+	bookmark *plan // of a metav1.PartialObjectMetadata
+
+	mu   sync.Mutex
+	idle []*cursor // at most maxIdle, with the strings that they keep
+}
+
+// maxIdle is how many cursors wait for their next use.
+const maxIdle = 4
+
+// NewDecoder returns a Decoder of objects that have the Go type of prototype. T may be that pointer type or an interface
+// such as object.Object. It fails when a path of the mask leads to nothing that prototype has, or into what cannot be
+// built in part: a map, or a type that decodes itself.
+func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error) {
+	form := reflect.TypeOf(prototype)
+	if form == nil || form.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("the prototype is %T, which is no pointer", prototype)
+	}
+	m, err := newMask(opts.Mask, opts.KeepManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decoder[T]{gvk: opts.GVK, form: form.Elem(), keep: opts.KeepManagedFields, mask: m}
+	if d.list, err = newPlan(reflect.TypeFor[metav1.ListMeta](), nil); err != nil {
+		return nil, err
+	}
+	if d.bookmark, err = newPlan(reflect.TypeFor[metav1.PartialObjectMetadata](), nil); err != nil {
+		return nil, err
+	}
+	if d.form != reflect.TypeFor[unstructured.Unstructured]() {
+		d.plan, err = newPlan(d.form, m)
+	}
+	return d, err
+}
+
+// cursor returns a cursor, which must be given back to release.
+func (d *Decoder[T]) cursor() *cursor {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.idle); n > 0 {
+		c := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		return c
+	}
+	return &cursor{}
+}
+
+func (d *Decoder[T]) release(c *cursor) {
+	c.reset(nil, 0, false)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.idle) < maxIdle {
+		d.idle = append(d.idle, c)
+	}
+}
+
+// object goes past an object and returns what is to be built of it.
+func (d *Decoder[T]) object(c *cursor) (T, error) {
+	var none T
+	if d.plan == nil {
+		if b, err := c.peek(); err != nil || b != '{' {
+			return none, c.mismatch(reflect.ValueOf(map[string]any(nil)))
+		}
+		members, err := c.untypedObject(d.mask)
+		if err != nil {
+			return none, err
+		}
+		return any(&unstructured.Unstructured{Object: members}).(T), nil
+	}
+	obj := reflect.New(d.form)
+	if err := d.plan.decode(c, obj.Elem()); err != nil {
+		return none, err
+	}
+	built := obj.Interface().(T)
+	if !d.keep && len(built.GetManagedFields()) > 0 {
+		built.SetManagedFields(nil) // the type decodes itself
+	}
+	return built, nil
+}
+
+// settle checks the kind that a decoded object says it is, and makes its TypeMeta what callers get: empty for typed
+// objects, that of the decoder for metadata-only ones, as sent for unstructured ones. An object without a kind is one
+// only as an item of a list.
+func (d *Decoder[T]) settle(obj T, item bool) error {
+	kind := obj.GetObjectKind()
+	got := kind.GroupVersionKind()
+	switch {
+	case got.Kind == "Status" && got.Group == "" && got.Version == "v1" && d.gvk.Kind != "Status":
+		return errors.New("the server sent a bare Status")
+	case got.Kind == "" && !item:
+		return errors.New("the server sent something that says no kind")
+	}
+	switch any(obj).(type) {
+	case *metav1.PartialObjectMetadata:
+		kind.SetGroupVersionKind(d.gvk)
+		return nil
+	case *unstructured.Unstructured:
+		if got != d.gvk && !got.Empty() {
+			return fmt.Errorf("the server sent %s, not %s", got, d.gvk)
+		}
+		return nil
+	}
+	if got != d.gvk && !got.Empty() {
+		return fmt.Errorf("the server sent %s, not %s", got, d.gvk)
+	}
+	kind.SetGroupVersionKind(schema.GroupVersionKind{})
+	return nil
+}

@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Page is one page of a list.
+type Page[T object.Object] struct {
+	// Items are the objects in the order of the server. The caller owns them, save those that a [Known] returned.
+	Items []T
+	// ResourceVersion is that of the list.
+	ResourceVersion string
+	// Continue is the token of the next page, empty on the last.
+	Continue string
+}
+
+// listReader reads the JSON of one list, a value at a time.
+type listReader[T object.Object] struct {
+	decoder *Decoder[T]
+	cursor  *cursor
+	source  source
+	known   Known[T]
+
+	apiVersion, kind string
+	meta             metav1.ListMeta
+	items            []T
+	listed           bool // items was there
+}
+
+// listJSON reads the list that body is.
+func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) {
+	r := &listReader[T]{decoder: d, cursor: d.cursor(), source: source{body: body}, known: known}
+	defer d.release(r.cursor)
+	if err := r.members(); err != nil {
+		return nil, err
+	}
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	if r.kind == "Status" || r.kind == "" {
+		return nil, &Error{fmt.Errorf("the server sent kind %q, not a list", r.kind)}
+	}
+	for i, item := range r.items {
+		r.nameKind(item)
+		if err := d.settle(item, true); err != nil {
+			return nil, &Error{fmt.Errorf("item %d: %w", i, err)}
+		}
+	}
+	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue}, nil
+}
+
+// nameKind gives an unstructured item the kind that the server leaves out of lists of built-in kinds.
+func (r *listReader[T]) nameKind(item T) {
+	if u, ok := any(item).(*unstructured.Unstructured); ok && u.GetKind() == "" && u.GetAPIVersion() == "" {
+		u.SetKind(strings.TrimSuffix(r.kind, "List"))
+		u.SetAPIVersion(r.apiVersion)
+	}
+}
+
+// members reads the members of the list.
+func (r *listReader[T]) members() error {
+	var more bool
+	err := r.source.value(r.cursor, 0, func() (err error) {
+		if b, err := r.cursor.peek(); err != nil || b != '{' {
+			return r.cursor.mismatch(reflect.ValueOf(&r.meta))
+		}
+		more, err = r.cursor.enter('}')
+		return err
+	})
+	for more && err == nil {
+		var name string
+		if err = r.source.value(r.cursor, 1, func() error {
+			text, err := r.cursor.name()
+			name = string(text)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err = r.member(name); err == nil {
+			more, err = r.more('}', 1)
+		}
+	}
+	return err
+}
+
+// more goes past what is between two members or items, or behind the last.
+func (r *listReader[T]) more(end byte, depth int) (more bool, err error) {
+	err = r.source.value(r.cursor, depth, func() (err error) {
+		more, err = r.cursor.more(end)
+		return err
+	})
+	return more, err
+}
+
+func (r *listReader[T]) member(name string) error {
+	into := reflect.Value{}
+	switch name {
+	case "kind":
+		into = reflect.ValueOf(&r.kind)
+	case "apiVersion":
+		into = reflect.ValueOf(&r.apiVersion)
+	case "metadata":
+		into = reflect.ValueOf(&r.meta)
+	case "items":
+		return r.list()
+	}
+	return r.source.value(r.cursor, 1, func() error {
+		switch name {
+		case "kind", "apiVersion":
+			return decodeString(r.cursor, into.Elem())
+		case "metadata":
+			return r.decoder.list.decode(r.cursor, into.Elem())
+		}
+		return r.cursor.skip()
+	})
+}
+
+// list reads the items.
+func (r *listReader[T]) list() error {
+	var more bool
+	err := r.source.value(r.cursor, 1, func() (err error) {
+		switch b, err := r.cursor.peek(); {
+		case err != nil:
+			return err
+		case b != '[':
+			return r.cursor.mismatch(reflect.ValueOf(r.items))
+		case r.listed:
+			return errors.New("items are given twice")
+		}
+		r.listed = true
+		more, err = r.cursor.enter(']')
+		return err
+	})
+	for more && err == nil {
+		if err = r.source.value(r.cursor, 2, r.item); err == nil {
+			more, err = r.more(']', 2)
+		}
+	}
+	return err
+}
+
+// item reads one item.
+func (r *listReader[T]) item() error {
+	b, err := r.cursor.peek()
+	if err != nil {
+		return err
+	}
+	if null, err := r.cursor.null(); null || err != nil {
+		return cmp.Or(err, fmt.Errorf("item %d is null", len(r.items)))
+	}
+	if b == '{' {
+		if obj, ok := r.decoder.reuse(r.cursor, r.known); ok {
+			r.items = append(r.items, obj)
+			return nil
+		}
+	}
+	obj, err := r.decoder.object(r.cursor)
+	if err == nil {
+		r.items = append(r.items, obj)
+	}
+	return err
+}
+
+// end checks that nothing follows the list.
+func (r *listReader[T]) end() error {
+	for {
+		r.cursor.reset(r.source.unused(), 0, true)
+		if err := r.cursor.end(); err != nil {
+			return &Error{err}
+		}
+		r.source.start = r.source.end
+		if err := r.source.fill(); err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}

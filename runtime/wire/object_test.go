@@ -1,0 +1,183 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// codec is what decoded values are compared with.
+func codec(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
+
+// decodeObject returns the object that data is.
+func decodeObject(d *Decoder[object.Object], data []byte) (object.Object, error) {
+	c := d.cursor()
+	defer d.release(c)
+	c.reset(data, 0, true)
+	if b, err := c.peek(); err != nil || b != '{' {
+		return nil, errors.New("no object")
+	}
+	obj, err := d.object(c)
+	if err == nil {
+		err = c.end()
+	}
+	return obj, err
+}
+
+// compare decodes data by d and by the codec into an object like prototype.
+func compare(t *testing.T, d *Decoder[object.Object], prototype object.Object, data []byte) {
+	t.Helper()
+	got, err := decodeObject(d, data)
+	want := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(object.Object)
+	wantErr := codec(data, want)
+	if untyped, ok := want.(*unstructured.Unstructured); ok {
+		wantErr = codec(data, &untyped.Object) // the kind is looked at later
+	}
+	if trimmed := strings.TrimLeft(string(data), " \t\r\n"); !strings.HasPrefix(trimmed, "{") {
+		wantErr = errors.New("no object")
+	}
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%T from %.300q:\ngot  %v\nwant %v", prototype, data, err, wantErr)
+	}
+	if err == nil && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%T from %.2000q:\ngot  %s\nwant %s", prototype, data, text(got), text(want))
+	}
+}
+
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(data)
+}
+
+func TestRandomObjectsAreDecodedAsByTheCodec(t *testing.T) {
+	for _, prototype := range prototypes() {
+		d := decoderOf(t, prototype, Options{KeepManagedFields: true})
+		untyped := decoderOf(t, untypedPrototype(), Options{KeepManagedFields: true})
+		for seed := range uint64(100) {
+			data, err := json.Marshal(random(prototype, seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, d, prototype, data)
+			compare(t, untyped, untypedPrototype(), data)
+			pretty, err := json.MarshalIndent(random(prototype, seed), "", "\t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, d, prototype, pretty)
+		}
+	}
+}
+
+// gadgets are objects that are mostly not as a server would write them.
+var gadgets = []string{
+	`{}`, ` { } `, `{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a","labels":{"a":"b","c":null}}}`,
+	`{"KIND":"x","Spec":{"Color":"no"},"spec":{"COLOR":"no","color":"yes","NoTag":"t","notag":"n","Hidden":"h","-":"d"}}`,
+	`{"spec":{"on":true,"odd":{"shared":"s","pointed":"p","quoted":"7"},"fixed":[1,2,3]}}`,
+	`{"spec":null,"status":null,"metadata":null}`,
+	`{"spec":{"replicas":null,"items":null,"limits":null,"any":null,"port":null,"at":null,"every":null,"data":null,"extension":null}}`,
+	`{"spec":{"replicas":1},"spec":{"replicas":2,"small":3}}`,
+	`{"metadata":{"labels":{"a":"1"}},"metadata":{"labels":{"b":"2"}}}`,
+	`{"status":{"plain":{"ints":[1,2,3],"ints":[4]}}}`,
+	`{"status":{"conditions":[{"type":"A","status":"True"},{"type":"B"}],"conditions":[{"reason":"R"}]}}`,
+	`{"status":{"plain":{"item":{"name":"a","weight":1},"item":{"name":"b"}}}}`,
+	`{"status":{"plain":{"map":{"a":{"b":1}},"map":{"a":{"c":2}}}}}`,
+	`{"status":{"plain":{"ints":[],"sizes":[1,null,2]}}}`,
+	`{"status":{"plain":{"any":1e3}}}`, `{"status":{"plain":{"any":-0}}}`, `{"status":{"plain":{"any":1.0}}}`,
+	`{"status":{"plain":{"any":9223372036854775807,"map":{"a":9223372036854775808,"b":-9223372036854775809}}}}`,
+	`{"status":{"plain":{"any":1e400}}}`, `{"status":{"plain":{"ints":[1e2]}}}`, `{"status":{"plain":{"ints":[1.5]}}}`,
+	`{"status":{"plain":{"ints":[9223372036854775808]}}}`, `{"status":{"plain":{"ints":[-9223372036854775808]}}}`,
+	`{"spec":{"small":128}}`, `{"spec":{"small":-128,"unsigned":65535}}`, `{"spec":{"unsigned":-1}}`, `{"spec":{"short":1e39}}`,
+	`{"spec":{"ratio":"1"}}`, `{"spec":{"on":"true"}}`, `{"spec":{"on":1}}`, `{"spec":{"color":1}}`, `{"spec":{"items":{}}}`,
+	`{"spec":{"data":"aGk="}}`, `{"spec":{"data":"aGk"}}`, `{"spec":{"data":"a\u0047k="}}`, `{"spec":{"data":[104,105]}}`, `{"spec":{"data":""}}`,
+	`{"spec":{"data":"aG\nk="}}`, `{"spec":{"data":"aG\\nk="}}`,
+	`{"spec":{"at":"2026-01-02T03:04:05Z","exactly":"2026-01-02T03:04:05.000006Z","every":"1h"}}`,
+	`{"spec":{"at":"2026-01-02T03:04:05.5+02:00"}}`, `{"spec":{"at":"2026-01-02"}}`, `{"spec":{"at":""}}`, `{"spec":{"at":7}}`,
+	`{"spec":{"at":"2026-01-02T3:04:05Z"}}`, `{"spec":{"at":"2026-01-02T03:04:05,5Z"}}`, `{"spec":{"at":"\u0032026-01-02T03:04:05Z"}}`,
+	`{"spec":{"port":"http","portOrNil":80}}`, `{"spec":{"port":1.5}}`, `{"spec":{"port":2147483648}}`,
+	`{"spec":{"limits":{"cpu":"100m","memory":1}}}`, `{"spec":{"limits":{"cpu":"x"}}}`,
+	`{"spec":{"byNumber":{"1":"a"},"lists":[["a"],[],null],"deep":"d","self":{"self":{"color":"c"}}}}`,
+	`{"spec":{"itemsOf":{"a":{"name":"x"},"a":{"weight":2}},"pointers":[{"name":"a"},null]}}`,
+	`{"spec":{"extension":{"a": [1, 2 ]},"extras":[null,{},"s",1]}}`,
+	`{"metadata":{"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}],"generation":"1"}}`,
+	"{\"metadata\":{\"name\":\"\xff\xfe\",\"\xff\":1}}", `{"metadata":{"name":"\ud800","uid":"\ud83d\ude00","namespace":"\udc00\ud800x"}}`,
+	`{"metadata":{"name":"\u00e9\n\/\b\f\r\t\"\\"}}`, `{"metadata":{"name":"\x"}}`, `{"metadata":{"name":"\u00g0"}}`, `{"metadata":{"name":"\'"}}`,
+	"{\"metadata\":{\"name\":\"a\x01\"}}", "{\"metadata\":{\"name\":\"a\x7f\"}}", "{\"a\x00\":1}", "{\"metadata\":{\"name\":\"tab\there\"}}",
+	`{"\u006betadata":{},"\u006dedata":1,"metadat\u0061":{"name":"escaped"}}`,
+	`{"a":01}`, `{"a":-}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":+1}`, `{"a":0x1}`, `{"a":1_0}`, `{"a":NaN}`, `{"a":-0.0e-0}`,
+	`{"a":tru}`, `{"a":nulll}`, `{"a":falsey}`, `{"a":True}`, `{'a':1}`, `{a:1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{"a" 1}`, `{"a":1 "b":2}`,
+	`{"a":[1,]}`, `{"a":[,]}`, `{"a":[1 2]}`, `{"a":[}`, `{"a":{]}`, `{"a":"}`, `{`, `{"`, `{"a`, `{"a":`, `{"a":1`, `{"a":"b"`, `{"a":"\`, `{"a":"\u12`, `{"a":t`,
+	`{} x`, `{}{}`, `{}]`, ` `, ``, `null`, `[]`, `1`, `"a"`, `tru`, "\ufeff{}", "{}\x00", "{\"a\":1}\n\n",
+}
+
+func TestOddObjectsAreDecodedAsByTheCodec(t *testing.T) {
+	for _, prototype := range append(prototypes(), untypedPrototype()) {
+		d := decoderOf(t, prototype, Options{KeepManagedFields: true})
+		for _, data := range gadgets {
+			compare(t, d, prototype, []byte(data))
+		}
+	}
+}
+
+func TestNestingIsBounded(t *testing.T) {
+	for _, prototype := range append(prototypes(), untypedPrototype()) {
+		d := decoderOf(t, prototype, Options{KeepManagedFields: true})
+		for _, levels := range []int{maxDepth - 1, maxDepth, 1 << 20} {
+			for _, open := range []string{`[`, `{"a":`} {
+				shut := map[string]string{`[`: `]`, `{"a":`: `}`}[open]
+				deep := strings.Repeat(open, levels-1) + "1" + strings.Repeat(shut, levels-1)
+				compare(t, d, prototype, []byte(`{"unknown":`+deep+`}`))
+				compare(t, d, prototype, []byte(`{"status":{"plain":{"any":`+strings.Repeat(open, levels-3)+"1"+strings.Repeat(shut, levels-3)+`}}}`))
+			}
+		}
+	}
+}
+
+func TestRecursionOfATypeIsBounded(t *testing.T) {
+	d := decoderOf(t, &gadget{}, Options{})
+	for _, levels := range []int{maxDepth - 5, maxDepth} {
+		deep := `{"status":{"plain":{"item":` + strings.Repeat(`{"sub":[`, levels/2) + strings.Repeat(`]}`, levels/2) + `}}}`
+		compare(t, d, &gadget{}, []byte(deep))
+	}
+}
+
+// FuzzTyped says: whatever the bytes, each type is decoded to what the codec makes of them, and refused where it is.
+func FuzzTyped(f *testing.F) {
+	decoders := map[object.Object]*Decoder[object.Object]{}
+	for _, prototype := range prototypes() {
+		decoders[prototype] = decoderOf(f, prototype, Options{KeepManagedFields: true})
+		data, err := json.Marshal(random(prototype, 1))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, data := range gadgets {
+		f.Add([]byte(data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for prototype, d := range decoders {
+			compare(t, d, prototype, data)
+		}
+	})
+}
+
+// FuzzUntyped says the same of unstructured objects.
+func FuzzUntyped(f *testing.F) {
+	for _, data := range gadgets {
+		f.Add([]byte(data))
+	}
+	d := decoderOf(f, untypedPrototype(), Options{KeepManagedFields: true})
+	f.Fuzz(func(t *testing.T, data []byte) { compare(t, d, untypedPrototype(), data) })
+}

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxObject is the length of the longest object, and of the longest watch event, that is read. The server stores nothing
+// that comes near it.
+const MaxObject = 16 << 20
+
+const (
+	// firstBuffer and fullBuffer are the sizes of a buffer that short objects are read through, at first and at most.
+	firstBuffer = 4 << 10
+	fullBuffer  = 256 << 10
+)
+
+// Error reports a body that is not what the API promises. Errors of the connection are not of this type.
+type Error struct{ Err error }
+
+// Error says what is wrong.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// source buffers a body.
+type source struct {
+	body io.Reader
+	// buf[start:end] was read from body and not yet used.
+	buf        []byte
+	start, end int
+	err        error // what ended body
+	got        int   // how much the last read brought
+	full       bool  // it left no room: there is more than buf is for
+}
+
+// unused is what was read and not yet used. It is valid until more is read.
+func (s *source) unused() []byte { return s.buf[s.start:s.end] }
+
+// fill reads more, after making room for it.
+func (s *source) fill() error {
+	if s.err != nil {
+		return s.err
+	}
+	s.makeRoom()
+	n, err := s.body.Read(s.buf[s.end:])
+	s.end += n
+	s.got, s.full = n, s.end == len(s.buf)
+	s.err = err
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// makeRoom makes room in buf. It is grown when it is too short for one object, and when the body comes faster than it is
+// used; it is made small again when little comes.
+func (s *source) makeRoom() {
+	size := len(s.buf)
+	switch used := s.end - s.start; {
+	case size == 0:
+		size = firstBuffer
+	case used == 0 && size > firstBuffer && s.got < firstBuffer:
+		size = firstBuffer
+	case used == 0 && size > fullBuffer:
+		size = fullBuffer
+	case used == size, s.full && size < fullBuffer:
+		size *= 2
+	}
+	if size != len(s.buf) {
+		buf := make([]byte, size)
+		s.end = copy(buf, s.unused())
+		s.buf, s.start = buf, 0
+	} else if s.start > 0 {
+		s.end = copy(s.buf, s.unused())
+		s.start = 0
+	}
+}
+
+// double reads until there is twice as much as now, or the end.
+func (s *source) double() error {
+	for want := 2 * max(s.end-s.start, 1); s.end-s.start < want; {
+		if err := s.fill(); err != nil {
+			if err == io.EOF && s.end > s.start {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// value calls read with c before the next value of the body, which is depth levels deep in it. While there is less than
+// that of it in the buffer, read fails with errShort and is called again when there is more.
+func (s *source) value(c *cursor, depth int, read func() error) error {
+	for {
+		ended := s.err == io.EOF
+		c.reset(s.unused(), depth, ended)
+		err := read()
+		switch {
+		case err == nil:
+			s.start += c.at
+			return nil
+		case !errors.Is(err, errShort) || ended:
+			return &Error{err}
+		case s.end-s.start >= MaxObject:
+			return &Error{errTooLong}
+		}
+		if err := s.double(); err != nil && err != io.EOF {
+			return err
+		}
+	}
+}
+
+var errTooLong = fmt.Errorf("longer than %d bytes", MaxObject)

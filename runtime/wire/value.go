@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// null goes past a null and reports whether there was one.
+func (c *cursor) null() (bool, error) {
+	b, err := c.peek()
+	if err != nil || b != 'n' {
+		return false, err
+	}
+	return true, c.literal("null")
+}
+
+// nullOr sets v, which null makes nil, or fails because the value at the cursor is none for it.
+func (c *cursor) nullOr(v reflect.Value) error {
+	null, err := c.null()
+	if err != nil {
+		return err
+	}
+	if !null {
+		return c.mismatch(v)
+	}
+	v.SetZero()
+	return nil
+}
+
+// mismatch fails because the value at the cursor is none for v, unless it is null, which leaves v as it is.
+func (c *cursor) mismatch(v reflect.Value) error {
+	if null, err := c.null(); null || err != nil {
+		return err
+	}
+	start := c.at
+	span, err := c.span()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("cannot unmarshal %.40q at offset %d into a %s", span, start, v.Type())
+}
+
+func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
+	if b, err := c.peek(); err != nil || b != '{' {
+		return c.mismatch(v)
+	}
+	more, err := c.enter('}')
+	for more && err == nil {
+		name, nameErr := c.name()
+		if nameErr != nil {
+			return nameErr
+		}
+		if f := fields.find(name); f == nil {
+			err = c.skip()
+		} else {
+			member := v.Field(f.index[0])
+			for _, i := range f.index[1:] {
+				member = member.Field(i)
+			}
+			err = f.plan.decode(c, member)
+		}
+		if err == nil {
+			more, err = c.more('}')
+		}
+	}
+	return err
+}
+
+// decodeSlice decodes into the elements that v has room for, as they are, and then into new ones. What is decoded twice
+// is merged this way.
+func decodeSlice(c *cursor, v reflect.Value, elem *plan) error {
+	more, err := c.enter(']')
+	if err != nil {
+		return err
+	}
+	if !more {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		return nil
+	}
+	n := 0
+	for ; more && err == nil; n++ {
+		if n >= v.Cap() {
+			v.Grow(1)
+		}
+		if n >= v.Len() {
+			v.SetLen(n + 1)
+		}
+		if err = elem.decode(c, v.Index(n)); err == nil {
+			more, err = c.more(']')
+		}
+	}
+	v.SetLen(n)
+	return err
+}
+
+func decodeMap(c *cursor, v reflect.Value, elem *plan) error {
+	t := v.Type()
+	if v.IsNil() {
+		v.Set(reflect.MakeMap(t))
+	}
+	value := reflect.New(t.Elem()).Elem()
+	key := reflect.New(t.Key()).Elem()
+	more, err := c.enter('}')
+	for more && err == nil {
+		name, nameErr := c.name()
+		if nameErr != nil {
+			return nameErr
+		}
+		key.SetString(c.strings.text(name))
+		value.SetZero()
+		if err = elem.decode(c, value); err == nil {
+			v.SetMapIndex(key, value)
+			more, err = c.more('}')
+		}
+	}
+	return err
+}
+
+func decodeStringMap(c *cursor, v reflect.Value) error {
+	if b, err := c.peek(); err != nil || b != '{' {
+		return c.nullOr(v)
+	}
+	if v.IsNil() {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	m := v.Convert(stringMapType).Interface().(map[string]string)
+	more, err := c.enter('}')
+	for more && err == nil {
+		name, nameErr := c.name()
+		if nameErr != nil {
+			return nameErr
+		}
+		key := c.strings.text(name)
+		if c.data[c.at] != '"' {
+			if null, nullErr := c.null(); nullErr != nil || !null {
+				return c.mismatch(reflect.ValueOf(key))
+			}
+			m[key] = ""
+		} else {
+			value, textErr := c.text()
+			if textErr != nil {
+				return textErr
+			}
+			m[key] = c.strings.text(value)
+		}
+		more, err = c.more('}')
+	}
+	return err
+}
+
+// decodeBytes decodes a string that is the base64 of v.
+func decodeBytes(c *cursor, v reflect.Value) error {
+	text, err := c.text()
+	if err != nil {
+		return err
+	}
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(decoded, text)
+	v.SetBytes(decoded[:n])
+	return err
+}
+
+// decodeTime is the UnmarshalJSON of a metav1.Time, without a copy of what it is mostly called with.
+func decodeTime(c *cursor, v reflect.Value) error {
+	span, err := c.span()
+	if err != nil {
+		return err
+	}
+	into := v.Addr().Interface().(*metav1.Time)
+	if span[0] == '"' {
+		var t time.Time
+		if t.UnmarshalText(span[1:len(span)-1]) == nil {
+			into.Time = t.Local()
+			return nil
+		}
+	}
+	return json.Unmarshaler(into).UnmarshalJSON(span)
+}
+
+// scalarDecoder returns how a kind that consists of one token is decoded, if k is one.
+func scalarDecoder(k reflect.Kind) (func(*cursor, reflect.Value) error, bool) {
+	switch k {
+	case reflect.String:
+		return decodeString, true
+	case reflect.Bool:
+		return decodeBool, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return decodeInt, true
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return decodeUint, true
+	case reflect.Float32, reflect.Float64:
+		return decodeFloat, true
+	}
+	return nil, false
+}
+
+func decodeString(c *cursor, v reflect.Value) error {
+	if b, err := c.peek(); err != nil || b != '"' {
+		return c.mismatch(v)
+	}
+	text, err := c.text()
+	if err != nil {
+		return err
+	}
+	v.SetString(c.strings.text(text))
+	return nil
+}
+
+func decodeBool(c *cursor, v reflect.Value) error {
+	b, err := c.peek()
+	switch {
+	case err != nil:
+		return err
+	case b == 't':
+		v.SetBool(true)
+		return c.literal("true")
+	case b == 'f':
+		v.SetBool(false)
+		return c.literal("false")
+	}
+	return c.mismatch(v)
+}
+
+// figure goes past the number at the cursor and returns it, or nil for null.
+func (c *cursor) figure(v reflect.Value) ([]byte, error) {
+	b, err := c.peek()
+	if err != nil {
+		return nil, err
+	}
+	if b != '-' && (b < '0' || b > '9') {
+		return nil, c.mismatch(v)
+	}
+	return c.number()
+}
+
+func decodeInt(c *cursor, v reflect.Value) error {
+	number, err := c.figure(v)
+	if err != nil || number == nil {
+		return err
+	}
+	n, ok := integer(number)
+	if !ok || v.OverflowInt(n) {
+		return fmt.Errorf("%.40s is no %s", number, v.Type())
+	}
+	v.SetInt(n)
+	return nil
+}
+
+func decodeUint(c *cursor, v reflect.Value) error {
+	number, err := c.figure(v)
+	if err != nil || number == nil {
+		return err
+	}
+	n, err := strconv.ParseUint(string(number), 10, 64)
+	if err != nil || v.OverflowUint(n) {
+		return fmt.Errorf("%.40s is no %s", number, v.Type())
+	}
+	v.SetUint(n)
+	return nil
+}
+
+func decodeFloat(c *cursor, v reflect.Value) error {
+	number, err := c.figure(v)
+	if err != nil || number == nil {
+		return err
+	}
+	n, err := strconv.ParseFloat(string(number), v.Type().Bits())
+	if err != nil || v.OverflowFloat(n) {
+		return fmt.Errorf("%.40s is no %s", number, v.Type())
+	}
+	v.SetFloat(n)
+	return nil
+}
