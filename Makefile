@@ -3,7 +3,7 @@ export KCTRL := $(CURDIR)/bin/kctrl
 # The race detector needs a C compiler. The go command turns cgo off where it finds none.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test check golden bench clean
+.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -27,6 +27,19 @@ golden: build ## Rewrite what tests compare with: golden projects, script output
 
 bench: build ## Measure beside controller-runtime; takes minutes. The results are in docs/benchmarks.md.
 	go run -C bench ./cmd/footprint -kctrl $(KCTRL)
+
+bench-runtime: build ## Measure the runtime beside controller-runtime; takes half an hour. The results are in docs/benchmarks.md.
+	cd bench && go test -run '^$$' -bench Ratio -benchtime 200000x ./workqueue
+	go run -C bench ./cmd/runtime -kctrl $(KCTRL)
+
+bench-generation: build ## Measure kctrl gen beside controller-gen; takes half an hour. The results are in docs/benchmarks.md.
+	go run -C bench ./cmd/generation -kctrl $(KCTRL)
+
+corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
+	go run -C bench ./cmd/corpus -kctrl $(KCTRL)
+
+test-large: build ## The informer on a real API server with 50,000 objects that churn.
+	KCTRL_TEST_CHURN=50000 go test -timeout 40m -run TestOnARealServer -v ./runtime/informer
 
 clean: ## Remove what build made.
 	rm -rf bin

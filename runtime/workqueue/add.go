@@ -44,19 +44,18 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 
 // addAll returns how many items became dirty, and false when the queue is closed.
 func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return 0, false
 	}
 	now := q.now()
-	ready := q.ready.count
 	for _, item := range items {
 		if q.addLocked(q.table.at(item), o, now) {
 			added++
 		}
 	}
-	q.wakeLocked(q.ready.count - ready)
+	q.wakeLocked()
 	q.setTimerLocked(now)
 	return added, true
 }

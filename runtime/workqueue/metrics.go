@@ -52,7 +52,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 
 // unfinished returns how long the items that are processing have been so: all together, and the longest.
 func (q *Queue[T]) unfinished() (total, longest time.Duration) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	for e := q.processing.first; e != nil; e = e.next {

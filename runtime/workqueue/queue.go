@@ -49,6 +49,9 @@ type Queue[T comparable] struct {
 	alarm instant
 	// sleeping has the getters that wait for a word. Who takes one out of it gives it the word.
 	sleeping []sleeper
+	// woken counts the getters that were given their word and have not looked yet. There is one whenever something is
+	// ready and somebody sleeps.
+	woken int
 	// beds are sleepers that nobody uses.
 	beds []sleeper
 	// closed is set by ShutDown: nothing is added any more.
@@ -98,8 +101,11 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 // take moves the first ready entry to processing, and returns how long it was dirty. When there is none and the queue
 // is not closed, the getter goes to sleep: s is then how it is told to look again, and otherwise nil.
 func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
+	if *s != nil {
+		q.woken--
+	}
 	if q.ready.count == 0 && !q.closed {
 		q.sleepLocked(s)
 		return item, 0, false
@@ -113,6 +119,7 @@ func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
 	e.gotPriority = e.priority
 	q.processing.push(e)
 	q.processings++
+	q.wakeLocked()
 	if q.metrics != nil {
 		e.got = q.now()
 		waited = e.got.sub(e.since)
@@ -129,7 +136,7 @@ func (q *Queue[T]) Done(item T) {
 }
 
 func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	e := q.table.find(item)
 	if e == nil || !e.processing {
@@ -159,7 +166,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 	if e.floor <= now || urgent {
 		e.priority = max(e.priority, q.overtakeLocked(e, now))
 		q.ready.push(e, now)
-		q.wakeLocked(1)
+		q.wakeLocked()
 		return
 	}
 	// It was added, and then it failed.
@@ -190,7 +197,7 @@ func (q *Queue[T]) releaseLocked(e *entry[T]) {
 // Forget ends the backoff of an item: its next Add counts at once, and its next AddRateLimited waits for the base
 // delay. It does not remove the item from the queue, and does not shorten a delay.
 func (q *Queue[T]) Forget(item T) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil && e.failures > 0 {
 		e.failures, e.floor = 0, 0
@@ -200,7 +207,7 @@ func (q *Queue[T]) Forget(item T) {
 
 // Retries returns how often the item failed since the last Forget.
 func (q *Queue[T]) Retries(item T) int {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil {
 		return e.failures
@@ -211,7 +218,7 @@ func (q *Queue[T]) Retries(item T) int {
 // Priority returns the priority with which an item that is processing was got, for one who adds it again. It is zero
 // for any other item.
 func (q *Queue[T]) Priority(item T) int {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil {
 		return int(e.gotPriority)
@@ -221,7 +228,7 @@ func (q *Queue[T]) Priority(item T) int {
 
 // Len returns how many items are ready.
 func (q *Queue[T]) Len() int {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	return q.ready.count
 }

@@ -9,13 +9,13 @@ import (
 // get what is ready, and what becomes ready because it was added before and is processing, and then no more. Calling
 // it again does nothing.
 func (q *Queue[T]) ShutDown() {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
 	q.closed = true
-	q.wakeLocked(len(q.sleeping))
+	q.wakeAllLocked()
 	if q.timer != nil {
 		q.timer.Stop()
 	}
@@ -53,7 +53,7 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 	case <-q.idle:
 		return nil
 	case <-ctx.Done():
-		q.mu.Lock()
+		q.lock()
 		defer q.mu.Unlock()
 		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings, context.Cause(ctx))
 	}

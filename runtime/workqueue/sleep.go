@@ -20,7 +20,7 @@ func (q *Queue[T]) sleepLocked(s *sleeper) {
 	q.sleeping = append(q.sleeping, *s)
 }
 
-// riseLocked takes back the sleeper of a getter that has been given its word, if it has one.
+// riseLocked takes back the sleeper of a getter that does not sleep any more, if it has one.
 func (q *Queue[T]) riseLocked(s *sleeper) {
 	if *s != nil && len(q.beds) < maxBeds {
 		q.beds = append(q.beds, *s)
@@ -28,18 +28,32 @@ func (q *Queue[T]) riseLocked(s *sleeper) {
 	*s = nil
 }
 
-// wakeLocked tells as many getters as n, or as there are, to look for items. Who came last is warm, and goes first.
-func (q *Queue[T]) wakeLocked(n int) {
-	for range min(n, len(q.sleeping)) {
-		last := len(q.sleeping) - 1
-		q.sleeping[last] <- struct{}{}
-		q.sleeping = q.sleeping[:last]
+// wakeLocked tells a getter to look for items if there are any, unless one has been told and has not looked yet: that
+// one tells the next. So many items wake as many getters as it takes to get them, and these do not get in each other's
+// way. Who came last is warm, and goes first.
+func (q *Queue[T]) wakeLocked() {
+	if q.ready.count > 0 && q.woken == 0 && len(q.sleeping) > 0 {
+		q.tellLocked()
 	}
 }
 
-// leave ends the sleep of a getter whose context has ended. If it was told to look for an item, another one is told.
+// wakeAllLocked tells all getters to look.
+func (q *Queue[T]) wakeAllLocked() {
+	for len(q.sleeping) > 0 {
+		q.tellLocked()
+	}
+}
+
+func (q *Queue[T]) tellLocked() {
+	last := len(q.sleeping) - 1
+	q.sleeping[last] <- struct{}{}
+	q.sleeping = q.sleeping[:last]
+	q.woken++
+}
+
+// leave ends the sleep of a getter whose context has ended. If it was told to look for items, another one is told.
 func (q *Queue[T]) leave(s sleeper) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	if i := slices.Index(q.sleeping, s); i >= 0 {
 		q.sleeping = slices.Delete(q.sleeping, i, i+1)
@@ -50,8 +64,7 @@ func (q *Queue[T]) leave(s sleeper) {
 	case <-s:
 	default:
 	}
+	q.woken--
 	q.riseLocked(&s)
-	if q.ready.count > 0 {
-		q.wakeLocked(1)
-	}
+	q.wakeLocked()
 }

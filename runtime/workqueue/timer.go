@@ -48,11 +48,10 @@ func (q *Queue[T]) ring() {
 // promote marks the items as dirty whose delay has passed, and returns how many became so. It forgets failures that
 // have expired.
 func (q *Queue[T]) promote() (added int) {
-	q.mu.Lock()
+	q.lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	q.alarm = 0
-	ready := q.ready.count
 	for q.schedule.len() > 0 && q.schedule.top().wake <= now {
 		e := q.schedule.top()
 		if e.at == 0 {
@@ -62,7 +61,7 @@ func (q *Queue[T]) promote() (added int) {
 			added++
 		}
 	}
-	q.wakeLocked(q.ready.count - ready)
+	q.wakeLocked()
 	q.setTimerLocked(now)
 	return added
 }

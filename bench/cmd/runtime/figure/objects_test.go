@@ -1,0 +1,23 @@
+package figure
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestObjectsAreOfTwoKilobytes(t *testing.T) {
+	o := NewWidget(12345)
+	o.UID, o.ResourceVersion, o.Generation = "00000000-0000-0000-0000-000000000000", "123456", 1
+	whole, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	managed, err := json.Marshal(o.ManagedFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole) < 1900 || len(whole) > 2300 || len(o.ManagedFields) != 2 {
+		t.Errorf("an object has %d bytes", len(whole))
+	}
+	t.Logf("%d bytes, %d of them managed fields", len(whole), len(managed))
+}

@@ -1,0 +1,85 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	quiet     = time.Second            // without work for so long, a process is at rest
+	quietTick = 100 * time.Millisecond // how often it is asked whether it works
+)
+
+// measureSync measures what it takes to cache all objects, what that leaves in memory, and how high memory goes when
+// everything has to be listed again.
+func measureSync(ctx context.Context, side Side, count int, masked bool) (Figures, error) {
+	config, err := config()
+	if err != nil {
+		return nil, err
+	}
+	expiry := &expiry{listed: make(chan struct{}, 1)}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		expiry.next = next
+		return expiry
+	})
+	start := time.Now()
+	queue, err := side.Sync(ctx, config, masked)
+	if err != nil {
+		return nil, err
+	}
+	figures := Figures{"sync wall, s": time.Since(start).Seconds(), "sync CPU, s": cpu().Seconds()}
+	if figures["sync peak RSS, MiB"], err = memory("VmHWM"); err != nil {
+		return nil, err
+	}
+	if got := queue.Len(); got != count {
+		return nil, fmt.Errorf("%d of %d objects are in the queue", got, count)
+	}
+	queue.Drain()
+	figures["retained heap, MiB"] = retained()
+	if err := measureRelist(expiry, figures); err != nil {
+		return nil, err
+	}
+	return figures, nil
+}
+
+// measureRelist lets the watch expire. The steady state before that is one in which all memory that is not needed was
+// given back to the kernel, so everything that the relist takes counts.
+func measureRelist(expiry *expiry, figures Figures) (err error) {
+	settle()
+	debug.FreeOSMemory()
+	if figures["steady RSS, MiB"], err = memory("VmRSS"); err != nil {
+		return err
+	}
+	if err := forgetPeak(); err != nil {
+		return err
+	}
+	before, start, allocated := cpu(), time.Now(), allocations()
+	if err := expiry.expire(); err != nil {
+		return err
+	}
+	<-expiry.listed
+	figures["relist wall, s"] = time.Since(start).Seconds()
+	settle()
+	figures["relist allocations, MiB"] = allocations() - allocated
+	figures["relist CPU, s"] = (cpu() - before).Seconds()
+	peak, err := memory("VmHWM")
+	figures["relist peak RSS, MiB"] = peak
+	figures["relist peak over steady RSS"] = peak / figures["steady RSS, MiB"]
+	return err
+}
+
+// settle returns when this process has not worked for a while.
+func settle() {
+	last, since := cpu(), time.Now()
+	for time.Since(since) < quiet {
+		time.Sleep(quietTick)
+		now := cpu()
+		if now-last > quietTick/20 {
+			since = time.Now()
+		}
+		last = now
+	}
+}

@@ -1,0 +1,276 @@
+package wire
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"io"
+	goruntime "runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest/watch"
+
+	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
+	"github.com/kctrl-dev/kctrl/bench/cmd/runtime/figure"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
+)
+
+// objects is how many objects are in a list and in a watch.
+const objects = 10_000
+
+var widgetKind = v1.GroupVersion.WithKind("Widget")
+
+// encoded returns each object as the API server writes it: with its names in order.
+func encoded(b *testing.B) [][]byte {
+	b.Helper()
+	var all [][]byte
+	for i := range objects {
+		widget := figure.NewWidget(i)
+		widget.UID, widget.ResourceVersion, widget.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)), fmt.Sprint(1000+i), 1
+		widget.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(widget)
+		if err != nil {
+			b.Fatal(err)
+		}
+		data, err := stdjson.Marshal(fields)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, data)
+	}
+	return all
+}
+
+func list(b *testing.B) []byte {
+	b.Helper()
+	head := []byte(`{"apiVersion":"bench.example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"99"},"items":[`)
+	return append(append(head, bytes.Join(encoded(b), []byte(","))...), `]}`+"\n"...)
+}
+
+func events(b *testing.B) []byte {
+	b.Helper()
+	var stream bytes.Buffer
+	for _, data := range encoded(b) {
+		fmt.Fprintf(&stream, `{"type":"ADDED","object":%s}`+"\n", data)
+	}
+	return stream.Bytes()
+}
+
+// cpu is what the process has used, the garbage collector included. It does not depend on who else is on the machine as
+// the time on the clock does.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// measure calls decode with data as often as the benchmark asks for, and reports what one object costs.
+func measure(b *testing.B, data []byte, decode func(data []byte) error) {
+	b.Helper()
+	before := cpu(b)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := decode(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/objects, "ns/object")
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N)/objects, "cpu-ns/object")
+}
+
+func codecs(b *testing.B) serializer.CodecFactory {
+	b.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		b.Fatal(err)
+	}
+	return serializer.NewCodecFactory(scheme)
+}
+
+func BenchmarkListApimachinery(b *testing.B) {
+	decoder := codecs(b).UniversalDeserializer()
+	measure(b, list(b), func(data []byte) error {
+		_, _, err := decoder.Decode(data, nil, &v1.WidgetList{})
+		return err
+	})
+}
+
+func BenchmarkListStandardLibrary(b *testing.B) {
+	measure(b, list(b), func(data []byte) error { return stdjson.Unmarshal(data, &v1.WidgetList{}) })
+}
+
+func BenchmarkListGoJSONExperiment(b *testing.B) {
+	measure(b, list(b), func(data []byte) error { return json.Unmarshal(data, &v1.WidgetList{}) })
+}
+
+func BenchmarkListTokens(b *testing.B) {
+	measure(b, list(b), func(data []byte) error {
+		tokens := jsontext.NewDecoder(bytes.NewBuffer(data))
+		for {
+			if _, err := tokens.ReadToken(); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func decoder(b *testing.B, prototype object.Object, opts wire.Options) *wire.Decoder[object.Object] {
+	b.Helper()
+	opts.GVK = widgetKind
+	d, err := wire.NewDecoder(prototype, opts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
+
+// form is what objects are decoded to.
+type form struct {
+	name      string
+	prototype object.Object
+	opts      wire.Options
+}
+
+func forms() []form {
+	return []form{
+		{"typed", &v1.Widget{}, wire.Options{}},
+		{"typed with managedFields", &v1.Widget{}, wire.Options{KeepManagedFields: true}},
+		{"typed with a mask", &v1.Widget{}, wire.Options{Mask: []string{"metadata", "status.conditions"}}},
+		{"unstructured", &unstructured.Unstructured{}, wire.Options{}},
+		{"metadata", &metav1.PartialObjectMetadata{}, wire.Options{}},
+	}
+}
+
+func BenchmarkListWire(b *testing.B) {
+	for _, test := range forms() {
+		b.Run(test.name, func(b *testing.B) {
+			d := decoder(b, test.prototype, test.opts)
+			measure(b, list(b), func(data []byte) error {
+				_, err := d.List(bytes.NewReader(data), "application/json", nil)
+				return err
+			})
+		})
+	}
+	b.Run("known", func(b *testing.B) {
+		d := decoder(b, &v1.Widget{}, wire.Options{})
+		data := list(b)
+		page, err := d.List(bytes.NewReader(data), "application/json", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		store := map[object.Key]object.Object{}
+		for _, item := range page.Items {
+			store[object.KeyOf(item)] = item
+		}
+		known := func(id wire.Identity) (object.Object, bool) {
+			obj, ok := store[object.Key{Namespace: string(id.Namespace), Name: string(id.Name)}]
+			return obj, ok && obj.GetResourceVersion() == string(id.ResourceVersion) && string(obj.GetUID()) == string(id.UID)
+		}
+		measure(b, data, func(data []byte) error {
+			_, err := d.List(bytes.NewReader(data), "application/json", known)
+			return err
+		})
+	})
+}
+
+func BenchmarkListUnstructuredApimachinery(b *testing.B) {
+	measure(b, list(b), func(data []byte) error {
+		_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &unstructured.UnstructuredList{})
+		return err
+	})
+}
+
+func BenchmarkWatchApimachinery(b *testing.B) {
+	factory := codecs(b)
+	info, ok := runtime.SerializerInfoForMediaType(factory.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		b.Fatal("no JSON")
+	}
+	measure(b, events(b), func(data []byte) error {
+		frames := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(bytes.NewReader(data)))
+		stream := watch.NewDecoder(streaming.NewDecoder(frames, factory.UniversalDeserializer()), factory.UniversalDeserializer())
+		for range objects {
+			if _, _, err := stream.Decode(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func BenchmarkWatchWire(b *testing.B) {
+	d := decoder(b, &v1.Widget{}, wire.Options{})
+	measure(b, events(b), func(data []byte) error {
+		stream := d.Watch(bytes.NewReader(data), "application/json", nil)
+		for range objects {
+			if _, err := stream.Next(); err != nil {
+				return err
+			}
+		}
+		_, err := stream.Next()
+		if err == io.EOF {
+			return nil
+		}
+		return err
+	})
+}
+
+// BenchmarkRetained reports what an object takes in the heap for as long as it is kept.
+func BenchmarkRetained(b *testing.B) {
+	data := list(b)
+	keep := func(decode func() any) func(*testing.B) {
+		return func(b *testing.B) {
+			var kept any
+			for b.Loop() {
+				kept = nil
+				before := heap()
+				kept = decode()
+				b.ReportMetric((heap()-before)/objects, "bytes/object")
+			}
+			goruntime.KeepAlive(kept)
+		}
+	}
+	deserializer := codecs(b).UniversalDeserializer()
+	b.Run("apimachinery", keep(func() any {
+		decoded := &v1.WidgetList{}
+		if _, _, err := deserializer.Decode(data, nil, decoded); err != nil {
+			b.Fatal(err)
+		}
+		return decoded
+	}))
+	for _, test := range forms() {
+		d := decoder(b, test.prototype, test.opts)
+		b.Run("wire,"+test.name, keep(func() any {
+			page, err := d.List(bytes.NewReader(data), "application/json", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return page
+		}))
+	}
+}
+
+func heap() float64 {
+	goruntime.GC()
+	goruntime.GC()
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
+}
