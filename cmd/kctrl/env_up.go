@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 type envUpOptions struct {
 	name       string
 	foreground bool
+	control    bool
 	output     outputFormat
 	start      controlplane.Options
 }
@@ -34,6 +36,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
+	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start or compact, for tests of failures")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 	return cmd
 }
@@ -54,6 +57,9 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 			return err
 		}
 		o.start.DataDir = absolute
+	}
+	if o.control && (!o.foreground || o.output != outputJSON || !pipe(s.in)) {
+		return usageError("--control goes with --foreground, -o json and a pipe as standard input")
 	}
 	assets, err := controlplane.Build(ctx, progress(s))
 	if err != nil {
@@ -76,10 +82,22 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	what := "started"
 	if !started {
 		what = "runs already"
+		s.warnKept(o.start)
 	}
 	s.printf("environment %q %s at %s\n", env.Name, what, env.Server)
 	printNext(s, []string{"export KUBECONFIG=" + env.Kubeconfig, "kctrl env down" + nameArgument(env.Name)})
 	return nil
+}
+
+// warnKept says that options are of no use to an environment that runs already.
+func (s *streams) warnKept(start controlplane.Options) {
+	if start.DataDir == "" && start.Port == 0 && !start.ControllerManager && start.FeatureGates == "" {
+		return
+	}
+	s.problem("warning: ", &diagnostic.Error{
+		Message: "the environment goes on as it was started",
+		Hint:    "kctrl env down stops it, so that kctrl env up starts it with these options",
+	})
 }
 
 func nameArgument(name string) string {
@@ -106,7 +124,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	}
 	defer os.RemoveAll(folder)
 	o.start.Folder, o.start.Attached = folder, true
-	if pipe(s.in) {
+	if pipe(s.in) && !o.control {
 		go func() { // ends with the process at the latest: a read of standard input cannot be interrupted
 			_, _ = io.Copy(io.Discard, s.in)
 			cancel()
@@ -124,6 +142,12 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	}
 	if err != nil {
 		return err
+	}
+	if o.control {
+		go func() { // ends with the process at the latest, as above
+			takeCommands(ctx, instance, s.in, s.out)
+			cancel()
+		}()
 	}
 	return instance.Wait(ctx)
 }

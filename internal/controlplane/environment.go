@@ -35,13 +35,39 @@ type Environment struct {
 	DataDir    string    `json:"dataDir,omitempty"`
 	Ready      bool      `json:"ready"` // it was once
 	Processes  []Process `json:"processes"`
+	// Failed is the part that kept the others from starting, which then were stopped.
+	Failed string `json:"failed,omitempty"`
 }
 
-// Crashed returns the crash of the first part that does not run any more, or nil.
+// Crashed returns the crash of the part that failed, or else of the first that does not run any more, or nil.
 func (e *Environment) Crashed() *CrashError {
+	var first *CrashError
 	for _, p := range e.Processes {
-		if !p.alive() {
-			return &CrashError{Component: p.Name, Reason: "it does not run any more", Log: p.Log, Tail: tail(p.Log)}
+		if p.alive() || first != nil && p.Name != e.Failed {
+			continue
+		}
+		first = &CrashError{Component: p.Name, Reason: "it does not run any more", Log: p.Log, Tail: tail(p.Log)}
+	}
+	return first
+}
+
+// Usable fails for an environment that cannot be talked to: one that crashed, or that does not run yet.
+func (e *Environment) Usable() error {
+	again := "kctrl env up"
+	if e.Name != DefaultName {
+		again += " --name " + e.Name
+	}
+	if crash := e.Crashed(); crash != nil {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("environment %q crashed: %s does not run any more", e.Name, crash.Component),
+			Hint:    "kctrl env status shows the end of its log, " + again + " starts it anew",
+			Cause:   crash,
+		}
+	}
+	if !e.Ready {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("environment %q is not ready yet", e.Name),
+			Hint:    again + " returns when it is",
 		}
 	}
 	return nil
@@ -86,6 +112,9 @@ func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts
 			return nil, false, err
 		}
 	}
+	if err := es.checkData(name, opts.DataDir); err != nil {
+		return nil, false, err
+	}
 	opts.Folder = es.path(name)
 	if err := os.MkdirAll(opts.Folder, 0o700); err != nil {
 		return nil, false, unwritable(opts.Folder, err)
@@ -98,13 +127,40 @@ func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts
 	}
 	instance, err := Start(ctx, assets, opts)
 	if err != nil {
-		if len(env.Processes) == 0 { // otherwise there are logs to read
-			err = errors.Join(err, os.RemoveAll(opts.Folder))
-		}
-		return nil, false, err
+		return nil, false, errors.Join(err, es.keepLogs(ctx, env, err))
 	}
 	env.Server, env.Kubeconfig, env.Ready = instance.Server, instance.Kubeconfig, true
 	return env, true, es.save(env)
+}
+
+// keepLogs leaves of an environment that did not start what tells why. There is nothing to tell when no part was
+// started, or when the user gave up.
+func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause error) error {
+	if len(env.Processes) == 0 || ctx.Err() != nil {
+		return os.RemoveAll(es.path(env.Name))
+	}
+	if crash, ok := errors.AsType[*CrashError](cause); ok {
+		env.Failed = crash.Component
+		return es.save(env)
+	}
+	return nil
+}
+
+// checkData refuses the data folder of another environment that runs: etcd would wait for it.
+func (es *Environments) checkData(name, folder string) error {
+	all, err := es.List()
+	if err != nil || folder == "" {
+		return err
+	}
+	for _, other := range all {
+		if other.Name != name && other.DataDir == folder && other.Crashed() == nil {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("%s is the data folder of environment %q, which runs", folder, other.Name),
+				Hint:    "choose another --data-dir, or run kctrl env down --name " + other.Name,
+			}
+		}
+	}
+	return nil
 }
 
 // Get returns the environment name. The error has a hint when there is none.

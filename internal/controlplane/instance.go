@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +50,13 @@ type Instance struct {
 	// Server is the URL of the API server.
 	Server string
 
+	opts Options
+	ids  *identities
+	etcd string // the URL for clients of etcd
+
+	mu         sync.Mutex
 	components []*component // in start order
+	stopped    bool         // no component is started any more
 }
 
 // Start starts a control plane from assets and returns when its API server is ready. When a part of it crashes, the
@@ -63,7 +70,7 @@ func Start(ctx context.Context, assets Assets, opts Options) (*Instance, error) 
 	}
 	if opts.DataDir != "" {
 		if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
-			return nil, err
+			return nil, &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
 		}
 	}
 	if opts.Port != 0 && !portFree(opts.Port) {
@@ -105,6 +112,9 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	instance = &Instance{
 		Kubeconfig: filepath.Join(opts.Folder, "kubeconfig"),
 		Server:     fmt.Sprintf("https://127.0.0.1:%d", ports[2]),
+		opts:       opts,
+		ids:        ids,
+		etcd:       fmt.Sprintf("https://127.0.0.1:%d", ports[0]),
 	}
 	defer func() {
 		if err != nil {
@@ -114,15 +124,14 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	if err := writeKubeconfig(instance.Kubeconfig, instance.Server, ids); err != nil {
 		return instance, err
 	}
-	etcd := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
 	peer := fmt.Sprintf("https://127.0.0.1:%d", ports[1])
-	if err := instance.add("etcd", opts, assets.etcd(etcdFlags(opts, etcd, peer)...)); err != nil {
+	if err := instance.add("etcd", opts, assets.etcd(etcdFlags(opts, instance.etcd, peer)...)); err != nil {
 		return instance, err
 	}
-	if err := instance.add("kube-apiserver", opts, assets.apiServer(apiServerFlags(opts, etcd, ports[2])...)); err != nil {
+	if err := instance.add("kube-apiserver", opts, assets.apiServer(apiServerFlags(opts, instance.etcd, ports[2])...)); err != nil {
 		return instance, err
 	}
-	if err := instance.waitReady(ctx, ids); err != nil {
+	if err := instance.waitReady(ctx); err != nil {
 		return instance, err
 	}
 	if opts.ControllerManager {
@@ -140,7 +149,9 @@ func (i *Instance) add(name string, opts Options, command []string) error {
 	if err != nil {
 		return err
 	}
+	i.mu.Lock()
 	i.components = append(i.components, c)
+	i.mu.Unlock()
 	if opts.started == nil {
 		return nil
 	}
@@ -149,8 +160,8 @@ func (i *Instance) add(name string, opts Options, command []string) error {
 }
 
 // waitReady returns when /readyz says ok, over a connection on which both sides are verified.
-func (i *Instance) waitReady(ctx context.Context, ids *identities) error {
-	probe, err := ids.probe()
+func (i *Instance) waitReady(ctx context.Context) error {
+	probe, err := i.ids.probe()
 	if err != nil {
 		return err
 	}
@@ -164,13 +175,14 @@ func (i *Instance) waitReady(ctx context.Context, ids *identities) error {
 		return crash
 	}
 	if err != nil {
-		last := i.components[len(i.components)-1]
+		all := i.all()
+		last := all[len(all)-1]
 		return fmt.Errorf("%w; the end of %s:\n%s", err, last.log, tail(last.log))
 	}
 	return nil
 }
 
-// probe returns a client with the rights of the kubeconfig.
+// probe returns a client with the rights of the kubeconfig, which etcd knows too.
 func (ids *identities) probe() (*http.Client, error) {
 	certificate, err := tls.X509KeyPair(ids.admin.certificate, ids.admin.key)
 	if err != nil {
@@ -196,30 +208,40 @@ func ready(ctx context.Context, probe *http.Client, server string) bool {
 	return err == nil && string(body) == "ok"
 }
 
-// crashed returns the crash of the first component that has ended, or nil.
+// crashed returns the crash of the first component that has ended though it was not killed, or nil.
 func (i *Instance) crashed() error {
-	for _, c := range i.components {
-		select {
-		case <-c.done:
+	for _, c := range i.all() {
+		if c.ended() && !c.killed.Load() {
 			return c.crash()
-		default:
 		}
 	}
 	return nil
 }
 
-// Wait blocks until ctx ends, which is no error, or a part of the control plane crashes.
+// all returns the components, in start order.
+func (i *Instance) all() []*component {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.components)
+}
+
+// Wait blocks until ctx ends, which is no error, or a part of the control plane crashes. A part that [Instance.Kill]
+// ended has not crashed, and is not watched when it runs again.
 func (i *Instance) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var waiting sync.WaitGroup
-	for _, c := range i.components {
+	for _, c := range i.all() {
 		waiting.Go(func() {
 			select {
 			case <-c.done:
-				cancel(c.crash())
 			case <-ctx.Done():
+				return
 			}
+			if !c.killed.Load() {
+				cancel(c.crash())
+			}
+			<-ctx.Done()
 		})
 	}
 	waiting.Wait()
@@ -231,8 +253,11 @@ func (i *Instance) Wait(ctx context.Context) error {
 
 // Stop ends all processes, last started first, and waits for them.
 func (i *Instance) Stop() {
-	for n := len(i.components) - 1; n >= 0; n-- {
-		i.components[n].stop()
+	i.mu.Lock()
+	i.stopped = true
+	i.mu.Unlock()
+	for _, c := range slices.Backward(i.all()) {
+		c.stop()
 	}
 }
 

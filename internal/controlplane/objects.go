@@ -235,18 +235,26 @@ func (s *Objects) Find(ctx context.Context, resource, name, namespace string) ([
 	if meta.IsNoMatchError(err) {
 		return nil, &diagnostic.Error{Message: fmt.Sprintf("the server has no resource %q", resource), Hint: "use the plural, such as guestbooks, and apply its CRD first", Cause: err}
 	}
+	if ambiguous, ok := errors.AsType[*meta.AmbiguousResourceError](err); ok {
+		return nil, severalGroups(resource, plural, ambiguous)
+	}
 	if err != nil {
 		return nil, err
+	}
+	mapping, err := s.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = ""
 	}
 	if name != "" {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(gvk)
 		o.SetName(name)
+		o.SetNamespace(namespace)
 		if err := s.setNamespace(o); err != nil {
 			return nil, err
-		}
-		if namespace != "" && o.GetNamespace() != "" {
-			o.SetNamespace(namespace)
 		}
 		err := s.live.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return []unstructured.Unstructured{*o}, err
@@ -257,4 +265,17 @@ func (s *Objects) Find(ctx context.Context, resource, name, namespace string) ([
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// severalGroups says which groups a resource that was named without one can be of.
+func severalGroups(resource, plural string, err *meta.AmbiguousResourceError) error {
+	var names []string
+	for _, gvk := range err.MatchingKinds {
+		names = append(names, plural+"."+gvk.Group)
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("several API groups have a resource %q", resource),
+		Hint:    "name one of them: " + strings.Join(names, ", "),
+		Cause:   err,
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -25,9 +26,10 @@ type component struct {
 	args []string
 	log  string // the file that has its output
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended and was waited for
-	err  error         // how it ended; set before done is closed
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the process has ended and was waited for
+	err    error         // how it ended; set before done is closed
+	killed atomic.Bool   // it is to end
 }
 
 // startComponent starts binary with args. With attached, the kernel kills the process when this one dies; without, it
@@ -59,6 +61,25 @@ func (c *component) stop() {
 	kill := time.AfterFunc(stopGrace, func() { _ = c.cmd.Process.Kill() })
 	<-c.done
 	kill.Stop()
+}
+
+// kill ends the process at once, without a word to it, and waits until it is gone.
+func (c *component) kill() error {
+	c.killed.Store(true)
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-c.done
+	return nil
+}
+
+func (c *component) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // crash describes a component that ended by itself, with the end of its log.

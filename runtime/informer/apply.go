@@ -49,6 +49,9 @@ func (c *contents[T]) apply(deltas Deltas[T]) []Event[T] {
 		}
 		c.advanceLocked(d.ResourceVersion)
 	}
+	if len(events) <= cap(events)/2 { // listeners keep them for a while
+		events = slices.Clone(events)
+	}
 	return events
 }
 
@@ -56,27 +59,56 @@ func (c *contents[T]) apply(deltas Deltas[T]) []Event[T] {
 // missed, in the order of their keys, then the changes in the order of the list. What is in the same state as before
 // stays the same object.
 func (c *contents[T]) replace(d Delta[T]) []Event[T] {
-	items := make(map[object.Key]T, len(d.Objects))
+	items, objects := d.byKey, d.Objects
+	if items == nil {
+		items, objects = byKey(d.Objects)
+	}
 	for _, key := range d.Retained {
+		if _, listed := items[key]; listed {
+			continue
+		}
 		if old, ok := c.items[key]; ok {
 			items[key] = old
 		}
 	}
-	var deletions, changes []Event[T]
-	for _, obj := range d.Objects {
+	var changes []Event[T]
+	if len(c.items) == 0 {
+		changes = make([]Event[T], 0, len(objects))
+	}
+	for _, obj := range objects {
 		key := object.KeyOf(obj)
-		if _, twice := items[key]; twice {
-			continue
-		}
 		old, existed := c.items[key]
 		existed = existed && sameIncarnation(old, obj)
 		if existed && sameState(old, obj) {
-			obj = old
+			items[key] = old
 		} else {
 			changes = append(changes, change(old, existed, obj))
 		}
-		items[key] = obj
 	}
+	deletions := c.missing(items)
+	c.swap(items, d.ResourceVersion)
+	if len(deletions) == 0 {
+		return changes
+	}
+	return append(deletions, changes...)
+}
+
+// byKey returns objects by their keys, and the first with each key in order.
+func byKey[T object.Object](objects []T) (items map[object.Key]T, once []T) {
+	items = make(map[object.Key]T, len(objects))
+	for _, obj := range objects {
+		key := object.KeyOf(obj)
+		if _, twice := items[key]; !twice {
+			items[key] = obj
+			once = append(once, obj)
+		}
+	}
+	return items, once
+}
+
+// missing returns deletions of the objects that are not in items, in the order of their keys.
+func (c *contents[T]) missing(items map[object.Key]T) []Event[T] {
+	var deletions []Event[T]
 	for key, old := range c.items {
 		if obj, ok := items[key]; !ok || !sameIncarnation(old, obj) {
 			deletions = append(deletions, missed(old))
@@ -85,8 +117,7 @@ func (c *contents[T]) replace(d Delta[T]) []Event[T] {
 	slices.SortFunc(deletions, func(a, b Event[T]) int {
 		return compareKeys(object.KeyOf(a.Object), object.KeyOf(b.Object))
 	})
-	c.swap(items, d.ResourceVersion)
-	return append(deletions, changes...)
+	return deletions
 }
 
 // all returns an Updated for every object, as a resync delivers it.

@@ -13,13 +13,6 @@ type backlog[E edge[E]] struct {
 	limit   int // compact when more than limit wait; 0 is compactAbove
 }
 
-// expect prepares for n edges that are pushed together. They are probably of different keys, so compacting them on the
-// way would be of no use.
-func (b *backlog[E]) expect(n int) {
-	b.limit = max(b.limit, 2*n)
-	b.items = slices.Grow(b.items, n)
-}
-
 // push appends e and returns by how many edges the backlog was compacted.
 func (b *backlog[E]) push(e E) int {
 	b.items = append(b.items, e)
@@ -32,13 +25,15 @@ func (b *backlog[E]) push(e E) int {
 	return before - len(b.items)
 }
 
-// take removes the first n edges and appends them to dst.
-func (b *backlog[E]) take(dst []E, n int) []E {
-	dst = append(dst, b.items[:n]...)
+// take removes the first n edges and returns them.
+func (b *backlog[E]) take(n int) []E {
+	if n == len(b.items) {
+		taken := b.items
+		b.items, b.limit = nil, 0
+		return taken
+	}
+	taken := slices.Clone(b.items[:n])
 	clear(b.items[:n])
 	b.items = b.items[n:]
-	if len(b.items) == 0 {
-		b.items, b.limit = nil, 0
-	}
-	return dst
+	return taken
 }

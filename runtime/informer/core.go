@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // ErrAlreadyRun is returned by the second Run of an informer, or of a factory.
@@ -98,8 +100,16 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 	}
 	c.metrics.objects.SetFunc(func() float64 { return float64(c.contents.len()) }, c.label)
 	c.fifo = NewDeltaFIFO[T](c.contents.has)
+	if r, ok := lw.(reuser[T]); ok {
+		lw = r.Reusing(c.contents.known)
+	}
 	c.reflector = NewReflector(lw, c.fifo, opts.reflector())
 	return c
+}
+
+// reuser is a source that need not decode again what the store has.
+type reuser[T object.Object] interface {
+	Reusing(known func() wire.Known[T]) *client.ListWatcher[T]
 }
 
 // Name returns the name from the options.
@@ -134,11 +144,10 @@ func (c *core[T]) follow(ctx context.Context, process func(Deltas[T])) {
 	if c.detector != nil {
 		workers.Go(func() { every(ctx, mutationPeriod, c.detector.check) })
 	}
-	for {
-		if err := c.fifo.Pop(ctx, process); err != nil {
-			break
-		}
+	stop := c.fifo.wakeAtEnd(ctx)
+	for c.fifo.pop(ctx, process) == nil {
 	}
+	stop()
 	c.fifo.Close()
 	workers.Wait()
 }

@@ -18,6 +18,9 @@ type Delta[T object.Object] struct {
 	Retained []object.Key
 	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
 	ResourceVersion string
+
+	// byKey has, for Replaced, Objects by their keys, unless it is nil. The receiver may keep and change it.
+	byKey map[object.Key]T
 }
 
 // Deltas are successive steps, oldest first.

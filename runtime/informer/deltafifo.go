@@ -80,12 +80,21 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 // the others. Between Push and process no lock is held. Pop returns the error of ctx when it ends first, and ErrClosed
 // when the queue is closed and everything was handed out.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
-	wake := context.AfterFunc(ctx, func() {
+	defer f.wakeAtEnd(ctx)()
+	return f.pop(ctx, process)
+}
+
+// wakeAtEnd makes a waiting pop look at ctx when that ends, until the function that it returns is called.
+func (f *DeltaFIFO[T]) wakeAtEnd(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.changed.Broadcast()
 	})
-	defer wake()
+}
+
+// pop is Pop for one who has called wakeAtEnd.
+func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	batch, err := f.take(ctx)
 	if err != nil {
 		return err
@@ -138,7 +147,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	if len(f.pending.items) == 0 {
 		return nil, ErrClosed
 	}
-	f.inflight = f.pending.take(nil, f.batchLocked())
+	f.inflight = f.pending.take(f.batchLocked())
 	return f.inflight, nil
 }
 

@@ -25,7 +25,7 @@ const (
 func (r *Reflector[T]) readInitial(ctx context.Context, stream client.Stream[T]) (Delta[T], error) {
 	var received atomic.Int64
 	silent := r.superviseInitial(ctx, stream, &received)
-	initial := initialState[T]{objects: make(map[object.Key]T), unreadable: make(map[object.Key]bool)}
+	initial := newInitialState[T](r.size)
 	for {
 		event, err := stream.Next()
 		if err != nil {
@@ -37,9 +37,11 @@ func (r *Reflector[T]) readInitial(ctx context.Context, stream client.Stream[T])
 		received.Add(1)
 		if event.Type == watch.Bookmark && event.InitialEventsEnd {
 			silent()
-			return initial.replaced(event.ResourceVersion), nil
+			all := initial.replaced(event.ResourceVersion)
+			r.size = len(all.Objects)
+			return all, nil
 		}
-		r.applyInitial(&initial, event)
+		r.applyInitial(initial, event)
 	}
 }
 
@@ -82,6 +84,10 @@ func (r *Reflector[T]) applyInitial(initial *initialState[T], event client.Watch
 	case watch.Bookmark:
 	case watch.Added, watch.Modified:
 		key := object.KeyOf(event.Object)
+		if event.Known { // it comes from the sink
+			initial.set(key, event.Object, true)
+			return
+		}
 		obj, ok := r.transformed(event.Object)
 		initial.set(key, obj, ok)
 	case watch.Deleted:
@@ -95,7 +101,16 @@ func (r *Reflector[T]) applyInitial(initial *initialState[T], event client.Watch
 type initialState[T object.Object] struct {
 	objects    map[object.Key]T
 	unreadable map[object.Key]bool // exist, but have no object because the transform failed
-	order      []object.Key        // in which they arrived; may name keys twice, or that are gone again
+	order      []T                 // all states that arrived, also those that objects does not have any more
+}
+
+// newInitialState returns an empty state with room for that many objects.
+func newInitialState[T object.Object](size int) *initialState[T] {
+	return &initialState[T]{
+		objects:    make(map[object.Key]T, size),
+		unreadable: make(map[object.Key]bool),
+		order:      make([]T, 0, size),
+	}
 }
 
 func (s *initialState[T]) set(key object.Key, obj T, readable bool) {
@@ -105,10 +120,8 @@ func (s *initialState[T]) set(key object.Key, obj T, readable bool) {
 		return
 	}
 	delete(s.unreadable, key)
-	if _, ok := s.objects[key]; !ok {
-		s.order = append(s.order, key)
-	}
 	s.objects[key] = obj
+	s.order = append(s.order, obj)
 }
 
 func (s *initialState[T]) remove(key object.Key) {
@@ -116,17 +129,27 @@ func (s *initialState[T]) remove(key object.Key) {
 	delete(s.unreadable, key)
 }
 
-// replaced returns the state as a delta, in the order of arrival. It leaves s empty.
+// replaced returns the state as a delta, in the order of arrival. It takes over what s has.
 func (s *initialState[T]) replaced(version string) Delta[T] {
-	d := Delta[T]{Type: Replaced, ResourceVersion: version, Objects: make([]T, 0, len(s.objects))}
-	for _, key := range s.order {
-		if obj, ok := s.objects[key]; ok {
-			d.Objects = append(d.Objects, obj)
-			delete(s.objects, key)
-		}
+	d := Delta[T]{Type: Replaced, ResourceVersion: version, Objects: s.order, byKey: s.objects}
+	if len(s.order) != len(s.objects) {
+		d.Objects, d.byKey = s.latest(), nil
 	}
 	for key := range s.unreadable {
 		d.Retained = append(d.Retained, key)
 	}
 	return d
+}
+
+// latest returns the last state of each object, in the order of the first ones. It leaves objects empty.
+func (s *initialState[T]) latest() []T {
+	latest := make([]T, 0, len(s.objects))
+	for _, obj := range s.order {
+		key := object.KeyOf(obj)
+		if last, ok := s.objects[key]; ok {
+			latest = append(latest, last)
+			delete(s.objects, key)
+		}
+	}
+	return latest
 }

@@ -69,8 +69,8 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 		if err != nil {
 			return all, pages, err
 		}
-		for _, obj := range page.Items {
-			r.collect(&all, obj)
+		for i, obj := range page.Items {
+			r.collect(&all, obj, page.Known != nil && page.Known[i])
 		}
 		if options.Continue == "" {
 			all.ResourceVersion = page.ResourceVersion
@@ -82,8 +82,12 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 	}
 }
 
-// collect adds obj to what all lists.
-func (r *Reflector[T]) collect(all *Delta[T], obj T) {
+// collect adds obj to what all lists. A known one comes from the sink.
+func (r *Reflector[T]) collect(all *Delta[T], obj T, known bool) {
+	if known {
+		all.Objects = append(all.Objects, obj)
+		return
+	}
 	key := object.KeyOf(obj)
 	obj, ok := r.transformed(obj)
 	if !ok {

@@ -43,6 +43,7 @@ type Reflector[T object.Object] struct {
 	pageSize  int64
 	metrics   instruments
 	err       atomic.Pointer[SyncError]
+	size      int // objects of the last streaming list; for Run alone
 }
 
 // NewReflector returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.

@@ -2,16 +2,14 @@ package informer_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -21,132 +19,151 @@ import (
 
 type configMap = *corev1.ConfigMap
 
-// C01, W01, W03, S08: on a real API server, with a namespace that is added while its objects change.
+// C01, C02, C03, W01, W03, R01, R06, S08: on a real API server, with everything that can happen to it.
 func TestOnARealServer(t *testing.T) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
-	live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: scheme})
+	env := testenv.Start(t, testenv.WithFaults())
+	s := &realServer{env: env, scheme: scheme}
+	s.admin = s.client(t, env.Config)
+	for _, test := range []struct {
+		rule string
+		run  func(*testing.T, *realServer)
+	}{
+		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
+		{"many objects churn while handlers are slow, blocked and late", testManyObjectsChurn},
+		{"the API server is killed", testAPIServerIsKilled},
+		{"etcd is killed", testEtcdIsKilled},
+		{"history is compacted while the informer is away", testHistoryIsCompacted},
+		{"a CRD is deleted and created again", testCRDIsDeletedAndCreatedAgain},
+		{"the right to watch is taken away and given back", testRightsAreTakenAwayAndGivenBack},
+	} {
+		t.Run(test.rule, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// realServer is the API server of these tests.
+type realServer struct {
+	env    *testenv.Env
+	scheme *runtime.Scheme
+	admin  *client.REST
+}
+
+func (s *realServer) client(t *testing.T, config *rest.Config) *client.REST {
+	t.Helper()
+	c, err := client.New(config, client.Options{Scheme: s.scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for _, ns := range []string{"one", "two"} {
-		if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
-			t.Fatal(err)
-		}
+	return c
+}
+
+// tapped returns a client of its own whose transport the test holds in its hand.
+func (s *realServer) tapped(t *testing.T, change func(*rest.Config)) (*client.REST, *tap) {
+	t.Helper()
+	config := rest.CopyConfig(s.env.Config)
+	change(config)
+	tap := newTap()
+	config.Wrap(tap.wrap)
+	return s.client(t, config), tap
+}
+
+func (s *realServer) createNamespace(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
 	}
-	churned := labels.SelectorFromSet(labels.Set{"churned": "yes"})
-	factory := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"one"}})
-	open := openVerified(t, live, client.Scope{Labels: churned})
-	shared, err := informer.Shared(factory, open, informer.KindOptions[configMap]{Options: informer.Options[configMap]{
-		Name: "configmaps", Mutated: func(e *informer.MutationError) { t.Error(e) },
-	}})
+}
+
+// deadline returns a context for a test that waits for a server.
+func deadline(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// followServer runs an informer of what source has, with a journal as its handler, until end is called.
+func followServer[T object.Object](ctx context.Context, t *testing.T, source informer.ListerWatcher[T], opts informer.Options[T]) *followed[T] {
+	f := &followed[T]{t: t, informer: informer.New(source, opts), done: make(chan error, 1)}
+	f.journal = f.addJournal(nil)
+	ctx, f.stop = context.WithCancel(ctx)
+	go func() { f.done <- f.informer.Run(ctx) }()
+	return f
+}
+
+// followed is an informer that runs.
+type followed[T object.Object] struct {
+	t        *testing.T
+	informer *informer.Informer[T]
+	journal  *journal[T]
+	journals []*journal[T]
+	stop     context.CancelFunc
+	done     chan error
+}
+
+// addJournal adds a handler. It is slowed by pace, if that is not nil.
+func (f *followed[T]) addJournal(pace func()) *journal[T] {
+	j := newJournal[T](f.t, pace)
+	f.informer.AddHandler(j.handle)
+	f.journals = append(f.journals, j)
+	return j
+}
+
+// end waits until all journals have what the server has at last, which they are told by an object of that key, stops the
+// informer, and compares the journals and the store with want.
+func (f *followed[T]) end(ctx context.Context, last object.Key, list func(context.Context) (map[object.Key]string, error)) {
+	f.t.Helper()
+	for _, j := range f.journals {
+		j.await(ctx, func(states map[object.Key]T) bool { _, ok := states[last]; return ok })
+	}
+	want, err := list(ctx)
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	j := &journal{t: t, states: make(map[object.Key]configMap), ended: make(chan string, 2)}
-	shared.AddHandler(j.handle)
-	done := make(chan error)
-	go func() { done <- factory.Run(ctx) }()
-	if err := factory.Wait(ctx); err != nil {
-		t.Fatal(err)
+	f.stop()
+	if err := <-f.done; err != nil {
+		f.t.Error(err)
 	}
-	random := rand.New(rand.NewPCG(1, 1))
-	for n := range 300 {
-		if n == 150 {
-			if err := factory.AddNamespace("two"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := churn(ctx, live, random); err != nil {
-			t.Fatal(err)
-		}
+	stored := make(map[object.Key]T)
+	for key, obj := range f.informer.Store().All() {
+		stored[key] = obj
 	}
-	for _, ns := range []string{"one", "two"} {
-		end := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "end", Labels: map[string]string{"churned": "yes"}}}
-		if err := live.Create(ctx, end); err != nil {
-			t.Fatal(err)
-		}
+	compareWith(f.t, "the store", stored, want)
+	for _, j := range f.journals {
+		compareWith(f.t, "a handler", j.states, want)
 	}
-	for range 2 {
-		select {
-		case <-j.ended:
-		case <-ctx.Done():
-			t.Fatal("the last object was not told", factory.Wait(ctx))
-		}
+}
+
+// compareWith compares states with the versions that the server has.
+func compareWith[T object.Object](t *testing.T, whose string, states map[object.Key]T, want map[object.Key]string) {
+	t.Helper()
+	if len(states) != len(want) {
+		t.Errorf("%s has %d objects, the server %d", whose, len(states), len(want))
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	var want corev1.ConfigMapList
-	if err := live.List(t.Context(), &want, client.MatchingLabels{"churned": "yes"}); err != nil {
-		t.Fatal(err)
-	}
-	if listed := shared.Lister().List(nil); len(want.Items) != len(j.states) || len(listed) != len(j.states) {
-		t.Errorf("the handler has %d objects, the lister %d, the server %d", len(j.states), len(listed), len(want.Items))
-	}
-	for _, o := range want.Items {
-		if have := j.states[object.KeyOf(&o)]; have == nil || have.ResourceVersion != o.ResourceVersion {
-			t.Errorf("%s: the handler has %v, the server %s", object.KeyOf(&o), have, o.ResourceVersion)
+	for key, version := range want {
+		if have, ok := states[key]; !ok {
+			t.Errorf("%s does not have %s", whose, key)
+		} else if have.GetResourceVersion() != version {
+			t.Errorf("%s has %s in version %s, the server in %s", whose, key, have.GetResourceVersion(), version)
 		}
 	}
 }
 
-// openVerified opens the config maps of live, with streaming lists that are compared with lists.
-func openVerified(t *testing.T, live *client.REST, scope client.Scope) informer.Open[configMap] {
-	open := informer.FromClient(live, &corev1.ConfigMap{}, scope)
-	return func(namespace string) (informer.ListerWatcher[configMap], error) {
-		source, err := open(namespace)
-		if err != nil {
+// versions returns what the server has of the config maps of the options: a quorum read.
+func (s *realServer) versions(opts ...client.ListOption) func(context.Context) (map[object.Key]string, error) {
+	return func(ctx context.Context) (map[object.Key]string, error) {
+		var list corev1.ConfigMapList
+		if err := s.admin.List(ctx, &list, opts...); err != nil {
 			return nil, err
 		}
-		return informer.Verify(source, func(e *informer.InconsistencyError) { t.Error(e) }), nil
-	}
-}
-
-// churn changes one of a few config maps.
-func churn(ctx context.Context, live *client.REST, random *rand.Rand) error {
-	cm := &corev1.ConfigMap{}
-	cm.Namespace, cm.Name = []string{"one", "two"}[random.IntN(2)], fmt.Sprint("cm-", random.IntN(8))
-	cm.Labels = map[string]string{"churned": "yes"}
-	cm.Data = map[string]string{"random": fmt.Sprint(random.Int())}
-	switch random.IntN(3) {
-	case 0:
-		return client.IgnoreNotFound(live.Delete(ctx, cm))
-	case 1:
-		return client.IgnoreAlreadyExists(live.Create(ctx, cm))
-	}
-	return client.IgnoreNotFound(live.Update(ctx, cm))
-}
-
-// journal is a handler that replays what it is told and checks it. It may be read when it is not called any more.
-type journal struct {
-	t      *testing.T
-	states map[object.Key]configMap
-	ended  chan string // namespaces of which the last object was told
-}
-
-func (j *journal) handle(e informer.Event[configMap]) {
-	old, has := j.states[e.Key()]
-	switch {
-	case has == (e.Type == informer.Added):
-		j.t.Errorf("%v of %s, which is there: %v", e.Type, e.Key(), has)
-	case e.Type == informer.Updated && old.UID != e.Object.UID:
-		j.t.Errorf("%s became another object without a deletion", e.Key())
-	case e.Type == informer.Updated:
-		if order, err := resourceversion.CompareResourceVersion(old.ResourceVersion, e.Object.ResourceVersion); err != nil || order >= 0 {
-			j.t.Errorf("%s went from %s to %s, %v", e.Key(), old.ResourceVersion, e.Object.ResourceVersion, err)
+		versions := make(map[object.Key]string)
+		for _, o := range list.Items {
+			versions[object.KeyOf(&o)] = o.ResourceVersion
 		}
-	}
-	j.states[e.Key()] = e.Object
-	if e.Type == informer.Deleted {
-		delete(j.states, e.Key())
-	}
-	if e.Key().Name == "end" {
-		j.ended <- e.Key().Namespace
+		return versions, nil
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
@@ -106,6 +107,19 @@ func (c *contents[T]) has(key object.Key) bool {
 	defer c.mu.RUnlock()
 	_, ok := c.items[key]
 	return ok
+}
+
+// known returns how to find the objects that need not be decoded again, or nil if there are none.
+func (c *contents[T]) known() wire.Known[T] {
+	if c.len() == 0 {
+		return nil
+	}
+	return func(id wire.Identity) (T, bool) {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		obj, ok := c.items[object.Key{Namespace: string(id.Namespace), Name: string(id.Name)}]
+		return obj, ok && string(obj.GetUID()) == string(id.UID) && obj.GetResourceVersion() == string(id.ResourceVersion)
+	}
 }
 
 func (c *contents[T]) setLocked(key object.Key, obj T) {

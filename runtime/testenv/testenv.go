@@ -32,14 +32,17 @@ type Env struct {
 	Config *rest.Config
 	// Kubeconfig is the path of a kubeconfig with the same rights.
 	Kubeconfig string
+
+	control *control // nil without WithFaults
 }
 
 // Option changes what Start starts.
 type Option func(*options)
 
 type options struct {
-	crds []string
-	args []string
+	crds   []string
+	args   []string
+	faults bool
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
@@ -83,7 +86,7 @@ func (o options) start(t testing.TB) (*Env, error) {
 		}
 		return env, nil
 	}
-	kubeconfig, stop, err := run(exec.Command(command(), append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)...))
+	server, stop, err := run(exec.Command(command(), append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)...))
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -92,7 +95,11 @@ func (o options) start(t testing.TB) (*Env, error) {
 			t.Errorf("the API server did not end well: %v", err)
 		}
 	})
-	return load(kubeconfig)
+	env, err := load(server.kubeconfig)
+	if o.faults {
+		env.control = &server.control
+	}
+	return env, err
 }
 
 // command is the kctrl command to run.
@@ -118,19 +125,19 @@ func load(kubeconfig string) (*Env, error) {
 
 // run starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
 // which stop does, and the kernel when this process dies.
-func run(cmd *exec.Cmd) (kubeconfig string, stop func() error, err error) {
+func run(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	output := &lockedBuilder{}
 	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	stop = func() error {
 		stdin.Close()
@@ -139,18 +146,26 @@ func run(cmd *exec.Cmd) (kubeconfig string, stop func() error, err error) {
 		}
 		return nil
 	}
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	server = &running{control: control{commands: stdin, answers: bufio.NewReader(stdout)}}
+	line, err := server.control.answers.ReadBytes('\n')
 	if err != nil {
 		if stopErr := stop(); stopErr != nil {
-			return "", nil, stopErr
+			return nil, nil, stopErr
 		}
-		return "", nil, fmt.Errorf("%s said nothing: %w", cmd, io.ErrUnexpectedEOF)
+		return nil, nil, fmt.Errorf("%s said nothing: %w", cmd, io.ErrUnexpectedEOF)
 	}
 	var ready struct{ Kubeconfig string }
 	if err := json.Unmarshal(line, &ready); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("%s: %w", cmd, err), stop())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", cmd, err), stop())
 	}
-	return ready.Kubeconfig, stop, nil
+	server.kubeconfig = ready.Kubeconfig
+	return server, stop, nil
+}
+
+// running is a command that runs a server.
+type running struct {
+	kubeconfig string
+	control    control
 }
 
 // lockedBuilder collects what a command says while it runs.

@@ -28,6 +28,9 @@ type cursor struct {
 // reset puts the cursor at the beginning of data, which is depth levels deep in the JSON.
 func (c *cursor) reset(data []byte, depth int, whole bool) {
 	c.data, c.at, c.depth, c.whole = data, 0, depth, whole
+	if cap(c.scratch) > fullBuffer {
+		c.scratch = nil
+	}
 }
 
 // syntax returns an error about the byte at the cursor.

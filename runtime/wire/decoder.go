@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -24,6 +26,10 @@ type Options struct {
 	// means all. A path goes through lists. What identifies an object and its state is always built: apiVersion, kind,
 	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp.
 	Mask []string
+	// Formats are what servers are asked for, in order of preference. JSON, which every server has, comes last if it is
+	// not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as those of
+	// built-in kinds do, and CBOR only if it is named, since few servers have it.
+	Formats []Format
 }
 
 // Decoder reads lists and watches of one kind into objects of one Go type. It is immutable and safe for concurrent use.
@@ -32,9 +38,13 @@ type Decoder[T object.Object] struct {
 	form     reflect.Type // the struct that T points to
 	keep     bool         // managedFields
 	mask     *mask
-	plan     *plan // nil for unstructured objects
-	list     *plan // of a metav1.ListMeta
-	bookmark *plan // of a metav1.PartialObjectMetadata
+	formats  []Format
+	backlog  int // bytes that several processors decode
+	proto    *protoMask
+	cbor     runtime.Decoder // nil if CBOR was not asked for
+	plan     *plan           // nil for unstructured objects
+	list     *plan           // of a metav1.ListMeta
+	bookmark *plan           // of a metav1.PartialObjectMetadata
 
 	mu   sync.Mutex
 	idle []*cursor // at most maxIdle, with the strings that they keep
@@ -55,12 +65,25 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 	if err != nil {
 		return nil, err
 	}
-	d := &Decoder[T]{gvk: opts.GVK, form: form.Elem(), keep: opts.KeepManagedFields, mask: m}
+	d := &Decoder[T]{
+		gvk:     opts.GVK,
+		form:    form.Elem(),
+		keep:    opts.KeepManagedFields,
+		backlog: backlogBytes,
+		mask:    m,
+		formats: formats(opts.Formats, form.Elem()),
+		proto:   newProtoMask(m, form.Elem()),
+	}
 	if d.list, err = newPlan(reflect.TypeFor[metav1.ListMeta](), nil); err != nil {
 		return nil, err
 	}
 	if d.bookmark, err = newPlan(reflect.TypeFor[metav1.PartialObjectMetadata](), nil); err != nil {
 		return nil, err
+	}
+	if slices.Contains(d.formats, CBOR) {
+		if d.cbor, err = newCBOR(prototype, opts.GVK); err != nil {
+			return nil, err
+		}
 	}
 	if d.form != reflect.TypeFor[unstructured.Unstructured]() {
 		d.plan, err = newPlan(d.form, m)
@@ -88,6 +111,9 @@ func (d *Decoder[T]) release(c *cursor) {
 		d.idle = append(d.idle, c)
 	}
 }
+
+// empty returns a new object.
+func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }
 
 // object goes past an object and returns what is to be built of it.
 func (d *Decoder[T]) object(c *cursor) (T, error) {

@@ -6,7 +6,7 @@
 //
 //	decoder, err := wire.NewDecoder(&corev1.Pod{}, wire.Options{GVK: gvk})
 //	page, err := decoder.List(body, contentType, nil)
-//	events, err := decoder.Watch(body, contentType, nil)
+//	events := decoder.Watch(body, contentType, nil)
 //	event, err := events.Next()
 //
 // # Guarantees
@@ -16,7 +16,8 @@
 //     untyped values are int64. The tests compare the two on API types and on hostile input.
 //   - metadata.managedFields are skipped, not built and dropped, unless [Options].KeepManagedFields is set. With
 //     [Options].Mask nothing is built but what it names.
-//   - Strings that repeat from object to object are kept once, through a table of bounded size.
+//   - Strings of JSON that repeat, within an object or from object to object, are kept once, through a table of bounded
+//     size.
 //   - Each object of a list is allocated by itself, and the body is never held as a whole: a list costs its objects and
 //     one buffer as large as the largest of them.
 //   - With a [Known], an object that the caller has already, in the same state, is not built again.
@@ -25,7 +26,6 @@
 //
 // # Concurrency
 //
-// A Decoder is immutable and safe for concurrent use. A [Stream] belongs to one goroutine. When several events have
-// arrived before they are asked for, Next decodes them on several processors and waits until all are done; no goroutine
-// outlives a call.
+// A Decoder is safe for concurrent use. A [Stream] belongs to one goroutine. When much JSON has arrived before it is asked
+// for, it is decoded on several processors, in order; no goroutine outlives the call that started it.
 package wire

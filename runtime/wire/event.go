@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -25,6 +24,8 @@ type Event[T object.Object] struct {
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events.
 	InitialEventsEnd bool
+	// Known is set when a [Known] returned Object.
+	Known bool
 }
 
 // event goes past the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error, all
@@ -72,13 +73,14 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 			return Event[T]{}, err
 		}
 	}
-	if event.Type == watch.Bookmark || event.ResourceVersion != "" {
+	if event.Type == watch.Bookmark {
 		return event, nil
 	}
-	if err = d.settle(event.Object, false); err != nil {
-		return Event[T]{}, err
+	if !event.Known {
+		if err = d.settle(event.Object, false); err != nil {
+			return Event[T]{}, err
+		}
 	}
-	event.ResourceVersion = event.Object.GetResourceVersion()
 	return event, nil
 }
 
@@ -87,7 +89,7 @@ func decodeEventType(c *cursor, into *watch.EventType) error {
 		return cmp.Or(err, fmt.Errorf("offset %d: want a string", c.at))
 	}
 	text, err := c.text()
-	*into = watch.EventType(text)
+	*into = watch.EventType(c.strings.text(text))
 	return err
 }
 
@@ -120,11 +122,7 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) err
 		if err != nil {
 			return err
 		}
-		var status metav1.Status
-		if err := utiljson.Unmarshal(span, &status); err != nil {
-			return failure(nil, span)
-		}
-		return failure(&status, span)
+		return failure(span, string(JSON))
 	}
 	return fmt.Errorf("unknown event type %q", event.Type)
 }
@@ -140,7 +138,7 @@ func (d *Decoder[T]) changed(c *cursor, event *Event[T], known Known[T]) error {
 	}
 	if event.Type != watch.Deleted {
 		if obj, ok := d.reuse(c, known); ok {
-			event.Object, event.ResourceVersion = obj, obj.GetResourceVersion()
+			event.Object, event.Known = obj, true
 			return nil
 		}
 	}
@@ -157,9 +155,10 @@ func setBookmark[T object.Object](event *Event[T], bookmark *metav1.PartialObjec
 	return nil
 }
 
-// failure is the error of an Error event that holds status; raw is cited if that is no failure.
-func failure(status *metav1.Status, raw []byte) error {
-	if status == nil || status.Kind != "Status" || status.Status == metav1.StatusSuccess {
+// failure is the error of an Error event that holds raw.
+func failure(raw []byte, contentType string) error {
+	status, ok := Status(raw, contentType)
+	if !ok {
 		return fmt.Errorf("the error event holds no failure Status: %.200q", raw)
 	}
 	return apierrors.FromObject(status)

@@ -3,16 +3,16 @@ package wire
 import "hash/maphash"
 
 const (
-	// minSlots and maxSlots are how many strings a table can keep, at first and at most.
-	minSlots = 256
-	maxSlots = 4096
+	// minSlots and maxSlots are how many strings a table keeps, at first and at most.
+	minSlots = 64
+	maxSlots = 1024
 	// internLongest is the length of the longest string that is kept: longer ones seldom repeat.
 	internLongest = 64
 )
 
-// interner keeps the strings that repeat, so that each is allocated once. It is bounded: a string has one place that it
-// can be in, and gives way to another one that repeats. A string that is seen for the first time is only remembered by
-// its hash, so those that never repeat displace nothing. The zero value is ready for use.
+// interner keeps the strings that repeat, within an object and from object to object, so that each is allocated once.
+// It is bounded: a string has one place that it can be in, and takes it from the one that is there. Those that repeat
+// often are soon back. The zero value is ready for use.
 type interner struct {
 	seed  maphash.Seed
 	slots []internSlot // their number is a power of two
@@ -22,9 +22,7 @@ type interner struct {
 
 type internSlot struct {
 	text  string
-	hash  uint64 // of text
-	boxed any    // text, once it was asked for as an any
-	seen  uint32 // part of the hash of the string that was seen here last
+	boxed any // text, once it was asked for as an any
 }
 
 // find returns the slot for b, with b in it. It is nil for a string that is not kept.
@@ -35,32 +33,29 @@ func (t *interner) find(b []byte) *internSlot {
 	if t.slots == nil {
 		t.seed, t.slots = maphash.MakeSeed(), make([]internSlot, minSlots)
 	}
-	hash := maphash.Bytes(t.seed, b)
-	slot := &t.slots[hash&uint64(len(t.slots)-1)]
+	slot := t.slot(maphash.Bytes(t.seed, b))
 	if slot.text == string(b) {
 		return slot
 	}
-	if seen := uint32(hash >> 32); slot.seen != seen {
-		slot.seen = seen
-		return nil
-	}
 	if slot.text != "" && t.crowded() {
-		slot = &t.slots[hash&uint64(len(t.slots)-1)]
+		slot = t.slot(maphash.Bytes(t.seed, b))
 	}
-	slot.text, slot.hash, slot.boxed = string(b), hash, nil
+	slot.text, slot.boxed = string(b), nil
 	return slot
 }
 
+func (t *interner) slot(hash uint64) *internSlot { return &t.slots[hash&uint64(len(t.slots)-1)] }
+
 // crowded takes note of a string that gives way, and reports whether the table was made larger instead.
 func (t *interner) crowded() bool {
-	if t.displaced++; t.displaced < len(t.slots)/4 || len(t.slots) == maxSlots {
+	if t.displaced++; t.displaced < len(t.slots) || len(t.slots) == maxSlots {
 		return false
 	}
 	old := t.slots
 	t.slots, t.displaced = make([]internSlot, 4*len(old)), 0
 	for _, slot := range old {
 		if slot.text != "" {
-			t.slots[slot.hash&uint64(len(t.slots)-1)] = slot
+			*t.slot(maphash.String(t.seed, slot.text)) = slot
 		}
 	}
 	return true

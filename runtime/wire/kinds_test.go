@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -10,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,7 +64,6 @@ type gadgetSpec struct {
 	Hidden    string                           `json:"-"`
 	NoTag     string
 	Deep      **string `json:"deep,omitempty"`
-	private   string
 }
 
 type (
@@ -116,12 +115,52 @@ type sealed struct{ gadget }
 
 func (s *sealed) UnmarshalJSON(data []byte) error { return codec(data, &s.gadget) }
 
+// node is a kind that is within itself, in every way, as the schema of a CRD is.
+type node struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	Title             string          `json:"title,omitempty" protobuf:"bytes,2,opt,name=title"`
+	Not               *node           `json:"not,omitempty" protobuf:"bytes,3,opt,name=not"`
+	AllOf             []node          `json:"allOf,omitempty" protobuf:"bytes,4,rep,name=allOf"`
+	Properties        map[string]node `json:"properties,omitempty" protobuf:"bytes,5,rep,name=properties"`
+	Additional        *nodeOrBool     `json:"additional,omitempty" protobuf:"bytes,6,opt,name=additional"`
+}
+
+func (n *node) DeepCopyObject() runtime.Object { c := *n; return &c }
+
+func (n *node) Reset() {}
+
+func (n *node) Size() int { return 0 }
+
+func (n *node) Unmarshal([]byte) error { panic("a recursive type is not asked for in protobuf") }
+
+// nodeOrBool decodes itself: from true, false or a node.
+type nodeOrBool struct {
+	Allows bool
+	Node   *node
+}
+
+func (n nodeOrBool) MarshalJSON() ([]byte, error) {
+	if n.Node != nil {
+		return json.Marshal(n.Node)
+	}
+	return json.Marshal(n.Allows)
+}
+
+func (n *nodeOrBool) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '{' {
+		n.Allows, n.Node = true, &node{}
+		return codec(data, n.Node)
+	}
+	return json.Unmarshal(data, &n.Allows)
+}
+
 var gadgetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
 
 // prototypes are the types that are decoded in tests.
 func prototypes() []object.Object {
 	return []object.Object{
-		&corev1.Pod{}, &corev1.Secret{}, &appsv1.Deployment{}, &apiextensionsv1.CustomResourceDefinition{},
+		&corev1.Pod{}, &corev1.Secret{}, &appsv1.Deployment{}, &node{},
 		&gadget{}, &sealed{}, &metav1.PartialObjectMetadata{},
 	}
 }
@@ -171,10 +210,8 @@ func (f filler) fill(v reflect.Value, depth int) {
 	case *metav1.FieldsV1:
 		into.SetRawBytes([]byte(`{"f:a":{".":{}}}`))
 		return
-	case *apiextensionsv1.JSON:
-		into.Raw = []byte(`{"default":[1,2.5]}`)
-		return
-	case *apiextensionsv1.JSONSchemaPropsOrBool, *apiextensionsv1.JSONSchemaPropsOrArray, *apiextensionsv1.JSONSchemaPropsOrStringArray:
+	case *nodeOrBool:
+		into.Allows = f.IntN(2) == 0
 		return
 	case *any:
 		*into = []any{nil, true, f.Int64(), f.Float64() + .5, f.word(), map[string]any{f.word(): int64(1)}}[f.IntN(6)]

@@ -22,6 +22,8 @@ type Page[T object.Object] struct {
 	ResourceVersion string
 	// Continue is the token of the next page, empty on the last.
 	Continue string
+	// Known says of each item whether a [Known] returned it. It is nil if there was none.
+	Known []bool
 }
 
 // listReader reads the JSON of one list, a value at a time.
@@ -34,7 +36,9 @@ type listReader[T object.Object] struct {
 	apiVersion, kind string
 	meta             metav1.ListMeta
 	items            []T
-	listed           bool // items was there
+	reused           []bool // of each item if known is set
+	listed           bool   // items was there
+	alone            bool   // this goroutine decodes all: items do not begin alike
 }
 
 // listJSON reads the list that body is.
@@ -47,16 +51,24 @@ func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) 
 	if err := r.end(); err != nil {
 		return nil, err
 	}
+	return r.page()
+}
+
+// page returns what was read.
+func (r *listReader[T]) page() (*Page[T], error) {
 	if r.kind == "Status" || r.kind == "" {
 		return nil, &Error{fmt.Errorf("the server sent kind %q, not a list", r.kind)}
 	}
 	for i, item := range r.items {
+		if r.reused != nil && r.reused[i] {
+			continue
+		}
 		r.nameKind(item)
-		if err := d.settle(item, true); err != nil {
+		if err := r.decoder.settle(item, true); err != nil {
 			return nil, &Error{fmt.Errorf("item %d: %w", i, err)}
 		}
 	}
-	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue}, nil
+	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue, Known: r.reused}, nil
 }
 
 // nameKind gives an unstructured item the kind that the server leaves out of lists of built-in kinds.
@@ -142,7 +154,10 @@ func (r *listReader[T]) list() error {
 		return err
 	})
 	for more && err == nil {
-		if err = r.source.value(r.cursor, 2, r.item); err == nil {
+		if workers := r.decoder.workers(len(r.source.unused())); r.alone || workers == 1 || !r.decodeBacklog(workers) {
+			err = r.source.value(r.cursor, 2, r.item)
+		}
+		if err == nil {
 			more, err = r.more(']', 2)
 		}
 	}
@@ -160,15 +175,22 @@ func (r *listReader[T]) item() error {
 	}
 	if b == '{' {
 		if obj, ok := r.decoder.reuse(r.cursor, r.known); ok {
-			r.items = append(r.items, obj)
+			r.add(obj, true)
 			return nil
 		}
 	}
 	obj, err := r.decoder.object(r.cursor)
 	if err == nil {
-		r.items = append(r.items, obj)
+		r.add(obj, false)
 	}
 	return err
+}
+
+func (r *listReader[T]) add(obj T, reused bool) {
+	r.items = append(r.items, obj)
+	if r.known != nil {
+		r.reused = append(r.reused, reused)
+	}
 }
 
 // end checks that nothing follows the list.

@@ -204,9 +204,15 @@ func FuzzList(f *testing.F) {
 	for i, item := range gadgets {
 		f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`+item+`]}`), uint8(i))
 		f.Add([]byte(item), uint8(i))
+		f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{}},{"metadata":{"name":"b"}},`+item+`,{"metadata":{"name":"c"}},{"metadata":{"name":"d"}}]}`), uint8(2*i))
 	}
-	d := decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
+	decoders := [2]*Decoder[object.Object]{}
+	for i := range decoders {
+		decoders[i] = decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
+	}
+	decoders[0].backlog = 16 // with others
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
+		d := decoders[size%2]
 		var want struct {
 			Kind     string          `json:"kind"`
 			Metadata metav1.ListMeta `json:"metadata"`

@@ -115,3 +115,26 @@ func (s *source) value(c *cursor, depth int, read func() error) error {
 }
 
 var errTooLong = fmt.Errorf("longer than %d bytes", MaxObject)
+
+// need reads until n bytes are unused and returns them. They stay unused.
+func (s *source) need(n int) ([]byte, error) {
+	for s.end-s.start < n {
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+	return s.buf[s.start : s.start+n], nil
+}
+
+// take returns the next n bytes, which are valid until more is read.
+func (s *source) take(n int64) ([]byte, error) {
+	if n > MaxObject {
+		return nil, &Error{errTooLong}
+	}
+	data, err := s.need(int(n))
+	if err == io.EOF {
+		return nil, &Error{errShort}
+	}
+	s.start += len(data)
+	return data, err
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -15,7 +16,10 @@ type Stream[T object.Object] struct {
 	cursor  *cursor
 	frames  frames
 	known   Known[T]
-	err     error // what ended the stream
+	read    func(*Stream[T]) (Event[T], error) // by the format
+	ready   []Event[T]                         // decoded, and not yet returned
+	alone   bool                               // this goroutine decodes all: events are not one a line
+	err     error                              // what ended the stream
 }
 
 // Next returns the next event, as soon as it has arrived. It returns io.EOF at the end of the body,
@@ -25,12 +29,15 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
 	}
-	event, err := s.next()
+	event, err := s.read(s)
 	if err != nil {
 		s.err = err
 		s.decoder.release(s.cursor)
 		s.cursor, s.frames, s.known = nil, frames{}, nil
 		return Event[T]{}, err
+	}
+	if event.Type != watch.Bookmark {
+		event.ResourceVersion = event.Object.GetResourceVersion()
 	}
 	if event.InitialEventsEnd {
 		s.known = nil // what comes now is new
@@ -38,7 +45,21 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	return event, nil
 }
 
-func (s *Stream[T]) next() (Event[T], error) {
+// nextJSON returns the next event of a watch: objects, one after the other.
+func (s *Stream[T]) nextJSON() (Event[T], error) {
+	if len(s.ready) == 0 && !s.alone {
+		if workers := s.decoder.workers(len(s.frames.unused())); workers > 1 {
+			s.decodeBacklog(workers)
+		}
+	}
+	if len(s.ready) > 0 {
+		event := s.ready[0]
+		s.ready[0] = Event[T]{}
+		if s.ready = s.ready[1:]; len(s.ready) == 0 {
+			s.ready = nil
+		}
+		return event, nil
+	}
 	frame, whole, err := s.frames.next()
 	if err != nil {
 		return Event[T]{}, err
@@ -70,11 +91,26 @@ func formError(err error) error {
 // List reads the list that body is, in the format that contentType names, to its end. What known has is not built again;
 // it may be nil. What is no list is an *[Error]; an error of the body is returned as it is.
 func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*Page[T], error) {
+	switch formatOf(contentType) {
+	case Protobuf:
+		return d.listProto(body, known)
+	case CBOR:
+		return d.listCBOR(body, known)
+	}
 	return d.listJSON(body, known)
 }
 
 // Watch returns the stream of the events that body is, in the format that contentType names. Of the events before the
 // end of the initial ones, what known has is not built again; it may be nil.
-func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) (*Stream[T], error) {
-	return &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: source{body: body}}, known: known}, nil
+func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
+	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: source{body: body}}, known: known}
+	switch formatOf(contentType) {
+	case Protobuf:
+		s.read = (*Stream[T]).nextProto
+	case CBOR:
+		s.read = (*Stream[T]).nextCBOR
+	default:
+		s.read = (*Stream[T]).nextJSON
+	}
+	return s
 }

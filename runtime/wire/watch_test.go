@@ -60,16 +60,19 @@ func eventsIn(data []byte) (events []plainEvent, clean bool) {
 // out that is not in it, and the stream ends: with io.EOF only when all of it was well-formed.
 func FuzzWatch(f *testing.F) {
 	for i, data := range streams {
+		f.Add([]byte(strings.Repeat(data, 3)), uint8(2*i))
 		f.Add([]byte(data), uint8(0))
 		f.Add([]byte(data), uint8(i))
 	}
-	d := decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
+	decoders := [2]*Decoder[object.Object]{}
+	for i := range decoders {
+		decoders[i] = decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
+	}
+	decoders[0].backlog = 16 // with others
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
+		d := decoders[size%2]
 		want, clean := eventsIn(data)
-		stream, err := d.Watch(&chunks{data, int(size)}, jsonType, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stream := d.Watch(&chunks{data, int(size)}, jsonType, nil)
 		for n := 0; ; n++ {
 			event, err := stream.Next()
 			if err != nil {
@@ -143,11 +146,7 @@ func refusable(event plainEvent) bool {
 
 func watchOf(t *testing.T, body io.Reader) *Stream[object.Object] {
 	t.Helper()
-	stream, err := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).Watch(body, jsonType, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stream
+	return decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).Watch(body, jsonType, nil)
 }
 
 func podEvent(eventType, name string) string {

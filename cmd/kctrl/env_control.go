@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+// controlAnswer is the line that answers a command: what was done, or why not.
+type controlAnswer struct {
+	Command string `json:"command"`
+	Error   string `json:"error,omitempty"`
+}
+
+// takeCommands does to instance what the lines of in say, one after the other, until in ends.
+func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Reader, out io.Writer) {
+	answers := json.NewEncoder(out)
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		answer := controlAnswer{Command: lines.Text()}
+		if err := obey(ctx, instance, answer.Command); err != nil {
+			answer.Error = err.Error()
+		}
+		if err := answers.Encode(answer); err != nil {
+			return
+		}
+	}
+}
+
+// obey carries out one command: "kill NAME", "start NAME" or "compact".
+func obey(ctx context.Context, instance *controlplane.Instance, command string) error {
+	verb, name, _ := strings.Cut(command, " ")
+	switch verb {
+	case "kill":
+		return instance.Kill(name)
+	case "start":
+		return instance.Restart(ctx, name)
+	case "compact":
+		return instance.Compact(ctx)
+	}
+	return fmt.Errorf("unknown command %q: want kill NAME, start NAME or compact", command)
+}

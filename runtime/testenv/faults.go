@@ -1,0 +1,70 @@
+package testenv
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Part is a program of the control plane.
+type Part string
+
+// The parts that can be killed.
+const (
+	APIServer Part = "kube-apiserver"
+	Etcd      Part = "etcd"
+)
+
+// WithFaults lets the test kill and restart parts of the server, and compact its history. Such a server is for one test,
+// or for tests that do not run in parallel.
+func WithFaults() Option {
+	return func(o *options) {
+		o.faults = true
+		o.args = append(o.args, "--control")
+	}
+}
+
+// Kill ends a part as a power failure would (SIGKILL), and returns when it is gone. It takes a server of [WithFaults],
+// as do [Env.Restart] and [Env.Compact].
+func (e *Env) Kill(p Part) error { return e.control.ask("kill " + string(p)) }
+
+// Restart starts a part that was killed once more, at the same address and with the data it had. It returns when the
+// server is ready, or at once while the other part is still down.
+func (e *Env) Restart(p Part) error { return e.control.ask("start " + string(p)) }
+
+// Compact makes etcd forget all states but the present one. The API server itself remembers the last changes until it is
+// restarted; then a watch from before the compaction is refused as expired.
+func (e *Env) Compact() error { return e.control.ask("compact") }
+
+// control is how a running server is told what to do.
+type control struct {
+	mu       sync.Mutex
+	commands io.Writer
+	answers  *bufio.Reader // a line for each command
+}
+
+func (c *control) ask(command string) error {
+	if c == nil {
+		return errors.New("the server was not started by testenv.WithFaults")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := fmt.Fprintln(c.commands, command); err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	line, err := c.answers.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	var answer struct{ Error string }
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	if answer.Error != "" {
+		return fmt.Errorf("%s: %s", command, answer.Error)
+	}
+	return nil
+}
