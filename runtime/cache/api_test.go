@@ -270,3 +270,10 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 		t.Errorf("%s: got %q, want %q", what, got, want)
 	}
 }
+
+// late makes watches tell that much later of what happens from now on.
+func (a *api) late(lag time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lag = lag
+}

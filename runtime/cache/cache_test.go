@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -55,11 +56,13 @@ func TestKindHasOneInformer(t *testing.T) {
 
 func TestKindCannotBeCachedInTwoGoTypes(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
-		f.declare(&corev1.ConfigMap{})
-		_, err := f.cache.Informer(metadata())
-		if err == nil || !strings.Contains(err.Error(), "ConfigMap is cached as *v1.ConfigMap and cannot be cached as *v1.PartialObjectMetadata too") {
+		i := f.declare(&corev1.ConfigMap{})
+		i.AddHandler(func(informer.Event[object.Object]) {})
+		_, err := f.cache.Informer(untyped())
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap is cached as *v1.ConfigMap and cannot be cached as *unstructured.Unstructured too") {
 			t.Errorf("got %v", err)
 		}
+		f.declare(&corev1.ConfigMap{})
 	})
 }
 
@@ -206,6 +209,27 @@ func TestManagedFieldsAreDroppedUnlessTheyAreWanted(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
+	masks := map[schema.GroupVersionKind][]string{corev1.SchemeGroupVersion.WithKind("ConfigMap"): {"metadata.labels"}}
+	run(t, cache.Options{Masks: masks}, func(f *fixture) {
+		o := configMap("ns", "a")
+		o.Labels, o.Data = map[string]string{"keep": "me"}, map[string]string{"drop": "me"}
+		o.Annotations = o.Data
+		f.api.put(configMaps, o)
+		f.declare(&corev1.ConfigMap{})
+		var got corev1.ConfigMap
+		if err := f.get("ns", "a", &got); err != nil || got.Labels["keep"] != "me" || got.Data != nil || got.Annotations != nil || got.ResourceVersion == "" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
+	masks[corev1.SchemeGroupVersion.WithKind("ConfigMap")] = []string{"dataa"}
+	run(t, cache.Options{Masks: masks}, func(f *fixture) {
+		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "has no field dataa") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestResyncDeliversEverythingAgain(t *testing.T) {

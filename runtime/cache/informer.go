@@ -2,36 +2,62 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
+	"log/slog"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Informer is the informer of one kind: over all namespaces, or over several of them as if it were one.
+// Informer is the informer of one kind, in the Go type that was asked for: over all namespaces, or over several of them
+// as if it were one.
 type Informer struct {
-	gvk       schema.GroupVersionKind
-	prototype object.Object
-	live      bool          // reads are for the server
-	patience  time.Duration // how long a read waits for the writes before it
-	parts     []part        // one for all namespaces, or one for each that is cached, in order
+	*kind
+	prototype object.Object // of what handlers get
+}
+
+// kind is what all the Informers of one kind share.
+type kind struct {
+	gvk        schema.GroupVersionKind
+	live       bool          // reads are for the server
+	patience   time.Duration // how long a read waits for the writes before it
+	logger     *slog.Logger
+	scope      scope
+	everywhere bool // it is cluster-scoped, or has namespaces of its own: those of the cache do not matter
+
+	mu       sync.Mutex
+	stored   object.Object // of what is in the stores
+	parts    []part        // one for all namespaces, or one for each that is cached, in order
+	handlers map[*Registration]struct{}
+	indexes  []informer.Indexer[object.Object]
 }
 
 // part is the informer of one namespace; "" is all.
 type part struct {
 	namespace string
 	ledger    *ledger
+	life      *life
 	*informer.Informer[object.Object]
 }
 
+// life is how a part is stopped.
+type life struct {
+	stop  context.CancelFunc // nil until it was started
+	ended chan struct{}      // closed when Run has returned
+}
+
 // wait blocks until the part has synced. When ctx ends earlier, the error says why it has not.
+// It does not wait for a kind that the server does not know: that is an error as it is of a live read.
 func (p part) wait(ctx context.Context) error {
-	err := wait(ctx, p.Synced())
+	err := p.waitKnown(ctx)
 	if err == nil {
 		return nil
 	}
@@ -41,22 +67,60 @@ func (p part) wait(ctx context.Context) error {
 	return fmt.Errorf("%s has not synced: %w", p.Name(), err)
 }
 
+// askAgain is how often a read that waits looks whether the server knows the kind.
+const askAgain = 100 * time.Millisecond
+
+// waitKnown blocks until the part has synced, ctx ends, or the server does not know the kind.
+func (p part) waitKnown(ctx context.Context) error {
+	select {
+	case <-p.Synced():
+		return nil
+	default:
+	}
+	ask := time.NewTicker(askAgain)
+	defer ask.Stop()
+	for {
+		if err := p.Informer.Err(); meta.IsNoMatchError(err) {
+			return errUnknownKind
+		}
+		select {
+		case <-p.Synced():
+			return nil
+		case <-ask.C:
+		case <-ctx.Done():
+			return wait(ctx, p.Synced())
+		}
+	}
+}
+
+// errUnknownKind stands before the error of the informer, which says the kind.
+var errUnknownKind = errors.New("the API server does not know the kind")
+
 // GVK returns the kind.
 func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 
 // AddHandler makes h be told of every object and of every change, as [informer.Informer.AddHandler] does. With several
-// namespaces h is called from several goroutines.
+// namespaces h is called from several goroutines; of a namespace that is added later it is told then.
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *Registration {
-	r := &Registration{}
-	for _, part := range i.parts {
-		r.parts = append(r.parts, part.AddHandler(h))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if convert, ok := converter(i.stored, i.prototype, i.gvk); ok && convert != nil {
+		h = i.converting(h, convert)
 	}
+	r := &Registration{kind: i.kind, handler: h, parts: map[string]*informer.Registration{}}
+	for _, part := range i.parts {
+		r.parts[part.namespace] = part.AddHandler(h)
+	}
+	if i.handlers == nil {
+		i.handlers = map[*Registration]struct{}{}
+	}
+	i.handlers[r] = struct{}{}
 	return r
 }
 
 // Wait blocks until the informer has synced. When ctx ends earlier, the error holds its cause and that of [Informer.Err].
 func (i *Informer) Wait(ctx context.Context) error {
-	for _, part := range i.parts {
+	for _, part := range i.in("") {
 		if err := part.wait(ctx); err != nil {
 			return err
 		}
@@ -66,7 +130,7 @@ func (i *Informer) Wait(ctx context.Context) error {
 
 // Err returns why the informer is not in step with the API server, as an *[informer.SyncError], or nil.
 func (i *Informer) Err() error {
-	for _, part := range i.parts {
+	for _, part := range i.in("") {
 		if err := part.Err(); err != nil {
 			return err
 		}
@@ -74,30 +138,31 @@ func (i *Informer) Err() error {
 	return nil
 }
 
-// holds reports whether the objects in the store have the Go type of o.
-func (i *Informer) holds(o object.Object) bool {
-	return reflect.TypeOf(i.prototype) == reflect.TypeOf(o)
-}
-
 // in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
 // are none when the namespace is not cached.
-func (i *Informer) in(namespace string) []part {
+func (k *kind) in(namespace string) []part {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if namespace == "" {
-		return i.parts
+		return slices.Clone(k.parts)
 	}
-	n := slices.IndexFunc(i.parts, func(p part) bool { return p.namespace == "" || p.namespace == namespace })
+	n := slices.IndexFunc(k.parts, func(p part) bool { return p.namespace == "" || p.namespace == namespace })
 	if n < 0 {
 		return nil
 	}
-	return i.parts[n : n+1]
+	return k.parts[n : n+1 : n+1]
 }
 
 // Registration is one handler's place at an informer.
-type Registration struct{ parts []*informer.Registration }
+type Registration struct {
+	kind    *kind
+	handler informer.Handler[object.Object]
+	parts   map[string]*informer.Registration // by namespace; guarded by the mutex of kind
+}
 
 // Wait blocks until the handler has seen all that existed when it was added, or ctx ends.
 func (r *Registration) Wait(ctx context.Context) error {
-	for _, part := range r.parts {
+	for _, part := range r.all() {
 		if err := wait(ctx, part.Synced()); err != nil {
 			return err
 		}
@@ -107,9 +172,18 @@ func (r *Registration) Wait(ctx context.Context) error {
 
 // Remove takes the handler away, as [informer.Registration.Remove] does.
 func (r *Registration) Remove() {
-	for _, part := range r.parts {
+	r.kind.mu.Lock()
+	delete(r.kind.handlers, r)
+	r.kind.mu.Unlock()
+	for _, part := range r.all() {
 		part.Remove()
 	}
+}
+
+func (r *Registration) all() []*informer.Registration {
+	r.kind.mu.Lock()
+	defer r.kind.mu.Unlock()
+	return slices.Collect(maps.Values(r.parts))
 }
 
 // wait blocks until done is closed. When ctx ends earlier, the error is that of ctx, with its cause.

@@ -75,7 +75,7 @@ func (l *ledger) note(w client.Write) (unseen []*write) {
 	if version, err := strconv.ParseUint(w.ResourceVersion, 10, 64); err == nil && version > l.reached {
 		unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, version: version, labels: labelsOf(w)}))
 	}
-	if w.UID != "" && (w.Gone || w.Ending) && !slices.Contains(l.past[:], w.UID) {
+	if w.UID != "" && (w.Gone || w.Ending) && !l.isPastLocked(w) {
 		unseen = append(unseen, l.noteDeletionLocked(&write{key: w.Key, deleted: w.UID, ending: w.Ending}))
 	}
 	return unseen
@@ -245,61 +245,69 @@ func (l *ledger) leave(w *write, waiting *waiter) {
 	}
 }
 
-// unseen returns what the store has to catch up with before the object with that key is read.
-func (l *ledger) unseen(key object.Key) []*write {
+// unseen returns what the store has to catch up with before the object with that key is read, and what else was written
+// to it that may matter.
+func (l *ledger) unseen(key object.Key) (first, others []*write) {
 	if l.open.Load() == 0 {
-		return nil
+		return nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var unseen []*write
-	for _, w := range []*write{l.latest[object.Key{}], l.latest[key], l.deleted[key]} {
+	for _, w := range []*write{l.latest[object.Key{}], l.latest[key]} {
 		if w != nil {
-			unseen = append(unseen, w)
+			first = append(first, w)
 		}
 	}
-	return unseen
+	if w := l.deleted[key]; w != nil {
+		others = append(others, w)
+	}
+	return first, others
 }
 
-// unseenIn is unseen for a List. A write counts if it may change what the list returns: when the object matches after it,
-// or does in the store.
-func (l *ledger) unseenIn(o client.ListOptions) []*write {
+// unseenIn is unseen for a List. Of the writes after which the object matches, the last says it all.
+func (l *ledger) unseenIn(o client.ListOptions) (first, others []*write) {
 	if l.open.Load() == 0 {
-		return nil
+		return nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var unseen []*write
 	for _, w := range slices.Backward(l.versions) {
-		if l.concerns(w, o) {
-			unseen = append(unseen, w)
+		if w.leadsTo(o) {
+			first = append(first, w)
 			break
+		}
+		if selectsKey(o, w.key) {
+			others = append(others, w)
 		}
 	}
 	for _, w := range l.deletions {
-		if l.concerns(w, o) {
-			unseen = append(unseen, w)
+		if selectsKey(o, w.key) {
+			others = append(others, w)
 		}
 	}
-	return unseen
+	return first, others
 }
 
-func (l *ledger) concerns(w *write, o client.ListOptions) bool {
-	switch {
-	case w.key == object.Key{}:
-		return true
-	case !selectsKey(o, w.key):
-		return false
-	case o.LabelSelector == nil, w.labels != nil && o.LabelSelector.Matches(w.labels), w.labels == nil && w.deleted == "":
+// leadsTo reports whether the object may be one that o asks for after w.
+func (w *write) leadsTo(o client.ListOptions) bool {
+	if w.key == (object.Key{}) {
 		return true
 	}
-	obj, ok := l.store.Get(w.key)
-	return ok && o.LabelSelector.Matches(labels.Set(obj.GetLabels()))
+	return selectsKey(o, w.key) && (o.LabelSelector == nil || w.labels == nil || o.LabelSelector.Matches(w.labels))
 }
 
-// holds reports whether the store has the object that w deleted. One that it does not have may still come, in a state
-// before its deletion; until then there is nothing stale to read.
+// isAfter reports whether obj, which has the key of w, is older than w.
+func (w *write) isAfter(obj object.Object) bool {
+	if w.deleted != "" {
+		return obj.GetUID() == w.deleted && (!w.ending || obj.GetDeletionTimestamp() == nil)
+	}
+	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+	return err == nil && version < w.version
+}
+
+// holds reports whether the store has an object that is older than its deletion w. One that it does not have may still
+// come; until then there is nothing stale to read.
 func (l *ledger) holds(w *write) bool {
 	obj, ok := l.store.Get(w.key)
-	return ok && obj.GetUID() == w.deleted && (!w.ending || obj.GetDeletionTimestamp() == nil)
+	return ok && w.isAfter(obj)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -37,7 +38,7 @@ func TestListsComeInTheGoTypeOfTheInformer(t *testing.T) {
 				if text := fmt.Sprint(l); !strings.Contains(text, "ns") {
 					t.Errorf("%s listed as %s: %s", name, reader, text)
 				}
-				if live := len(f.api.took()) > 0; live != (reader != name) {
+				if live := len(f.api.took()) > 0; live != isLive(name, reader) {
 					t.Errorf("%s listed as %s: live is %t", name, reader, live)
 				}
 			}
@@ -112,5 +113,19 @@ func TestListLeavesNothingOfTheListBefore(t *testing.T) {
 		if list.ListMeta != (metav1.ListMeta{}) || len(list.Items) != 0 {
 			t.Errorf("got %+v", list)
 		}
+	})
+}
+
+func TestKindThatTheServerDoesNotKnowIsAnErrorOfItsReads(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(&corev1.Pod{})
+		f.takes(0, func() {
+			if err := f.get("ns", "a", &corev1.Pod{}); !meta.IsNoMatchError(err) {
+				t.Errorf("get: %v", err)
+			}
+			if err := f.cache.List(f.ctx, &corev1.PodList{}); !meta.IsNoMatchError(err) {
+				t.Errorf("list: %v", err)
+			}
+		})
 	})
 }

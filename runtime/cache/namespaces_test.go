@@ -2,9 +2,11 @@ package cache_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -103,6 +105,78 @@ func TestKindThatTheServerDoesNotKnowIsTakenForNamespaced(t *testing.T) {
 		i := f.declare(&corev1.Pod{})
 		if err := i.Err(); err == nil || !strings.Contains(err.Error(), "Pod") {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestNamespacesComeAndGoWhileTheCacheRuns(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one"}}, func(f *fixture) {
+		for _, ns := range []string{"one", "two"} {
+			f.api.put(configMaps, configMap(ns, "a"))
+		}
+		i := f.declare(&corev1.ConfigMap{})
+		var r recorder
+		registration := i.AddHandler(r.handle)
+		synctest.Wait()
+		expect(t, "events", r.took(), "Added one/a")
+		for range 2 {
+			if err := f.cache.AddNamespace("two"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		expect(t, "events of the new namespace", r.took(), "Added two/a")
+		expect(t, "all", f.list(), "one/a", "two/a")
+		f.api.took()
+		expect(t, "in it", f.list(client.InNamespace("two")), "two/a")
+		expect(t, "requests", f.api.took())
+		for range 2 {
+			if err := f.cache.RemoveNamespace("one"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.api.put(configMaps, configMap("one", "b"))
+		f.api.put(configMaps, configMap("two", "b"))
+		synctest.Wait()
+		expect(t, "events without it", r.took(), "Added two/b")
+		expect(t, "all without it", f.list(), "two/a", "two/b")
+		live := f.list(client.InNamespace("one"))
+		slices.Sort(live)
+		expect(t, "live", live, "one/a", "one/b")
+		if got := len(f.api.took()); got != 1 {
+			t.Errorf("%d requests", got)
+		}
+		if err := f.cache.RemoveNamespace("two"); err != nil {
+			t.Fatal(err)
+		}
+		f.api.took()
+		expect(t, "all of none", f.list())
+		expect(t, "requests", f.api.took())
+		registration.Remove()
+		if err := f.cache.AddNamespace("one"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect(t, "events of a handler that is gone", r.took())
+	})
+	c := cache.New(connect(t, newAPI()), cache.Options{})
+	if c.AddNamespace("one") == nil || c.RemoveNamespace("one") == nil {
+		t.Error("a namespace beside all")
+	}
+}
+
+func TestWritesToANamespaceBeforeItWasCachedAreSeen(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one"}}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		f.api.late(time.Second)
+		f.api.stale = true
+		a := withUID("a", "1")
+		f.write(f.ctx, a)
+		if err := f.cache.AddNamespace("ns"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.get("ns", "a", &corev1.ConfigMap{}); !errors.Is(err, cache.ErrStale) {
+			t.Errorf("got %v from a store that is older than the write", err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -10,8 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,8 +16,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Get reads the object named key into obj: from the informer when its kind is declared, in the Go type of obj, and its
-// namespace is cached, and live otherwise. A version that [client.NotOlderThan] asks for is for the server.
+// Get reads the object named key into obj: from the informer when its kind is declared, in a Go type that obj can be made
+// of, and its namespace is cached, and live otherwise. What [client.Live] and [client.NotOlderThan] ask for is for the
+// server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	o, err := client.GetOptionsOf(opts...)
 	if err != nil {
@@ -30,27 +28,64 @@ func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return fmt.Errorf("get %s: %w", key, err)
 	}
-	i := c.declared(gvk)
-	if i == nil || i.live || !i.holds(obj) || o.NotOlderThan != "" {
+	cached, isCached, err := c.get(ctx, gvk, key, obj, o)
+	if !isCached {
 		return c.live.Get(ctx, key, obj, opts...)
 	}
-	parts := i.in(key.Namespace)
-	if len(parts) != 1 {
-		return c.live.Get(ctx, key, obj, opts...)
+	if err != nil {
+		return err
 	}
-	debts := parts[0].owes(parts[0].ledger.unseen(key))
-	if err := parts[0].wait(ctx); err != nil {
-		return fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
+	if !o.UnsafeDisableDeepCopy {
+		cached = cached.DeepCopyObject().(object.Object)
 	}
-	if err := i.catchUp(ctx, debts); err != nil {
-		return fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
-	}
-	cached, found := parts[0].Store().Get(key)
-	if !found {
-		return c.notFound(ctx, key, gvk)
-	}
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached.DeepCopyObject()).Elem())
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
 	return nil
+}
+
+// get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server.
+func (c *Cache) get(ctx context.Context, gvk schema.GroupVersionKind, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
+	i := c.declared(gvk)
+	if i == nil || i.live || o.ForServer() {
+		return nil, false, nil
+	}
+	convert, ok := i.to(prototype)
+	parts := i.in(key.Namespace)
+	if !ok || len(parts) != 1 {
+		return nil, false, nil
+	}
+	cached, err := i.get(ctx, parts[0], key, o)
+	switch {
+	case err != nil:
+		return nil, true, fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
+	case cached == nil:
+		return nil, true, c.notFound(ctx, key, gvk)
+	}
+	obj, err = convert.as(cached)
+	return obj, true, err
+}
+
+// get returns the object with that key, or nil when there is none. It is shared.
+func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.GetOptions) (object.Object, error) {
+	r := &reading{informer: i}
+	if !o.DisableReadYourWritesConsistency {
+		first, others := p.ledger.unseen(key)
+		r.add(p, first, others)
+	}
+	if err := p.wait(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		obj, found := p.Store().Get(key)
+		if !found {
+			return nil, nil
+		}
+		if stale, err := r.isStale(ctx, obj); !stale || err != nil {
+			return obj, err
+		}
+	}
 }
 
 // notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
@@ -74,10 +109,10 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
 }
 
-// List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in the Go
-// type of the items, and the namespace is cached, and live otherwise. Field selectors on anything but metadata.name and
-// metadata.namespace are for the server, and so are versions that [client.NotOlderThan] asks for. With a limit the list
-// comes in pages, as it does from the server; the pages are then not of one moment.
+// List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in a Go type
+// that the items can be made of, and the namespace is cached, and live otherwise. Field selectors on anything but
+// metadata.name and metadata.namespace are for the server, and so is what [client.Live] and [client.NotOlderThan] ask
+// for. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
@@ -88,50 +123,101 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 		return fmt.Errorf("list: %w", err)
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	i, parts := c.answering(gvk, list, o)
-	if len(parts) == 0 {
+	prototype, ok := itemOf(list)
+	if !ok {
 		return c.live.List(ctx, list, opts...)
 	}
-	var debts []owed
+	i, parts, convert := c.answering(gvk, prototype, o)
+	if i == nil {
+		return c.live.List(ctx, list, opts...)
+	}
+	matching, version, err := i.list(ctx, parts, o)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
+	return fill(list, matching, version, o, convert)
+}
+
+// list returns the objects that match, which are shared, and the version of the list.
+func (i *Informer) list(ctx context.Context, parts []part, o client.ListOptions) (matching []object.Object, version string, err error) {
+	matching, err = i.find(ctx, parts, o, func(p part) []object.Object {
+		version = p.Store().ResourceVersion()
+		return collect(p, o)
+	})
+	if len(parts) > 1 {
+		version = "" // versions of several watches are not that of one list
+	}
+	return matching, version, err
+}
+
+// find returns the objects that found finds in each part, which must be among those that o asks for. They are shared, and
+// not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
+func (i *Informer) find(ctx context.Context, parts []part, o client.ListOptions, found func(part) []object.Object) ([]object.Object, error) {
+	r := &reading{informer: i}
 	for _, part := range parts {
-		debts = append(debts, part.owes(part.ledger.unseenIn(o))...)
+		if !o.DisableReadYourWritesConsistency {
+			first, others := part.ledger.unseenIn(o)
+			r.add(part, first, others)
+		}
 	}
 	for _, part := range parts {
 		if err := part.wait(ctx); err != nil {
-			return fmt.Errorf("list %s: %w", gvk.Kind, err)
+			return nil, err
 		}
 	}
-	if err := i.catchUp(ctx, debts); err != nil {
-		return fmt.Errorf("list %s: %w", gvk.Kind, err)
+	if err := r.begin(ctx); err != nil {
+		return nil, err
 	}
-	return fill(list, parts, o)
-}
-
-// answering returns the informer and its parts that have what a List asks for, or none when it is for the server.
-func (c *Cache) answering(gvk schema.GroupVersionKind, list object.List, o client.ListOptions) (*Informer, []part) {
-	i := c.declared(gvk)
-	if i == nil || i.live || !holdsItemsOf(i, list) || !selectsByName(o.FieldSelector) || o.NotOlderThan != "" {
-		return nil, nil
-	}
-	if _, ok := afterToken(o.Continue); !ok {
-		return nil, nil
-	}
-	return i, i.in(o.Namespace)
-}
-
-// fill copies what matches out of the stores.
-func fill(list object.List, parts []part, o client.ListOptions) error {
-	var matching []object.Object
-	version := ""
-	after, _ := afterToken(o.Continue)
-	for _, part := range parts {
-		version = part.Store().ResourceVersion()
-		for key, cached := range part.Store().All() {
-			if compareKeys(key, after) > 0 && matches(cached, o) {
-				matching = append(matching, cached)
+	for {
+		var matching []object.Object
+		again := false
+		for _, part := range parts {
+			for _, obj := range found(part) {
+				stale, err := r.isStale(ctx, obj)
+				if err != nil {
+					return nil, err
+				}
+				again = again || stale
+				matching = append(matching, obj)
 			}
 		}
+		if !again {
+			return matching, nil
+		}
 	}
+}
+
+// answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
+// to make objects like prototype of what they have.
+func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []part, convert) {
+	i := c.declared(gvk)
+	if i == nil || i.live || !selectsByName(o.FieldSelector) || o.ForServer() {
+		return nil, nil, nil
+	}
+	convert, ok := i.to(prototype)
+	if _, fromCache := afterToken(o.Continue); !fromCache || !ok {
+		return nil, nil, nil
+	}
+	parts := i.in(o.Namespace)
+	if len(parts) == 0 && o.Namespace != "" {
+		return nil, nil, nil
+	}
+	return i, parts, convert
+}
+
+// collect returns what matches in the store of a part.
+func collect(p part, o client.ListOptions) (matching []object.Object) {
+	after, _ := afterToken(o.Continue)
+	for key, cached := range p.Store().All() {
+		if compareKeys(key, after) > 0 && matches(cached, o) {
+			matching = append(matching, cached)
+		}
+	}
+	return matching
+}
+
+// fill makes list a copy of the objects, which are shared if that was asked for.
+func fill(list object.List, matching []object.Object, version string, o client.ListOptions, convert convert) error {
 	slices.SortFunc(matching, func(a, b object.Object) int { return compareKeys(object.KeyOf(a), object.KeyOf(b)) })
 	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {
@@ -140,10 +226,15 @@ func fill(list object.List, parts []part, o client.ListOptions) error {
 	}
 	items := make([]runtime.Object, len(matching))
 	for n, cached := range matching {
-		items[n] = cached.DeepCopyObject()
-	}
-	if len(parts) > 1 {
-		version = "" // versions of several watches are not that of one list
+		item, err := convert.as(cached)
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if !o.UnsafeDisableDeepCopy {
+			items[n] = item.DeepCopyObject()
+		} else {
+			items[n] = item
+		}
 	}
 	list.SetResourceVersion(version)
 	list.SetContinue(next)
@@ -151,60 +242,16 @@ func fill(list object.List, parts []part, o client.ListOptions) error {
 	return meta.SetList(list, items)
 }
 
-func compareKeys(a, b object.Key) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-// tokenPrefix begins the continue tokens of cached lists. Those of the API server have no colon.
-const tokenPrefix = "cached:"
-
-// tokenAfter is the continue token of a page that ends with last.
-func tokenAfter(last object.Object) string { return tokenPrefix + object.KeyOf(last).String() }
-
-// afterToken returns the last key of the page before, or the zero key for the first page. It reports whether token is
-// one of a cached list, or empty.
-func afterToken(token string) (object.Key, bool) {
-	if token == "" {
-		return object.Key{}, true
-	}
-	text, ok := strings.CutPrefix(token, tokenPrefix)
-	namespace, name, _ := strings.Cut(text, "/")
-	return object.Key{Namespace: namespace, Name: name}, ok
-}
-
-// selectsKey reports whether an object with that key may be one that o asks for.
-func selectsKey(o client.ListOptions, key object.Key) bool {
-	if o.Namespace != "" && key.Namespace != o.Namespace {
-		return false
-	}
-	return o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{nameField: key.Name, namespaceField: key.Namespace})
-}
-
-func matches(cached object.Object, o client.ListOptions) bool {
-	return selectsKey(o, object.KeyOf(cached)) && (o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(cached.GetLabels())))
-}
-
-const (
-	nameField      = "metadata.name"
-	namespaceField = "metadata.namespace"
-)
-
-// selectsByName reports whether the cache has all the fields that selector asks about.
-func selectsByName(selector fields.Selector) bool {
-	if selector == nil {
-		return true
-	}
-	return !slices.ContainsFunc(selector.Requirements(), func(r fields.Requirement) bool {
-		return r.Field != nameField && r.Field != namespaceField
-	})
-}
-
-// holdsItemsOf reports whether the items of list have the Go type of the cached objects.
-func holdsItemsOf(i *Informer, list object.List) bool {
+// itemOf returns an empty object with the Go type of the items of list. It reports false when these are no objects.
+func itemOf(list object.List) (object.Object, bool) {
 	itemsPtr, err := meta.GetItemsPtr(list)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	item := reflect.TypeOf(itemsPtr).Elem().Elem()
-	return item == reflect.TypeOf(i.prototype) || item == reflect.TypeOf(i.prototype).Elem()
+	if item.Kind() == reflect.Pointer {
+		item = item.Elem()
+	}
+	o, ok := reflect.New(item).Interface().(object.Object)
+	return o, ok
 }

@@ -32,6 +32,7 @@ func TestOnARealServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) { readsAgree(t, live, name, prototype) })
 	}
 	t.Run("lists", func(t *testing.T) { listsAgree(t, live) })
+	t.Run("scopes", func(t *testing.T) { scopesHold(t, live) })
 }
 
 // readsAgree tests that what a cache of prototype reads in the end is what the server says.

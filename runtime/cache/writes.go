@@ -14,20 +14,19 @@ func (c *Cache) written(ctx context.Context, w client.Write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := w.GVK.GroupKind()
-	cached := false
 	for gvk, i := range c.informers {
 		if gvk.GroupKind() != kind {
 			continue
 		}
-		cached = true
 		for _, part := range i.in(w.Key.Namespace) {
+			if !part.concerns(i.scope, w) {
+				continue
+			}
 			unseen := part.ledger.note(w)
 			tracked.add(part.ledger, unseen, i.patience)
 		}
 	}
-	if !cached {
-		c.floors[kind] = newer(c.floors[kind], w.ResourceVersion)
-	}
+	c.floors[kind] = newer(c.floors[kind], w.ResourceVersion)
 }
 
 // newer returns the later of two versions, either of which may be empty.

@@ -74,8 +74,9 @@ func dropNulls(value any) {
 }
 
 // dropEmptyStructs removes from encoded, which is what v is in JSON, the empty objects of struct fields that are tagged
-// omitempty: encoding/json cannot omit a struct, so that they say nothing. An empty object behind a pointer, in a list
-// or in a map stays, because somebody set it, and so does all that a type encodes by itself.
+// omitempty, and the zero values of those whose type encodes itself, such as a port or a quantity: encoding/json cannot
+// omit a struct, so that they say nothing. An empty object behind a pointer, in a list or in a map stays, because
+// somebody set it.
 func dropEmptyStructs(v reflect.Value, encoded any) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -123,15 +124,27 @@ func dropEmptyFields(v reflect.Value, encoded map[string]any) {
 		}
 		dropEmptyStructs(v.Field(i), child)
 		m, isMap := child.(map[string]any)
-		if isMap && len(m) == 0 && isPlainStruct(field.Type) && slices.Contains(strings.Split(options, ","), "omitempty") {
+		says := !isMap || len(m) > 0
+		if encodesItself(field.Type) {
+			says = !v.Field(i).IsZero()
+		}
+		if !says && field.Type.Kind() == reflect.Struct && slices.Contains(strings.Split(options, ","), "omitempty") {
 			delete(encoded, name)
 		}
 	}
 }
 
-func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !encodesItself(t) }
-
 func encodesItself(t reflect.Type) bool {
 	marshaler := reflect.TypeFor[json.Marshaler]()
 	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+}
+
+// ConfigurationOf returns what an Apply of obj sends: to the named subresource, or to the object itself when that is "".
+// The caller owns it.
+func ConfigurationOf(obj object.Object, scheme *runtime.Scheme, subresource string) (map[string]any, error) {
+	gvk, err := object.GVK(obj, scheme)
+	if err != nil {
+		return nil, err
+	}
+	return applyConfiguration(obj, gvk, subresource == statusSubresource)
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -38,7 +39,7 @@ type Writer interface {
 	// owner holds with another value is a conflict, unless [ForceOwnership] is given.
 	//
 	// Of a typed object the status and metadata.creationTimestamp, managedFields and resourceVersion are left out, as
-	// are nulls and the empty structs of fields that cannot be unset. Of an unstructured one only managedFields are.
+	// are nulls and the zero structs of fields that cannot be unset. Of an unstructured one only managedFields are.
 	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
 	// Delete deletes the object that obj names. An object with finalizers goes on to exist until they are removed.
 	Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error
@@ -80,10 +81,24 @@ type Client interface {
 	Scheme() *runtime.Scheme
 	// RESTMapper tells resources and scopes of kinds.
 	RESTMapper() meta.RESTMapper
+	// GroupVersionKindFor returns the kind of obj, see [object.GVK].
+	GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error)
+	// IsObjectNamespaced reports whether the objects of the kind of obj are in namespaces. It may ask the server.
+	IsObjectNamespaced(obj runtime.Object) (bool, error)
+}
+
+// WithWatch is a Client that watches without a cache. *[REST] is one.
+type WithWatch interface {
+	Client
+	// Watch opens a watch of the objects that a List of list with these options would return, as the Go type of its
+	// items. A list with a resourceVersion, such as one that List has filled, is followed: its changes come and nothing
+	// is missed. Otherwise the watch begins with an Added event for each object that exists. It lasts until ctx ends,
+	// the server ends it, which it does after some minutes, or the stream is closed, which is for the caller to do.
+	Watch(ctx context.Context, list object.List, opts ...ListOption) (Stream[object.Object], error)
 }
 
 // NewClient returns a client that reads from reader, usually a cache, and does all else, subresources included,
-// through live. Reads with [NotOlderThan] go to live too: they ask the server for a version, not for what is at hand.
+// through live. Reads with [Live] or [NotOlderThan] go to live too: they ask the server, not for what is at hand.
 func NewClient(reader Reader, live Client) Client {
 	return &split{Client: live, reader: reader}
 }
@@ -99,7 +114,7 @@ func (s *split) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return err
 	}
-	if o.NotOlderThan != "" {
+	if o.ForServer() {
 		return s.Client.Get(ctx, key, obj, opts...)
 	}
 	return s.reader.Get(ctx, key, obj, opts...)
@@ -110,7 +125,7 @@ func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return err
 	}
-	if o.NotOlderThan != "" {
+	if o.ForServer() {
 		return s.Client.List(ctx, list, opts...)
 	}
 	return s.reader.List(ctx, list, opts...)

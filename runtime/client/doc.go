@@ -2,7 +2,8 @@
 //
 // [REST] is the live client: each call is one request. [Client], [Reader] and [Writer] are what reconcilers and helpers
 // should ask for; [NewClient] joins a cached Reader with a live client. [ListWatcher] lists and watches one resource
-// for informers, and [Mapper] learns from the server's discovery which resource serves a kind.
+// for informers, and [Mapper] learns from the server's discovery which resource serves a kind. [Intercept] puts functions
+// in front of a client; [WithFieldOwner], [WithFieldValidation], [NewDryRunClient] and [NewNamespacedClient] are such.
 //
 //	c, err := client.New(config, client.Options{Scheme: scheme, FieldOwner: "guestbook-controller"})
 //	var cm corev1.ConfigMap

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // maxErrorText is how much of an answer that is no Status goes into the error.
@@ -40,7 +42,7 @@ func networkError(ctx context.Context, what string, err error) error {
 func responseError(r *request, resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if status, ok := parseStatus(body); ok {
+	if status, ok := wire.Status(body, resp.Header.Get("Content-Type")); ok {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}

@@ -31,6 +31,9 @@ type Scope struct {
 	// Mask are the only fields that the objects have, with all that is below them, such as "metadata" and
 	// "status.conditions"; none means all. See [wire.Options]. Such an object must not be written back as a whole.
 	Mask []string
+	// Formats are the encodings that the server is asked for, in order of preference: see [wire.Options]. None means
+	// protobuf for kinds whose Go type has that form, and JSON.
+	Formats []wire.Format
 }
 
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no
@@ -39,8 +42,8 @@ type ListWatcher[T object.Object] struct {
 	client  *REST
 	gvk     schema.GroupVersionKind
 	scope   Scope
-	accept  string // of a watch
 	decoder *wire.Decoder[T]
+	known   func() wire.Known[T] // nil knows nothing
 }
 
 // NewListWatcher returns a ListWatcher for the kind of prototype: the Go type of a typed object, the kind that an
@@ -58,11 +61,29 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 		GVK:               gvk,
 		KeepManagedFields: scope.KeepManagedFields,
 		Mask:              scope.Mask,
+		Formats:           scope.Formats,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list and watch: %w", err)
 	}
-	return &ListWatcher[T]{client: c, gvk: gvk, scope: scope, accept: accept(prototype), decoder: decoder}, nil
+	return &ListWatcher[T]{client: c, gvk: gvk, scope: scope, decoder: decoder}, nil
+}
+
+// Reusing returns a ListWatcher that does not decode the objects of lists, and the initial ones of watches, that the
+// caller has already: it calls known at the beginning of each, and asks what that returns for each object. A list that
+// repeats what is known then costs little more than its pointers. known may return nil when there is nothing.
+func (lw *ListWatcher[T]) Reusing(known func() wire.Known[T]) *ListWatcher[T] {
+	reusing := *lw
+	reusing.known = known
+	return &reusing
+}
+
+// reused returns what the caller has by now.
+func (lw *ListWatcher[T]) reused() wire.Known[T] {
+	if lw.known == nil {
+		return nil
+	}
+	return lw.known()
 }
 
 // List returns one page of the objects in scope. The scope and the selectors of opts must both match.
@@ -71,17 +92,14 @@ func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*P
 	if err != nil {
 		return nil, err
 	}
-	r.accept = lw.accept
-	if r.accept == acceptMetadata {
-		r.accept = acceptMetadataList
-	}
+	r.accept = lw.decoder.Accept(true)
 	resp, err := lw.client.conn.open(ctx, r)
 	if err != nil {
 		lw.client.learn(r, err)
 		return nil, err
 	}
 	defer resp.Body.Close()
-	page, err := lw.decoder.List(resp.Body, resp.Header.Get("Content-Type"), nil)
+	page, err := lw.decoder.List(resp.Body, resp.Header.Get("Content-Type"), lw.reused())
 	if malformed, ok := errors.AsType[*wire.Error](err); ok {
 		return nil, &DecodeError{What: r.String(), Err: malformed.Err}
 	}
@@ -102,7 +120,7 @@ func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (S
 	if err != nil {
 		return nil, err
 	}
-	r.accept = lw.accept
+	r.accept = lw.decoder.Accept(false)
 	watchCtx, cancel := context.WithCancel(ctx)
 	resp, err := lw.client.conn.open(watchCtx, r)
 	if err != nil {
@@ -110,12 +128,11 @@ func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (S
 		lw.client.learn(r, err)
 		return nil, err
 	}
-	events, err := lw.decoder.Watch(resp.Body, resp.Header.Get("Content-Type"), nil)
-	if err != nil {
-		cancel()
-		_ = resp.Body.Close()
-		return nil, &DecodeError{What: "events of " + r.String(), Err: err}
+	var known wire.Known[T]
+	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
+		known = lw.reused()
 	}
+	events := lw.decoder.Watch(resp.Body, resp.Header.Get("Content-Type"), known)
 	return &stream[T]{ctx: ctx, cancel: cancel, what: r.String(), body: resp.Body, events: events}, nil
 }
 

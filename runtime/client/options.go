@@ -39,9 +39,14 @@ type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 type GetOptions struct {
 	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any.
 	NotOlderThan string
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
+	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
 }
+
+// ForServer reports whether the options ask for something that a cache cannot answer.
+func (o *GetOptions) ForServer() bool { return o.Live || o.NotOlderThan != "" }
 
 // ListOptions is what all options of a List add up to. Its pointer is an option itself.
 type ListOptions struct {
@@ -57,11 +62,16 @@ type ListOptions struct {
 	Continue string
 	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any.
 	NotOlderThan string
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
+	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
 }
 
-// WriteOptions is what all options of a Create, Update, Patch or Apply add up to.
+// ForServer reports whether the options ask for something that a cache cannot answer.
+func (o *ListOptions) ForServer() bool { return o.Live || o.NotOlderThan != "" }
+
+// WriteOptions is what all options of a Create, Update, Patch or Apply add up to. Its pointer is an option itself.
 type WriteOptions struct {
 	// DryRun lets the server do all but store the object.
 	DryRun bool
@@ -78,7 +88,7 @@ type WriteOptions struct {
 	conflicts
 }
 
-// DeleteOptions is what all options of a Delete add up to.
+// DeleteOptions is what all options of a Delete add up to. Its pointer is an option itself.
 type DeleteOptions struct {
 	// DryRun lets the server do all but delete.
 	DryRun bool
@@ -92,7 +102,7 @@ type DeleteOptions struct {
 	conflicts
 }
 
-// DeleteAllOfOptions is what all options of a DeleteAllOf add up to.
+// DeleteAllOfOptions is what all options of a DeleteAllOf add up to. Its pointer is an option itself.
 type DeleteAllOfOptions struct {
 	// ListOptions selects the objects.
 	ListOptions ListOptions
@@ -122,6 +132,9 @@ func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 // ApplyToGet adds o to a Get.
 func (o *GetOptions) ApplyToGet(to *GetOptions) {
 	set(&to.conflicts, "NotOlderThan", &to.NotOlderThan, o.NotOlderThan)
+	LiveRead(o.Live).ApplyToGet(to)
+	SharedRead(o.UnsafeDisableDeepCopy).ApplyToGet(to)
+	StaleRead(o.DisableReadYourWritesConsistency).ApplyToGet(to)
 	to.problems = append(to.problems, o.problems...)
 }
 
@@ -131,6 +144,9 @@ func (o *ListOptions) ApplyToList(to *ListOptions) {
 	set(&to.conflicts, "Limit", &to.Limit, o.Limit)
 	set(&to.conflicts, "Continue", &to.Continue, o.Continue)
 	set(&to.conflicts, "NotOlderThan", &to.NotOlderThan, o.NotOlderThan)
+	LiveRead(o.Live).ApplyToList(to)
+	SharedRead(o.UnsafeDisableDeepCopy).ApplyToList(to)
+	StaleRead(o.DisableReadYourWritesConsistency).ApplyToList(to)
 	to.andLabels(o.LabelSelector)
 	to.andFields(o.FieldSelector)
 	to.problems = append(to.problems, o.problems...)

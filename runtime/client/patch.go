@@ -53,36 +53,45 @@ type mergePatch struct {
 func (p mergePatch) Type() types.PatchType { return types.MergePatchType }
 
 func (p mergePatch) Data(obj object.Object) ([]byte, error) {
-	if reflect.TypeOf(p.base) != reflect.TypeOf(obj) {
-		return nil, fmt.Errorf("merge patch from %T to %T: the types differ", p.base, obj)
-	}
-	base, err := toMap(p.base)
+	base, modified, err := toMaps(p.base, obj)
 	if err != nil {
 		return nil, err
 	}
-	modified, err := toMap(obj)
-	if err != nil {
-		return nil, err
+	return finishPatch(mergeDiff(base, modified), p.base, p.lock)
+}
+
+// toMaps returns two objects of one type as decoded JSON.
+func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
+	if reflect.TypeOf(base) != reflect.TypeOf(obj) {
+		return nil, nil, fmt.Errorf("merge patch from %T to %T: the types differ", base, obj)
 	}
-	patch := mergeDiff(base, modified)
+	if before, err = toMap(base); err != nil {
+		return nil, nil, err
+	}
+	after, err = toMap(obj)
+	return before, after, err
+}
+
+// finishPatch encodes a patch without what is no change, and with the resourceVersion of base if lock is set.
+func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, error) {
 	delete(patch, "apiVersion")
 	delete(patch, "kind")
-	if metadata, ok := patch["metadata"].(map[string]any); ok {
+	metadata, changed := patch["metadata"].(map[string]any)
+	if changed {
 		delete(metadata, "resourceVersion")
-		if len(metadata) == 0 {
-			delete(patch, "metadata")
-		}
 	}
-	if p.lock {
-		if p.base.GetResourceVersion() == "" {
+	if lock {
+		if base.GetResourceVersion() == "" {
 			return nil, errors.New("merge patch with optimistic lock: the base has no resourceVersion")
 		}
-		metadata, ok := patch["metadata"].(map[string]any)
-		if !ok {
+		if !changed {
 			metadata = map[string]any{}
 			patch["metadata"] = metadata
 		}
-		metadata["resourceVersion"] = p.base.GetResourceVersion()
+		metadata["resourceVersion"] = base.GetResourceVersion()
+	}
+	if changed && len(metadata) == 0 {
+		delete(patch, "metadata")
 	}
 	return json.Marshal(patch)
 }

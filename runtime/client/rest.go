@@ -46,10 +46,11 @@ type REST struct {
 	journal    *Journal
 }
 
-var _ Client = (*REST)(nil)
+var _ WithWatch = (*REST)(nil)
 
 // New returns a client for the API server of config. It makes no request, and fails only when config cannot be used.
-// The QPS, Burst and content type of config are not looked at: the server's own flow control decides, and all is JSON.
+// The QPS, Burst and content type of config are not looked at: the server's own flow control decides, and all is JSON but
+// what a [ListWatcher] reads.
 func New(config *rest.Config, opts Options) (*REST, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()

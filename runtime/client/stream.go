@@ -14,6 +14,9 @@ type Page[T object.Object] struct {
 	ResourceVersion string
 	// Continue is the token of the next page, empty on the last.
 	Continue string
+	// Known says of each item whether it is one that the caller had already, see [ListWatcher.Reusing]; nil is that none
+	// is. Such an item is shared with whoever has it.
+	Known []bool
 }
 
 // WatchEvent is one event of a watch.
@@ -28,6 +31,9 @@ type WatchEvent[T object.Object] struct {
 	// InitialEventsEnd is set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
 	// existed at ResourceVersion has been sent before it.
 	InitialEventsEnd bool
+	// Known is set when Object is one that the caller had already, see [ListWatcher.Reusing]. It is shared with whoever
+	// has it.
+	Known bool
 }
 
 // Stream is an open watch. It is read by one goroutine; Close may be called from another, and more than once.

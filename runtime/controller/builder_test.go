@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -114,8 +115,13 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			return controller.For[*corev1.ConfigMap](m).Owns(&metav1.PartialObjectMetadata{}).Watches(nil, noEvents).Complete(nothing)
 		}, []string{"controller configmap", "*v1.PartialObjectMetadata has no apiVersion and kind set", "expected pointer"}},
 		{"two Go types of a kind", func(m *stub) error {
-			return controller.For[*corev1.ConfigMap](m).Watches(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}, noEvents).Complete(nothing)
+			untyped := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+			return controller.For[*corev1.ConfigMap](m).Watches(untyped, noEvents).Complete(nothing)
 		}, []string{"ConfigMap is cached as *v1.ConfigMap"}},
+		{"metadata of what the scheme does not know", func(m *stub) error {
+			return controller.For[*corev1.ConfigMap](m).WatchesMetadata(&rbacv1.Role{}, noEvents).Complete(nothing)
+		}, []string{"watch metadata", "Role"}},
+		{"Of without a name and a reconciler", func(m *stub) error { return controller.Of[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
 	} {
 		m := newStub(t)
 		err := r.complete(m)
@@ -144,5 +150,17 @@ func TestOptionsThatAreNotSetAreThoseOfTheManager(t *testing.T) {
 		if line := `controller_runtime_max_concurrent_reconciles{controller="configmap"} ` + want; !strings.Contains(text.String(), line) {
 			t.Errorf("%s is not in\n%s", line, text.String())
 		}
+	}
+}
+
+func TestWarmUpIsARunnableOfItsOwn(t *testing.T) {
+	m := newStub(t)
+	c, err := controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{WarmUp: true}).Build(nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "names", []string{m.added[0].Name(), m.added[1].Name()}, "configmap", "configmap sources")
+	if warm := c.WarmUp().(interface{ NeedLeaderElection() bool }); warm.NeedLeaderElection() || !c.NeedLeaderElection() {
+		t.Error("the sources are to run in every process, and the controller in one")
 	}
 }

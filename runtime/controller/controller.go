@@ -9,34 +9,27 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// ErrAlreadyRun is returned by a second [Controller.Run].
-var ErrAlreadyRun = errors.New("controller was run before")
+var (
+	// ErrAlreadyRun is returned by a second [Controller.Run], and by [Controller.Watch] after the end of the first.
+	ErrAlreadyRun = errors.New("controller was run before")
+	// ErrSyncTimeout is in the error of [Controller.Ready] when the sources have not synced within
+	// [Options].CacheSyncTimeout.
+	ErrSyncTimeout = errors.New("the sources have not synced in time")
+)
 
-// complainAfter is how long a source may take to sync before the log says that it has not, and how often it says so.
-const complainAfter = 10 * time.Second
-
-// Options tune a controller. The zero value is one worker with the default backoff.
-type Options struct {
-	// MaxConcurrentReconciles is how many requests are reconciled at once. Zero means the manager's default, which is 1.
-	MaxConcurrentReconciles int
-	// BaseDelay is how long a request waits after its first failure; each further one doubles it. Zero means 5 ms.
-	BaseDelay time.Duration
-	// MaxDelay is the longest time that a request waits after a failure. Zero means 1000 s.
-	MaxDelay time.Duration
-	// PanicsCrash lets a panic of the reconciler end the program. Otherwise it is an error like any other.
-	PanicsCrash bool
-	// Logger is where the controller and, through the context, the reconciler log; nil is that of the manager, or
-	// slog.Default().
-	Logger *slog.Logger
-	// Metrics gets the metrics of the controller and of its queue; nil is nowhere.
-	Metrics *metrics.Registry
-}
+const (
+	// complainAfter is how long a source may take to sync before the log says that it has not, and how often it says so.
+	complainAfter = 10 * time.Second
+	// defaultSyncTimeout is the default of CacheSyncTimeout.
+	defaultSyncTimeout = 2 * time.Minute
+	// askAgain is how often an optional source that has not synced is asked whether its kind is there.
+	askAgain = 100 * time.Millisecond
+)
 
 // Controller calls a reconciler for every request that its sources ask for. All methods are safe for concurrent use.
 type Controller[R comparable] struct {
@@ -46,27 +39,24 @@ type Controller[R comparable] struct {
 	logger     *slog.Logger
 	metrics    *instruments
 	queue      *workqueue.Queue[R]
+	feeder     *feeder[R]
 	gate       *gate[R]
+	synced     chan struct{} // closed when Run need not wait for a source any more
 
-	mu      sync.Mutex
-	sources []source.Source[R] // grows only while stage is created
-	stage   stage
-	waiting map[int]struct{} // the places in sources of those that have not synced; empty until Run
-	synced  chan struct{}    // closed when waiting becomes empty after begin
+	mu    sync.Mutex
+	ran   bool       // Run was called
+	feeds []*feed[R] // in the order in which they were added
+	// start runs a feed; it is set while the sources run.
+	start func(f *feed[R])
+	ended bool // the sources have run
+	late  bool // CacheSyncTimeout has passed
 }
-
-// stage is where a controller is in its life.
-type stage int
-
-const (
-	created stage = iota
-	running
-)
 
 // New returns a controller that calls reconciler. It starts nothing: [Controller.Run] does. The name is that of its
 // log lines and metrics.
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
+	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, defaultSyncTimeout)
 	logger := cmp.Or(opts.Logger, slog.Default())
 	c := &Controller[R]{
 		name:       name,
@@ -77,9 +67,9 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 		queue: workqueue.New[R](workqueue.Options{
 			Name: name, BaseDelay: opts.BaseDelay, MaxDelay: opts.MaxDelay, Metrics: opts.Metrics,
 		}),
-		waiting: map[int]struct{}{},
-		synced:  make(chan struct{}),
+		synced: make(chan struct{}),
 	}
+	c.feeder = newFeeder(c.queue, opts.Debounce)
 	c.gate = newGate(func(request R, priority int) {
 		c.queue.AddWith(workqueue.AddOptions{Priority: priority}, request)
 	})
@@ -89,38 +79,27 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 // Name returns the name.
 func (c *Controller[R]) Name() string { return c.name }
 
-// Watch adds a source. It fails after Run.
+// Watch adds a source, also while the controller runs. It fails after that. See [Controller.Subscribe].
 func (c *Controller[R]) Watch(s source.Source[R]) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stage != created {
-		return fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
-	}
-	c.sources = append(c.sources, s)
-	return nil
+	_, err := c.Subscribe(s)
+	return err
 }
 
 // Ready returns why the controller does not reconcile yet: an error for each source that has not synced. It returns nil
-// when it does, and before Run, since a controller that waits to be the leader is as ready as it can be.
+// when it does, and before the sources run, since a controller that waits to be the leader is as ready as it can be. An
+// optional source whose kind is not there is not waited for.
 func (c *Controller[R]) Ready() error {
 	var errs []error
 	for _, s := range c.unsynced() {
 		errs = append(errs, notSynced(s))
 	}
-	return errors.Join(errs...)
-}
-
-// unsynced returns the sources that Run waits for, in the order in which they were added.
-func (c *Controller[R]) unsynced() []source.Source[R] {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	var unsynced []source.Source[R]
-	for i, s := range c.sources {
-		if _, ok := c.waiting[i]; ok {
-			unsynced = append(unsynced, s)
-		}
+	late := c.late
+	c.mu.Unlock()
+	if late && len(errs) > 0 {
+		errs = append([]error{fmt.Errorf("%w (%v)", ErrSyncTimeout, c.opts.CacheSyncTimeout)}, errs...)
 	}
-	return unsynced
+	return errors.Join(errs...)
 }
 
 func notSynced[R comparable](s source.Source[R]) error {
@@ -133,77 +112,48 @@ func notSynced[R comparable](s source.Source[R]) error {
 // Run starts the sources, and once all have synced reconciles until ctx ends. It returns after the last reconcile and
 // the last source have ended: with nil, or with the error of a source that ended early. It can be called once.
 func (c *Controller[R]) Run(ctx context.Context) error {
-	sources, err := c.begin()
-	if err != nil {
-		return err
+	c.mu.Lock()
+	again := c.ran
+	c.ran = true
+	c.mu.Unlock()
+	if again {
+		return ErrAlreadyRun
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var feeding sync.WaitGroup
-	for i, s := range sources {
-		feeding.Go(func() {
-			if err := s.Run(ctx, c.queue, func() { c.hasSynced(i) }); err != nil {
-				cancel(&sourceError{err})
-			}
-		})
-	}
+	wait := c.runSources(ctx, cancel)
 	if c.waitSynced(ctx) {
 		c.work(ctx)
 	}
+	cancel(nil)
 	c.queue.ShutDown()
-	feeding.Wait()
-	if failed, ok := context.Cause(ctx).(*sourceError); ok {
-		return failed.err
-	}
-	return nil
+	wait()
+	return sourceFailure(ctx)
 }
 
-// sourceError is the cause of the end of the context when a source failed before it had ended.
-type sourceError struct{ err error }
-
-func (e *sourceError) Error() string { return e.err.Error() }
-
-func (e *sourceError) Unwrap() error { return e.err }
-
-func (c *Controller[R]) begin() ([]source.Source[R], error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stage != created {
-		return nil, ErrAlreadyRun
-	}
-	c.stage = running
-	for i := range c.sources {
-		c.waiting[i] = struct{}{}
-	}
-	if len(c.waiting) == 0 {
-		close(c.synced)
-	}
-	return c.sources, nil
-}
-
-// hasSynced notes that the source at place i has synced.
-func (c *Controller[R]) hasSynced(i int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.waiting[i]; !ok {
-		return
-	}
-	delete(c.waiting, i)
-	if len(c.waiting) == 0 {
-		close(c.synced)
-	}
-}
-
-// waitSynced blocks until all sources have synced, and complains meanwhile. It reports false when ctx ends first.
+// waitSynced blocks until all sources have synced that must, and complains meanwhile. It reports false when ctx ends
+// first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
-	complain := time.NewTicker(complainAfter)
+	complain, ask, late := time.NewTicker(complainAfter), time.NewTicker(askAgain), time.NewTimer(c.opts.CacheSyncTimeout)
 	defer complain.Stop()
+	defer ask.Stop()
+	defer late.Stop()
 	for {
 		select {
 		case <-c.synced:
 			return true
+		case <-ask.C:
+			c.excuseAbsent()
 		case <-complain.C:
-			c.logger.Warn("waiting for sources", "err", c.Ready())
+			if err := c.Ready(); err != nil {
+				c.logger.Warn("waiting for sources", "err", err)
+			}
+		case <-late.C:
+			c.mu.Lock()
+			c.late = true
+			c.mu.Unlock()
+			c.metrics.syncTimeouts.Inc(c.name)
+			c.logger.Error("the controller does not reconcile", "err", c.Ready())
 		case <-ctx.Done():
 			return false
 		}

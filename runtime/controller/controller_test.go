@@ -62,7 +62,7 @@ func TestSourceMaySayTwiceThatItHasSynced(t *testing.T) {
 
 func TestReadyNamesTheSourcesThatHaveNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, newLog().takes(0), controller.Options{},
+		s := start(t, newLog().takes(0), controller.Options{CacheSyncTimeout: time.Hour},
 			feed{name: "slow", delay: time.Minute},
 			feed{name: "slower", delay: time.Hour, why: errBroken},
 		)
@@ -208,9 +208,9 @@ func TestSecondRunAndLateWatchAreErrors(t *testing.T) {
 		if err := s.c.Run(t.Context()); !errors.Is(err, controller.ErrAlreadyRun) {
 			t.Errorf("Run: %v", err)
 		}
+		s.end()
 		if err := s.c.Watch(feed{name: "late"}); !errors.Is(err, controller.ErrAlreadyRun) || !strings.Contains(err.Error(), "feed late") {
 			t.Errorf("Watch: %v", err)
 		}
-		s.end()
 	})
 }

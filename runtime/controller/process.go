@@ -14,6 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 // PanicError is the error of a reconcile that panicked.
@@ -38,17 +39,25 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, writes := cache.TrackWrites(log.IntoContext(ctx, logger))
-	result, err := c.reconcile(tracking, request)
+	if because := c.feeder.take(request); because.first != nil {
+		tracking = context.WithValue(tracking, reasonKey{}, because)
+	}
+	result, err := c.reconcileInTime(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
 	c.gate.hold(request, writes)
 
+	again := workqueue.AddOptions{Priority: c.queue.Priority(request)}
+	if result.Priority != nil {
+		again.Priority = *result.Priority
+	}
 	outcome := outcomeOf(ctx, result, err)
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
 	case failed:
 		c.metrics.errors.Inc(c.name)
 		logFailure(logger, err)
-		c.queue.AddRateLimited(request)
+		again.RateLimited = true
+		c.queue.AddWith(again, request)
 	case terminal:
 		c.metrics.errors.Inc(c.name)
 		c.metrics.terminal.Inc(c.name)
@@ -56,10 +65,31 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 		c.queue.Forget(request)
 	case requeueAfter:
 		c.queue.Forget(request)
-		c.queue.AddAfter(request, result.RequeueAfter)
+		again.After = result.RequeueAfter
+		c.queue.AddWith(again, request)
 	case succeeded, stopped:
 		c.queue.Forget(request)
 	}
+}
+
+// errTooLong is the cause of the end of a reconcile's context.
+var errTooLong = errors.New("the reconcile has taken longer than ReconcileTimeout")
+
+// reconcileInTime is reconcile with a deadline, if there is one.
+func (c *Controller[R]) reconcileInTime(ctx context.Context, request R) (reconcile.Result, error) {
+	if c.opts.ReconcileTimeout <= 0 {
+		return c.reconcile(ctx, request)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errTooLong)
+	defer cancel()
+	result, err := c.reconcile(ctx, request)
+	if context.Cause(ctx) == errTooLong {
+		c.metrics.timeouts.Inc(c.name)
+		if err != nil && !errors.Is(err, errTooLong) {
+			err = fmt.Errorf("%w: %w", errTooLong, err)
+		}
+	}
+	return result, err
 }
 
 // reconcile calls the reconciler and makes an error of a panic.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
@@ -34,6 +35,9 @@ func TestOnARealServer(t *testing.T) {
 		"OwnedObjectIsMadeAgain":                 ownedObjectIsMadeAgain,
 		"EveryWatchLeadsToRequests":              everyWatchLeadsToRequests,
 		"MissingRightStallsItsControllerAndSays": missingRightStallsItsController,
+		"OptionalKindComesAndGoes":               optionalKindComesAndGoes,
+		"RequestsAreOfAnyType":                   requestsAreOfAnyType,
+		"EndOfAnObjectIsReconciled":              endOfAnObjectIsReconciled,
 		"NoDecisionIsStale":                      noDecisionIsStale(0),
 		"NoDecisionIsStaleWhenWatchesAreLate":    noDecisionIsStale(100 * time.Millisecond),
 		"NoDecisionIsStaleWhenTheyAreVeryLate":   noDecisionIsStale(time.Second),
@@ -165,7 +169,7 @@ func (f *fixture) keepsSecret(c client.Client) reconcile.Func[reconcile.Request]
 		if err == nil || !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
-		if err := controller.SetControllerReference(&owner, owned, c.Scheme()); err != nil {
+		if err := controllerutil.SetControllerReference(&owner, owned, c.Scheme()); err != nil {
 			return reconcile.Result{}, reconcile.TerminalError(err)
 		}
 		if err := c.Create(ctx, owned); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 // Queue is where a handler puts requests. *workqueue.Queue is one.
@@ -23,6 +24,8 @@ type Queue[R comparable] interface {
 	Add(requests ...R)
 	// AddAfter asks for the request to be reconciled when d has passed.
 	AddAfter(request R, d time.Duration)
+	// AddWith asks for the requests to be reconciled as o says, such as with a priority.
+	AddWith(o workqueue.AddOptions, requests ...R)
 }
 
 // Handler puts the requests that follow from an event into the queue. It must not modify the objects of the event, and

@@ -46,6 +46,8 @@ func (q *queue) Add(requests ...reconcile.Request) {
 
 func (q *queue) AddAfter(request reconcile.Request, _ time.Duration) { q.Add(request) }
 
+func (q *queue) AddWith(_ workqueue.AddOptions, requests ...reconcile.Request) { q.Add(requests...) }
+
 // expect fails unless one event led to the requests want, added in one step.
 func (q *queue) expect(t *testing.T, what string, want ...string) {
 	t.Helper()

@@ -17,9 +17,11 @@
 //   - While the leader stops in good order the Lease is still renewed, and it is released only after the leader has
 //     returned.
 //   - Labels, annotations and what else the Lease holds are kept.
+//   - Nothing that was begun in a term is sent after it, not even by a process that was frozen meanwhile, if it goes
+//     through a [Fence].
 //
-// What is not guaranteed: a process that is paused for longer than the difference above can go on with what it was
-// doing when it was paused. Writes to the API server are safe from that by their resourceVersion.
+// What is not guaranteed: that a request which has left this machine is carried out soon. Updates are safe from that by
+// their resourceVersion. A computer that sleeps stops the clock of its processes too.
 //
 // # Concurrency
 //

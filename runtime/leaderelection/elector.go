@@ -16,6 +16,9 @@ import (
 // leadership ended before the leader did.
 var ErrLost = errors.New("leadership lost")
 
+// errEnded is why a context cannot be written with any more after its term has ended in good order.
+var errEnded = errors.New("the leader has stopped, and the lease may be released")
+
 // Elector is a candidate for one Lease. [New] makes one.
 type Elector struct {
 	leases Leases
@@ -25,6 +28,8 @@ type Elector struct {
 	mu sync.Mutex
 	// leader is the holder of the Lease when it was last read or written, empty when there was none.
 	leader string
+	// tenure is the term while it goes on, and until what was started in it has ended.
+	tenure *tenure
 }
 
 // New returns a candidate that does nothing until it is Run. It fails when opts cannot work.
@@ -48,6 +53,27 @@ func (e *Elector) Leader() string {
 	return e.leader
 }
 
+// Healthy returns an error when this candidate became the leader, has not renewed the Lease for its duration and margin
+// more, and yet has not ended what it does as leader: only the end of the process can help then.
+func (e *Elector) Healthy(margin time.Duration) error {
+	e.mu.Lock()
+	t := e.tenure
+	e.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	if since := time.Since(*t.renewed.Load()); since > e.opts.LeaseDuration+margin {
+		return fmt.Errorf("lease %s not renewed for %s, and what needs it has not ended", t.lease, since.Round(time.Second))
+	}
+	return nil
+}
+
+func (e *Elector) setTenure(t *tenure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tenure = t
+}
+
 // Run waits until this candidate is the leader, calls lead once, and returns after lead has returned. It may be called
 // again afterwards, but not twice at once.
 //
@@ -55,13 +81,16 @@ func (e *Elector) Leader() string {
 // it. In that case Run returns an error that is [ErrLost], joined with that of lead unless lead only says that its
 // context has ended; whoever cannot be sure that everything lead started has stopped should end the process then.
 // Otherwise Run returns what lead returned, and nil when ctx ended before lead was called.
+//
+// lead may itself Run an Elector of another Lease with its context: what that one leads ends when either is lost.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	t := &term{elector: e}
-	if !t.acquire(ctx) {
+	calls := unfenced(ctx)
+	if !t.acquire(calls) {
 		return nil
 	}
 	if ctx.Err() != nil {
-		t.release(ctx)
+		t.release(calls)
 		return nil
 	}
 	leadErr, lostErr := t.lead(ctx, lead)
@@ -71,7 +100,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error)
 		}
 		return errors.Join(lostErr, leadErr)
 	}
-	t.release(ctx)
+	t.release(calls)
 	return leadErr
 }
 
@@ -83,10 +112,15 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 	e.status.Set(1, e.opts.Name)
 	defer e.status.Set(0, e.opts.Name)
 
-	leadCtx, endLead := context.WithCancelCause(ctx)
+	t.tenure = &tenure{lease: e.opts.Namespace + "/" + e.opts.Name}
+	t.tenure.renew(t.renewed, e.opts.RenewDeadline)
+	e.opts.Fence.add(t.tenure)
+	e.setTenure(t.tenure)
+	defer e.setTenure(nil)
+	leadCtx, endLead := context.WithCancelCause(t.tenure.begin(ctx))
 	defer endLead(nil)
 	// The term goes on when ctx ends: the Lease is held until fn has returned.
-	termCtx, endTerm := context.WithCancelCause(context.WithoutCancel(ctx))
+	termCtx, endTerm := context.WithCancelCause(context.WithoutCancel(unfenced(ctx)))
 	defer endTerm(nil)
 	held := make(chan struct{})
 	go func() {
@@ -96,12 +130,16 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 			if endTerm(err); context.Cause(termCtx) != err {
 				return
 			}
+			t.tenure.end(err)
 			endLead(err)
+			e.opts.Fence.remove(t.tenure, true)
 			e.status.Set(0, e.opts.Name)
 			e.opts.Logger.Error("lost leadership", "err", err)
 		})
 	}()
 	leadErr = fn(leadCtx)
+	t.tenure.end(errEnded)
+	e.opts.Fence.remove(t.tenure, false)
 	endTerm(nil)
 	<-held
 	if cause := context.Cause(termCtx); errors.Is(cause, ErrLost) {
@@ -123,7 +161,7 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 		lose(err)
 	})
 	defer expiry.Stop()
-	for sleep(ctx, opts.RetryPeriod) {
+	for sleep(ctx, spread(opts.RetryPeriod)) {
 		leading, err := t.attempt(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -136,6 +174,7 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 			return
 		default:
 			failure.Store(nil)
+			t.tenure.renew(t.renewed, opts.RenewDeadline)
 			expiry.Reset(t.remaining())
 		}
 	}
@@ -146,9 +185,12 @@ func (t *term) remaining() time.Duration {
 	return time.Until(t.renewed.Add(t.elector.opts.RenewDeadline))
 }
 
-// sleep waits for d less up to a quarter of it, so that candidates spread, and reports false when ctx ends earlier.
+// spread takes up to a quarter off d, so that candidates do not all act at once.
+func spread(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
+
+// sleep waits for d, and reports false when ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d - rand.N(d/4+1))
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

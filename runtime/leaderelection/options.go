@@ -47,6 +47,11 @@ type Options struct {
 	// ReleaseOnExit gives the Lease back when the leader has stopped in good order, so that the next one need not
 	// wait for it to expire. Nothing that needs the Lease may go on after Run has returned.
 	ReleaseOnExit bool
+	// Yield tells how long this candidate leaves a Lease that is free to the others, every time that it finds one. So a
+	// process that leads much already lets others lead too. Nil is no time.
+	Yield func() time.Duration
+	// Fence is closed to what was begun in a term when that ends. Nil leaves it to the leader's context alone.
+	Fence *Fence
 	// Logger is told who leads. Nil means slog.Default().
 	Logger *slog.Logger
 	// Metrics gets leader_election_master_status, 1 for the leader and 0 for the others. Nil means nobody sees it.

@@ -2,10 +2,10 @@ package leaderelection
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +26,10 @@ type term struct {
 	leading bool
 	// renewed is when the last write that succeeded was begun: no candidate can have seen it earlier.
 	renewed time.Time
+	// freed is when the Lease was first found free, the zero time when it was not at the last look.
+	freed time.Time
+	// tenure is this term to others, nil until it begins.
+	tenure *tenure
 }
 
 // acquire tries to get the Lease until that succeeds, and reports false when ctx ends before.
@@ -46,10 +50,22 @@ func (t *term) acquire(ctx context.Context) bool {
 		case err != nil:
 			logger.Warn("lease not acquired", "err", err)
 		}
-		if !sleep(ctx, t.elector.opts.RetryPeriod) {
+		if !sleep(ctx, t.untilNextLook()) {
 			return false
 		}
 	}
+}
+
+// untilNextLook is the retry period, or less when the Lease expires before: then the time is not lost.
+func (t *term) untilNextLook() time.Duration {
+	wait := spread(t.elector.opts.RetryPeriod)
+	if holder(t.lease) == "" {
+		return wait
+	}
+	if left := time.Until(t.changed.Add(t.duration())); left > 0 {
+		return min(wait, left)
+	}
+	return wait
 }
 
 // attempt acquires or renews the Lease, and reports whether this candidate now holds it. Without an error false means
@@ -63,18 +79,34 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 			return err == nil, err
 		}
 	}
+	call := t.elector.leases.Update
 	err = t.read(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		t.lease = nil
-		err = t.write(ctx, t.elector.leases.Create, t.claim())
+		call = t.elector.leases.Create
 	case err != nil:
+		return false, err
 	case !t.free():
+		t.freed = time.Time{}
 		return false, nil
-	default:
-		err = t.write(ctx, t.elector.leases.Update, t.claim())
 	}
+	if t.yields() {
+		return false, nil
+	}
+	err = t.write(ctx, call, t.claim())
 	return err == nil, err
+}
+
+// yields reports whether a Lease that is free is left to others for now.
+func (t *term) yields() bool {
+	if t.leading || t.elector.opts.Yield == nil || holder(t.lease) == t.elector.opts.Identity {
+		return false
+	}
+	if t.freed.IsZero() {
+		t.freed = time.Now()
+	}
+	return time.Since(t.freed) < t.elector.opts.Yield()
 }
 
 // free reports whether this candidate may write itself into the Lease.
@@ -85,11 +117,15 @@ func (t *term) free() bool {
 	case "":
 		return !t.leading
 	}
-	duration := t.elector.opts.LeaseDuration
+	return !t.leading && time.Since(t.changed) >= t.duration()
+}
+
+// duration returns how long the holder of the Lease may go without a sign.
+func (t *term) duration() time.Duration {
 	if seconds := t.lease.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
-		duration = time.Duration(*seconds) * time.Second
+		return time.Duration(*seconds) * time.Second
 	}
-	return !t.leading && time.Since(t.changed) >= duration
+	return t.elector.opts.LeaseDuration
 }
 
 // claim returns the Lease as it is to be written by its holder.
@@ -142,7 +178,7 @@ func (t *term) write(ctx context.Context, call func(context.Context, *coordinati
 
 // know records what the server has just answered.
 func (t *term) know(lease *coordinationv1.Lease) {
-	if t.lease == nil || t.lease.UID != lease.UID || !equality.Semantic.DeepEqual(t.lease.Spec, lease.Spec) {
+	if t.lease == nil || t.lease.UID != lease.UID || !reflect.DeepEqual(t.lease.Spec, lease.Spec) {
 		t.changed = time.Now()
 	}
 	t.lease, t.current = lease, true
@@ -168,7 +204,7 @@ func (t *term) release(ctx context.Context) {
 		if apierrors.IsConflict(err) {
 			pause /= 10
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, spread(pause)) {
 			return
 		}
 	}

@@ -117,6 +117,26 @@ func TestLostLeaseEndsRun(t *testing.T) {
 	}
 }
 
+func TestLostLeaseEndsRunEvenWhenAControllerDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		release := make(chan struct{})
+		leader := elect(t, s, worker{name: "stuck", runFunc: func(context.Context) error { <-release; return nil }})
+		<-leader.controller
+		lost := time.Now()
+		s.give("guestbook", "thief")
+		<-leader.ended
+		if took := time.Since(lost); took > time.Minute+2*time.Second {
+			t.Errorf("Run returned after %s", took)
+		}
+		if !errors.Is(leader.err, leaderelection.ErrLost) || !strings.HasSuffix(leader.err.Error(), ": stuck") {
+			t.Errorf("got %v", leader.err)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
+
 func TestErrorOfALeadingControllerEndsRunAndGivesTheLeaseBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()

@@ -10,11 +10,26 @@ import (
 // Program is Main without a process.
 var Program = run
 
+// LoadConfig finds the API server.
+var LoadConfig = loadConfig
+
 // PodNamespace reads the namespace of the pod from a file.
 var PodNamespace = podNamespace
 
+// LimitMemory limits the memory to that of the control group.
+var LimitMemory = limitMemory
+
+// LoopbackUnlessNamed completes the address of pprof.
+var LoopbackUnlessNamed = loopbackUnlessNamed
+
+// EnvPrefix returns what the environment variables of a program begin with.
+var EnvPrefix = envPrefix
+
 // OptionsOf returns the options that a manager runs with.
 func OptionsOf(m *Manager) Options { return m.opts }
+
+// HealthzOf returns the handler of /healthz.
+func HealthzOf(m *Manager) http.Handler { return &m.healthz }
 
 // NewGate returns the handler that guards metrics.
 func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {

@@ -62,6 +62,14 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--metrics-cert-path=" + certificates, func(o manager.Options) bool { return o.MetricsCertDir == certificates }},
 		{"--leader-elect", func(o manager.Options) bool { return o.LeaderElection }},
 		{"--leader-election-namespace=ns", func(o manager.Options) bool { return o.LeaderElectionNamespace == "ns" }},
+		{"", func(o manager.Options) bool {
+			return o.LeaseDuration == 0 && o.RenewDeadline == 0 && o.RetryPeriod == 0
+		}},
+		{"--leader-elect-lease-duration=3s", func(o manager.Options) bool { return o.LeaseDuration == 3*time.Second }},
+		{"--leader-elect-renew-deadline=2s", func(o manager.Options) bool { return o.RenewDeadline == 2*time.Second }},
+		{"--leader-elect-retry-period=1s", func(o manager.Options) bool { return o.RetryPeriod == time.Second }},
+		{"", func(o manager.Options) bool { return o.PprofAddress == manager.Off }},
+		{"--pprof-bind-address=:6060", func(o manager.Options) bool { return o.PprofAddress == ":6060" }},
 		{"", func(o manager.Options) bool { return o.Namespaces == nil }},
 		{"--namespaces=a,b", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b"}) }},
 		{"", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 1 }},
@@ -139,7 +147,8 @@ func TestHelpListsTheFlags(t *testing.T) {
 		}
 		contains(t, stderr.String(), "Usage of guestbook:", "-kubeconfig file", "-health-probe-bind-address address", `(default ":8081")`,
 			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path folder", "-leader-elect\n",
-			"-leader-election-namespace namespace", "-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
+			"-leader-elect-lease-duration time", "-leader-elect-renew-deadline time", "-leader-elect-retry-period time", "-config file",
+			"-pprof-bind-address address", "GUESTBOOK_LOG_LEVEL=debug", "-leader-election-namespace namespace", "-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
 			"-graceful-shutdown-timeout time", "-log-level level", "(default INFO)", "-log-format format", `(default "text")`)
 	}
 }

@@ -20,12 +20,13 @@ type groupName string
 const (
 	servers     groupName = "servers"     // first, so that probes answer from the start
 	caches      groupName = "caches"      // before everything that reads them
+	recorders   groupName = "recorders"   // while anything runs that may record events
 	others      groupName = "others"      // whether or not this manager leads
 	controllers groupName = "controllers" // while this manager leads
 )
 
 // startOrder is the order of the groups. They stop in the opposite order.
-var startOrder = []groupName{servers, caches, others, controllers}
+var startOrder = []groupName{servers, caches, recorders, others, controllers}
 
 // groupOf returns where something that was added belongs.
 func groupOf(r Runnable) groupName {

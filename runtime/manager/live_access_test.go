@@ -4,11 +4,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/manager"
@@ -49,9 +53,99 @@ func testForbidden(t *testing.T, c live) {
 		t.Fatalf("got %q", body)
 	}
 	contains(t, lines[1], "[-] secret: kind Secret has not synced: ", `User "limited" cannot `, `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
+	log.wait(t, "waiting for sources", "controller=secret", "resources=secrets,verbs=get;list;watch")
+	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("b")}))
+	await(t, configMaps, "b")
 	c.grant(t, "limited", "secrets")
 	await(t, secrets, "s")
 	wantAnswer(t, log.url(t, "probes")+"/readyz", 200, "ok\n")
+}
+
+// gadget is an object of a kind whose CRD is installed late.
+type gadget struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (g *gadget) DeepCopyObject() kruntime.Object {
+	return &gadget{g.TypeMeta, *g.ObjectMeta.DeepCopy()}
+}
+
+// gadgetList is a list of them.
+type gadgetList struct {
+	metav1.TypeMeta
+	metav1.ListMeta `json:"metadata"`
+	Items           []gadget `json:"items"`
+}
+
+func (l *gadgetList) DeepCopyObject() kruntime.Object {
+	list := &gadgetList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for _, g := range l.Items {
+		list.Items = append(list.Items, *g.DeepCopyObject().(*gadget))
+	}
+	return list
+}
+
+// addGadgets teaches m the kind Gadget.
+func addGadgets(m *manager.Manager) {
+	version := schema.GroupVersion{Group: "manager.test.kctrl.dev", Version: "v1"}
+	m.Scheme().AddKnownTypeWithName(version.WithKind("Gadget"), &gadget{})
+	m.Scheme().AddKnownTypeWithName(version.WithKind("GadgetList"), &gadgetList{})
+}
+
+// gadgetCRD is the CRD of gadgets.
+func gadgetCRD() *unstructured.Unstructured {
+	names := map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"}
+	version := map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+		"openAPIV3Schema": map[string]any{"type": "object"},
+	}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gadgets.manager.test.kctrl.dev"},
+		"spec": map[string]any{
+			"group": "manager.test.kctrl.dev", "scope": "Namespaced", "names": names, "versions": []any{version},
+		},
+	}}
+}
+
+func testMissingCRD(t *testing.T, c live) {
+	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
+	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback})
+	addGadgets(m)
+	configMaps, gadgets := reconciles[*corev1.ConfigMap](t, m), reconciles[*gadget](t, m)
+	start(t, m)
+	await(t, configMaps, "a")
+	log.wait(t, "waiting for sources", "controller=gadget", "its CRD is not installed")
+	code, body := get(t, log.url(t, "probes")+"/readyz")
+	if code != http.StatusInternalServerError {
+		t.Errorf("got %d", code)
+	}
+	contains(t, body, "[+] configmap\n[-] gadget: kind Gadget.manager.test.kctrl.dev has not synced: ", "its CRD is not installed")
+
+	ok(t, c.Create(t.Context(), gadgetCRD()))
+	ok(t, eventually(t, func() error {
+		return m.Live().Create(t.Context(), &gadget{ObjectMeta: c.meta("g")})
+	}))
+	await(t, gadgets, "g")
+	wantAnswer(t, log.url(t, "probes")+"/readyz", 200, "ok\n")
+}
+
+// eventually calls try until it succeeds or a minute has passed.
+func eventually(t *testing.T, try func() error) error {
+	t.Helper()
+	tick, timeout := time.NewTicker(100*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-timeout:
+			return err
+		}
+	}
 }
 
 // token returns a bearer token of a new service account.

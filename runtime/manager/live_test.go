@@ -29,13 +29,15 @@ import (
 // live is a real API server and a namespace there that no other test uses.
 type live struct {
 	*client.REST
-	config    *rest.Config
-	namespace string
+	env        *testenv.Env
+	config     *rest.Config
+	kubeconfig string
+	namespace  string
 }
 
 // TestOnARealServer starts one API server for all that is to be true of a real one.
 func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Start(t, testenv.WithFaults())
 	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t)})
 	ok(t, err)
 	for _, test := range []struct {
@@ -45,13 +47,22 @@ func TestOnARealServer(t *testing.T) {
 		{"a manager reconciles, is ready, measures, and stops without a trace", testLife},
 		{"the cache runs until the others have ended", testCacheOutlivesOthers},
 		{"a second manager takes over from the first", testTakeOver},
+		{"two managers share the groups of leader election", testGroupsOnTwoManagers},
+		{"a leader that is killed is followed", testLeaderKilled},
+		{"a leader that was frozen writes nothing after the next one", testLeaderFrozen},
+		{"without a fence it would", testUnfencedLeaderFrozen},
+		{"a leader that was cut off writes nothing after the next one", testLeaderCutOff},
+		{"controllers watch another cluster", testClusters},
+		{"a cluster that is away stalls its own controllers only", testUnreachableCluster},
 		{"a forbidden kind is told and stalls its own controller only", testForbidden},
+		{"a kind without a CRD stalls its own controller only, until there is one", testMissingCRD},
 		{"metrics are for those whom RBAC allows", testSecureMetrics},
+		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last: it kills the server
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "manager-"}}
 			ok(t, c.Create(t.Context(), namespace))
-			test.run(t, live{c, env.Config, namespace.Name})
+			test.run(t, live{c, env, env.Config, env.Kubeconfig, namespace.Name})
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -18,6 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -25,11 +26,14 @@ import (
 const Off = "0"
 
 // Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether or
-// not this manager leads; every other one runs only while it does. One with a method Name() string must have a name of
-// its own, and one with Ready() error is part of /readyz.
+// not this manager leads; every other one runs only while it does, or while it leads the group that a method
+// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well, see
+// controller.Election. One with a method Name() string must have a name of its own, and one with Ready() error is part of
+// /readyz.
 type Runnable = controller.Runnable
 
-// Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers.
+// Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
+// uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {
 	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which Register
 	// functions add.
@@ -52,34 +56,44 @@ type Options struct {
 	// MetricsCertDir has tls.crt and tls.key, which are read again when they change. Empty is a certificate made at
 	// start, which clients cannot verify.
 	MetricsCertDir string
+	// PprofAddress is where /debug/pprof is served, to everybody, such as ":6060": without a host that is the loopback
+	// address. Empty is [Off].
+	PprofAddress string
 	// LeaderElection runs controllers only while this manager holds the lease LeaderElectionID.
 	LeaderElection bool
 	// LeaderElectionID is the name of the lease.
 	LeaderElectionID string
 	// LeaderElectionNamespace is the namespace of the lease. Empty is that of the pod.
 	LeaderElectionNamespace string
+	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection.Options. Zero means 15 s, 10 s and 2 s.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s.
 	GracefulShutdownTimeout time.Duration
+	// EnvPrefix is what the environment variables begin with that [Main] reads, such as "GUESTBOOK" for
+	// GUESTBOOK_LOG_LEVEL. Empty is the name of the program; [Off] reads none.
+	EnvPrefix string
 }
 
 // Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
 type Manager struct {
+	*connection
 	opts    Options
-	config  *rest.Config
 	logger  *slog.Logger
-	live    *client.REST
-	system  *client.REST // for the manager's own kinds, whatever the user's scheme has
-	client  client.Client
-	cache   *cache.Cache
+	fence   *leaderelection.Fence // nil without leader election
+	system  *client.REST          // for the manager's own kinds, whatever the user's scheme has
 	metrics *metrics.Registry
 	servers []*server
+	// recording runs broadcaster once there is one.
+	recording *onDemand
 
-	mu      sync.Mutex
-	groups  map[groupName][]Runnable // is not added to once started is true
-	names   map[string]struct{}
-	healthz checks
-	readyz  checks
-	started bool
+	mu          sync.Mutex
+	groups      map[groupName][]Runnable // is not added to once started is true
+	names       map[string]struct{}
+	clusters    map[string]*Cluster
+	healthz     checks
+	readyz      checks
+	started     bool
+	broadcaster *events.Broadcaster // nil until a recorder is asked for
 }
 
 // ErrStarted is returned by what must come before [Manager.Run].
@@ -87,9 +101,6 @@ var ErrStarted = errors.New("the manager has started")
 
 // New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
 func New(config *rest.Config, opts Options) (*Manager, error) {
-	if config == nil {
-		return nil, errors.New("connect to the API server: no rest.Config")
-	}
 	if opts.LeaderElection && opts.LeaderElectionID == "" {
 		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
 	}
@@ -101,16 +112,15 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
-		opts: opts, config: config, logger: opts.Logger, metrics: metrics.NewRegistry(),
-		groups: map[groupName][]Runnable{}, names: map[string]struct{}{},
+		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newOnDemand("events"),
+		groups: map[groupName][]Runnable{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
 	metrics.RegisterProcess(m.metrics)
-	if err := m.connect(); err != nil {
+	if err := m.connect(config); err != nil {
 		return nil, err
 	}
-	m.cache = cache.New(m.live, m.cacheOptions())
-	m.client = client.NewClient(m.cache, m.live)
 	m.groups[caches] = []Runnable{m.cache}
+	m.groups[recorders] = []Runnable{m.recording}
 	return m, m.addServers()
 }
 
@@ -124,30 +134,23 @@ func (m *Manager) cacheOptions() cache.Options {
 	return opts
 }
 
-// connect makes the clients, which share one connection pool and one mapper.
-func (m *Manager) connect() error {
-	httpClient, err := rest.HTTPClientFor(m.config)
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
+// connect makes the clients and the cache.
+func (m *Manager) connect(config *rest.Config) error {
+	if m.opts.LeaderElection {
+		m.fence = leaderelection.NewFence()
 	}
-	m.live, err = m.newClient(httpClient, m.opts.Scheme, nil)
+	var err error
+	m.connection, err = connect(config, m.opts.Scheme, m.fence, m.logger)
 	if err != nil {
 		return err
 	}
+	m.open(m.cacheOptions())
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return err
 	}
-	m.system, err = m.newClient(httpClient, scheme, m.live.RESTMapper())
+	m.system, err = m.newClient(scheme, m.RESTMapper(), m.logger)
 	return err
-}
-
-func (m *Manager) newClient(httpClient *http.Client, scheme *runtime.Scheme, mapper meta.RESTMapper) (*client.REST, error) {
-	live, err := client.New(m.config, client.Options{Scheme: scheme, HTTPClient: httpClient, Mapper: mapper, Logger: m.logger})
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	return live, nil
 }
 
 // addServers adds the servers that the options ask for.
@@ -157,6 +160,13 @@ func (m *Manager) addServers() error {
 	}
 	if wanted(m.opts.MetricsAddress) {
 		server, err := newMetricsServer(m)
+		if err != nil {
+			return err
+		}
+		m.servers = append(m.servers, server)
+	}
+	if wanted(m.opts.PprofAddress) {
+		server, err := newPprofServer(m.opts.PprofAddress, m.logger)
 		if err != nil {
 			return err
 		}
@@ -177,6 +187,9 @@ func (m *Manager) Add(r Runnable) error {
 	if m.started {
 		return fmt.Errorf("add %s: %w", nameOf(r), ErrStarted)
 	}
+	if err := checkElection(r); err != nil {
+		return fmt.Errorf("add %s: %w", nameOf(r), err)
+	}
 	if named, ok := r.(interface{ Name() string }); ok {
 		if _, taken := m.names[named.Name()]; taken {
 			return fmt.Errorf("there is another controller %q; give one of them another name", named.Name())
@@ -190,25 +203,6 @@ func (m *Manager) Add(r Runnable) error {
 	m.groups[group] = append(m.groups[group], r)
 	return nil
 }
-
-// Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
-// live.
-func (m *Manager) Client() client.Client { return m.client }
-
-// Live returns the client that reads from the API server too.
-func (m *Manager) Live() *client.REST { return m.live }
-
-// Cache returns the cache.
-func (m *Manager) Cache() *cache.Cache { return m.cache }
-
-// Scheme returns the scheme. Types are added before Run.
-func (m *Manager) Scheme() *runtime.Scheme { return m.opts.Scheme }
-
-// RESTMapper returns the mapper of the clients.
-func (m *Manager) RESTMapper() meta.RESTMapper { return m.live.RESTMapper() }
-
-// Config returns what New was given. It must not be modified.
-func (m *Manager) Config() *rest.Config { return m.config }
 
 // Logger returns the logger.
 func (m *Manager) Logger() *slog.Logger { return m.logger }

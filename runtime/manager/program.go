@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -22,6 +23,12 @@ const (
 // Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults), finds
 // the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end in good
 // order. A second signal ends the process at once. The log goes to standard error. Main returns the exit code.
+//
+// Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a field
+// of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
+//
+// The garbage collector is told to keep to nine tenths of the memory that the control group of the process may have,
+// unless $GOMEMLIMIT says otherwise.
 func Main(defaults Options, setup func(*Manager) error) int {
 	ctx, cancel := untilSignal()
 	defer cancel()
@@ -46,7 +53,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 
 // run is Main without a process.
 func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
-	s, err := parseFlags(program, args, defaults, stderr)
+	s, err := parseSettings(program, args, os.LookupEnv, defaults, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
@@ -63,6 +70,7 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 	if s.options.Logger == nil {
 		s.options.Logger = s.newLogger(stderr)
 	}
+	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, s.options.Logger)
 	m, err := New(config, s.options)
 	if err == nil {
 		err = setup(m)

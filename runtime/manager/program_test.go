@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
 		os.Exit(m.Run())
+	case writerRole, unfencedRole:
+		opts := manager.Options{ProbeAddress: manager.Off, LeaderElection: true, LeaderElectionID: "writers"}
+		os.Exit(manager.Main(opts, writer(role == writerRole)))
 	default:
 		os.Exit(manager.Main(manager.Options{ProbeAddress: manager.Off}, operator(role)))
 	}

@@ -17,6 +17,8 @@ type server struct {
 	handler http.Handler
 	tls     *tls.Config // nil is plain HTTP
 	logger  *slog.Logger
+	// hasty ends requests when the server is stopped, instead of waiting for their answers.
+	hasty bool
 
 	listener net.Listener // set by listen, which comes before Run
 }
@@ -49,6 +51,9 @@ func (s *server) Run(ctx context.Context) error {
 		IdleTimeout:       90 * time.Second,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
+	if s.hasty {
+		httpServer.BaseContext = func(net.Listener) context.Context { return ctx }
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- httpServer.Serve(s.listener) }()
 	select {
@@ -56,7 +61,7 @@ func (s *server) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// The manager bounds the whole shutdown; requests to these servers are short.
+	// The manager bounds the whole shutdown; the requests it waits for are short.
 	if err := httpServer.Shutdown(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}

@@ -62,10 +62,26 @@ func SpecChanged[T object.Object]() Predicate[T] {
 		if after.GetGeneration() == 0 {
 			return before.GetResourceVersion() != after.GetResourceVersion()
 		}
-		return before.GetGeneration() != after.GetGeneration() ||
-			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-			!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
+		return before.GetGeneration() != after.GetGeneration() || ends(before, after)
 	})
+}
+
+// OrEnding is p, except that it cannot leave out an update that begins the deletion of an object or changes its finalizers
+// for what it changes: such an update counts if the object would count for p as a new one. A predicate that looks at the
+// spec alone, say, would keep a reconciler from cleaning up.
+func OrEnding[T object.Object](p Predicate[T]) Predicate[T] {
+	return func(e informer.Event[T]) bool {
+		if p(e) {
+			return true
+		}
+		return e.Type == informer.Updated && ends(e.Old, e.Object) && p(informer.Event[T]{Type: informer.Added, Object: e.Object})
+	}
+}
+
+// ends reports whether the deletion of an object has begun or come closer.
+func ends[T object.Object](before, after T) bool {
+	return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
 }
 
 // ResourceVersionChanged is a predicate that leaves out the updates of a resync, which change nothing.

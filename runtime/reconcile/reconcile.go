@@ -20,6 +20,9 @@ type Result struct {
 	// RequeueAfter asks for another reconcile of the same request after this time. Zero means: when something changes.
 	// It is ignored when Reconcile returns an error.
 	RequeueAfter time.Duration
+	// Priority is that of the next reconcile, if this one asks for it by RequeueAfter or by an error. Nil is the
+	// priority of this one. Higher ones go first; that of an event is 0, and what exists at the start has a lower one.
+	Priority *int
 }
 
 // Reconciler makes the state of the world match the spec of what the request names. R is the request type of the

@@ -1,4 +1,5 @@
-// Package source is where the requests of a controller come from: the events of a kind, or a channel of them.
+// Package source is where the requests of a controller come from: the events of a kind, a channel of them, or whatever a
+// function adds.
 package source
 
 import (
@@ -32,11 +33,12 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 	if err != nil {
 		return nil, err
 	}
-	return &kind[T, R]{informer: i, handler: h, accept: predicate.And(predicates...)}, nil
+	return &kind[T, R]{informer: i, name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}, nil
 }
 
 type kind[T object.Object, R comparable] struct {
 	informer *cache.Informer
+	name     string
 	handler  handler.Handler[T, R]
 	accept   predicate.Predicate[T]
 }
@@ -44,7 +46,7 @@ type kind[T object.Object, R comparable] struct {
 func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
 		if typed := typedEvent[T](e); k.accept(typed) {
-			k.handler(ctx, typed, queue)
+			k.handler(ctx, typed, handler.Because(queue, k.name, typed))
 		}
 	})
 	defer registration.Remove()
@@ -58,7 +60,7 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 
 func (k *kind[T, R]) Err() error { return k.informer.Err() }
 
-func (k *kind[T, R]) String() string { return "kind " + k.informer.GVK().GroupKind().String() }
+func (k *kind[T, R]) String() string { return "kind " + k.name }
 
 // typedEvent gives the objects of an event their Go type, which the cache promises.
 func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event[T] {
@@ -97,7 +99,7 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				return fmt.Errorf("%s: %w", c, ErrClosed)
 			}
 			if c.accept(e) {
-				c.handler(ctx, e, queue)
+				c.handler(ctx, e, handler.Because(queue, c.String(), e))
 			}
 		}
 	}

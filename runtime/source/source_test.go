@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/source"
+	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 // queue keeps what is added, and when the source has synced.
@@ -34,6 +35,8 @@ func (q *queue) Add(requests ...string) {
 }
 
 func (q *queue) AddAfter(request string, d time.Duration) { q.Add(request + " after " + d.String()) }
+
+func (q *queue) AddWith(_ workqueue.AddOptions, requests ...string) { q.Add(requests...) }
 
 func (q *queue) synced() { q.Add("synced") }
 

@@ -1,0 +1,96 @@
+package cache
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// convert returns an object in another Go type. It may share parts of the original.
+type convert func(object.Object) (object.Object, error)
+
+// converter returns how to make objects with the Go type of to of those with the type of from: nil when they have it. It
+// reports false when something would be lost.
+func converter(from, to object.Object, gvk schema.GroupVersionKind) (convert, bool) {
+	wanted := reflect.TypeOf(to)
+	if reflect.TypeOf(from) == wanted {
+		return nil, true
+	}
+	_, isUnstructured := from.(*unstructured.Unstructured)
+	_, toUnstructured := to.(runtime.Unstructured)
+	_, toMetadata := to.(*metav1.PartialObjectMetadata)
+	_, fromMetadata := from.(*metav1.PartialObjectMetadata)
+	switch {
+	case toMetadata:
+		return func(o object.Object) (object.Object, error) { return metadataOf(o, gvk) }, true
+	case isUnstructured && !toUnstructured && !fromMetadata && wanted.Kind() == reflect.Pointer:
+		return func(o object.Object) (object.Object, error) { return typedOf(o, wanted.Elem()) }, true
+	}
+	return nil, false
+}
+
+// metadataOf returns the metadata of o.
+func metadataOf(o object.Object, gvk schema.GroupVersionKind) (object.Object, error) {
+	m := &metav1.PartialObjectMetadata{}
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		fields, _ := u.Object["metadata"].(map[string]any)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &m.ObjectMeta); err != nil {
+			return nil, fmt.Errorf("metadata of %s: %w", object.KeyOf(o), err)
+		}
+	} else if accessor, ok := o.(metav1.ObjectMetaAccessor); ok {
+		if meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+			m.ObjectMeta = *meta
+		}
+	}
+	m.SetGroupVersionKind(gvk)
+	return m, nil
+}
+
+// typedOf returns an unstructured object as a T.
+func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
+	typed := reflect.New(t).Interface().(object.Object)
+	u := o.(*unstructured.Unstructured)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+		return nil, fmt.Errorf("%s as %s: %w", object.KeyOf(o), t, err)
+	}
+	typed.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return typed, nil
+}
+
+// to returns how to make objects with the Go type of prototype of those in the stores, and whether that can be done.
+func (k *kind) to(prototype object.Object) (convert, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return converter(k.stored, prototype, k.gvk)
+}
+
+// as returns o converted, if there is something to convert.
+func (f convert) as(o object.Object) (object.Object, error) {
+	if f == nil {
+		return o, nil
+	}
+	return f(o)
+}
+
+// converting returns a handler that converts objects before h gets them. An event of an object that cannot be converted
+// is logged and left out.
+func (i *Informer) converting(h informer.Handler[object.Object], f convert) informer.Handler[object.Object] {
+	return func(e informer.Event[object.Object]) {
+		var err error
+		if e.Object, err = f(e.Object); err == nil && e.Old != nil {
+			e.Old, err = f(e.Old)
+		}
+		if err != nil {
+			i.logger.Error("convert an object", "kind", i.gvk.Kind, "err", err)
+			return
+		}
+		h(e)
+	}
+}

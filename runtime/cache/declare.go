@@ -1,0 +1,264 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
+// a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
+// handlers get. A kind is cached in one Go type, the first that was asked for, save that one of which only the metadata
+// were asked for is cached whole if that is asked for before the cache runs and before the first handler. Where the
+// objects can be converted, from an unstructured informer to typed ones and from any to the metadata, handlers get
+// objects that were; otherwise it is an error to ask for another type. With [Options].Namespaces the API server is asked
+// whether the kind has namespaces.
+func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	opts, err := c.optionsOf(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	everywhere, err := c.isEverywhere(gvk, opts) // may ask the server, so not under mu
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.informers[gvk]; ok {
+		return c.viewLocked(known, prototype, opts)
+	}
+	i, err := c.newInformerLocked(gvk, prototype, opts, everywhere)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	c.informers[gvk] = i
+	if c.stage == running {
+		for _, part := range i.parts {
+			c.start(part)
+		}
+	}
+	return i, nil
+}
+
+// viewLocked returns known in the Go type of prototype.
+func (c *Cache) viewLocked(known *Informer, prototype object.Object, opts KindOptions) (*Informer, error) {
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	_, onlyMetadata := known.stored.(*metav1.PartialObjectMetadata)
+	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
+		return known, nil
+	}
+	if _, ok := converter(known.stored, prototype, known.gvk); ok {
+		return &Informer{known.kind, prototype}, nil
+	}
+	if !onlyMetadata || c.stage != created || len(known.handlers) > 0 {
+		return nil, fmt.Errorf("cache: %s is cached as %T and cannot be cached as %T too", known.gvk.Kind, known.stored, prototype)
+	}
+	var parts []part
+	for _, old := range known.parts {
+		p, err := c.newPart(known.kind, prototype, opts, old.namespace)
+		if err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+		parts = append(parts, p)
+	}
+	known.stored, known.parts = prototype, parts
+	return &Informer{known.kind, prototype}, nil
+}
+
+func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
+	k := &kind{
+		gvk:        gvk,
+		patience:   c.opts.ConsistencyTimeout,
+		logger:     cmp.Or(c.opts.Logger, slog.Default()),
+		scope:      scope{opts.Labels, opts.Fields},
+		everywhere: everywhere,
+		stored:     prototype,
+	}
+	for _, disabled := range c.opts.DisableFor {
+		live, err := object.GVK(disabled, c.live.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("DisableFor: %w", err)
+		}
+		k.live = k.live || live.GroupKind() == gvk.GroupKind()
+	}
+	namespaces := c.namespaces
+	if everywhere {
+		namespaces = restricted(opts.Namespaces)
+	}
+	if namespaces == nil {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		p, err := c.newPart(k, prototype, opts, namespace)
+		if err != nil {
+			return nil, err
+		}
+		k.parts = append(k.parts, p)
+	}
+	return &Informer{k, prototype}, nil
+}
+
+// newPart returns the part of k for one namespace. It is not started, and not among those of k.
+func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, namespace string) (part, error) {
+	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
+		Namespace:         namespace,
+		Labels:            opts.Labels,
+		Fields:            opts.Fields,
+		KeepManagedFields: c.opts.KeepManagedFields || opts.KeepManagedFields,
+		Mask:              maskOf(opts, c.opts.Masks[k.gvk]),
+	})
+	if err != nil {
+		return part{}, err
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
+	l := newLedger()
+	i := informer.New(watcher, informer.Options[object.Object]{
+		Name:      plural.GroupResource().String(),
+		Namespace: namespace,
+		Logger:    c.opts.Logger,
+		Resync:    c.opts.Resync,
+		Transform: opts.Transform,
+		Indexes:   k.indexes,
+		Applied:   l.applied,
+		Metrics:   c.opts.Metrics,
+	})
+	l.store = i.Store()
+	l.note(client.Write{ResourceVersion: c.floors[k.gvk.GroupKind()]})
+	return part{namespace, l, &life{ended: make(chan struct{})}, i}, nil
+}
+
+// isEverywhere reports whether the namespaces of the cache do not matter for a kind. One that the server does not know
+// yet is taken for a namespaced one. It fails when the server cannot be asked, since a wrong answer would stay.
+func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (bool, error) {
+	if opts.Namespaces != nil {
+		return true, nil
+	}
+	if restricted(c.opts.Namespaces) == nil {
+		return false, nil
+	}
+	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameRoot, nil
+}
+
+// restricted returns namespaces in order and each once, or nil if they are all.
+func restricted(namespaces []string) []string {
+	if len(namespaces) == 0 || slices.Contains(namespaces, metav1.NamespaceAll) {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
+}
+
+// errAllNamespaces is the error for one who adds a namespace where all are cached, or removes one.
+var errAllNamespaces = errors.New("cache: all namespaces are cached")
+
+// AddNamespace caches one more namespace: handlers are told of what exists there, and reads of it are served from the
+// cache. It has no effect on kinds that have namespaces of their own, and none when the namespace is cached. It fails
+// when all namespaces are.
+func (c *Cache) AddNamespace(namespace string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.namespaces == nil || namespace == metav1.NamespaceAll {
+		return errAllNamespaces
+	}
+	if slices.Contains(c.namespaces, namespace) {
+		return nil
+	}
+	added := map[*kind]part{}
+	for gvk, i := range c.informers {
+		if i.everywhere {
+			continue
+		}
+		opts, err := c.optionsOf(gvk)
+		if err != nil {
+			return err
+		}
+		if added[i.kind], err = c.newPart(i.kind, i.stored, opts, namespace); err != nil {
+			return err
+		}
+	}
+	c.namespaces = restricted(append(c.namespaces, namespace))
+	for k, p := range added {
+		k.add(p)
+		if c.stage == running {
+			c.start(p)
+		}
+	}
+	return nil
+}
+
+// add takes a part into k, for all handlers.
+func (k *kind) add(p part) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(k.parts, p.namespace, func(p part, namespace string) int { return cmp.Compare(p.namespace, namespace) })
+	k.parts = slices.Insert(slices.Clone(k.parts), at, p)
+	for r := range k.handlers {
+		r.parts[p.namespace] = p.AddHandler(r.handler)
+	}
+}
+
+// RemoveNamespace caches one namespace less, and waits until nothing of it runs any more. Handlers are not told, since
+// nothing was deleted; reads of it are live from then on. It fails when all namespaces are cached. It must not be called
+// by a handler.
+func (c *Cache) RemoveNamespace(namespace string) error {
+	c.mu.Lock()
+	if c.namespaces == nil {
+		c.mu.Unlock()
+		return errAllNamespaces
+	}
+	c.namespaces = slices.DeleteFunc(slices.Clone(c.namespaces), func(other string) bool { return other == namespace })
+	var removed []part
+	for _, i := range c.informers {
+		if !i.everywhere {
+			removed = append(removed, i.remove(namespace)...)
+		}
+	}
+	c.mu.Unlock()
+	objects := c.opts.Metrics.Gauge("informer_objects", "Objects in the store.", "informer")
+	for _, p := range removed {
+		if p.life.stop != nil {
+			p.life.stop()
+			<-p.life.ended
+		}
+		objects.Set(0, p.Name()+"/"+namespace) // and not its function, which would hold the store
+	}
+	return nil
+}
+
+// remove takes the part of a namespace out of k.
+func (k *kind) remove(namespace string) (removed []part) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.parts = slices.DeleteFunc(slices.Clone(k.parts), func(p part) bool {
+		if p.namespace == namespace {
+			removed = append(removed, p)
+		}
+		return p.namespace == namespace
+	})
+	for r := range k.handlers {
+		delete(r.parts, namespace)
+	}
+	return removed
+}

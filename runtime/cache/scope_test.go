@@ -1,0 +1,99 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// scopesHold tests on an API server that caches with selectors have what they select, that reads wait for writes that they
+// can see, and for no others.
+func scopesHold(t *testing.T, live *client.REST) {
+	const ns = "scopes"
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
+		t.Fatal(err)
+	}
+	c := cache.New(live, cache.Options{ConsistencyTimeout: 30 * time.Second, ByKind: []cache.KindOptions{
+		{Object: &corev1.ConfigMap{}, Namespaces: []string{ns}, Labels: labels.SelectorFromSet(labels.Set{"app": "mine"}), Transform: func(o object.Object) (object.Object, error) {
+			o.(*corev1.ConfigMap).Data["transformed"] = "yes"
+			return o, nil
+		}},
+		{Object: &corev1.Secret{}, Namespaces: []string{ns}, Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}},
+	}})
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.Run(ctx) }()
+	for _, prototype := range []object.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+		i, err := c.Informer(prototype)
+		if err := errors.Join(err, i.Wait(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine, foreign := map[string]string{"app": "mine"}, map[string]string{"app": "other"}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Data: map[string]string{"a": "b"}}
+	found := func(what string, prototype object.Object, want bool) {
+		t.Helper()
+		start := time.Now()
+		err := c.Get(ctx, object.KeyOf(cm), prototype)
+		if want && err != nil || !want && !apierrors.IsNotFound(err) {
+			t.Fatalf("%s: %v after %v", what, err, time.Since(start))
+		}
+	}
+	for n := range 20 {
+		o := cm.DeepCopy()
+		steps := []struct {
+			what   string
+			labels map[string]string
+			want   bool
+		}{{"foreign", foreign, false}, {"mine", mine, true}, {"foreign again", foreign, false}, {"mine again", mine, true}}
+		for i, step := range steps[n%2:] {
+			o.Labels = step.labels
+			write := func() error { return live.Update(ctx, o) }
+			if i == 0 {
+				write = func() error { return live.Create(ctx, o) }
+			}
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			var got corev1.ConfigMap
+			found(step.what, &got, step.want)
+			if step.want && (got.ResourceVersion != o.ResourceVersion || got.Data["transformed"] != "yes") {
+				t.Errorf("%s: got %v", step.what, got)
+			}
+		}
+		if err := live.Delete(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		found("deleted", &corev1.ConfigMap{}, false)
+	}
+	for _, kind := range []corev1.SecretType{"x.io/theirs", "x.io/mine"} {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Type: kind, Data: map[string][]byte{"a": []byte("b")}}
+		if err := live.Create(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		var got corev1.Secret
+		found(string(kind), &got, kind == "x.io/mine")
+		if got.Data != nil {
+			t.Errorf("the mask has let %v pass", got.Data)
+		}
+		if err := live.Delete(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,183 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+func gadgetCRD() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gadgets.controller.kctrl.test"},
+		"spec": map[string]any{
+			"group": "controller.kctrl.test", "scope": "Namespaced",
+			"names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}}
+}
+
+func gadget(namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("controller.kctrl.test/v1")
+	u.SetKind("Gadget")
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// until tries until try succeeds.
+func (f *fixture) until(what string, try func() error) {
+	f.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-f.ctx.Done():
+			f.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// optionalKindComesAndGoes tests a controller that watches a kind whose CRD is not installed, then is, is removed, and is
+// installed again.
+func optionalKindComesAndGoes(f *fixture) {
+	var c client.Client
+	controllers := f.run(f.config, func(m *keeper) error {
+		c = m.Client()
+		same := handler.ForObject[object.Object]()
+		return controller.For[*corev1.ConfigMap](m).Named("optional").WatchesOptional(gadget("", ""), same).
+			Complete(f.notes(""))
+	})
+	f.create(newConfigMap(f.namespace, "first"))
+	f.await("first")
+	if err := controllers["optional"].Ready(); err != nil {
+		f.Error(err)
+	}
+	if err := c.Get(f.ctx, object.Key{Namespace: f.namespace, Name: "g"}, gadget("", "")); !meta.IsNoMatchError(err) {
+		f.Errorf("a read of the absent kind: %v", err)
+	}
+	for _, round := range []string{"one", "two"} {
+		crd := gadgetCRD()
+		f.until("create the CRD", func() error { return f.client.Create(f.ctx, crd) })
+		f.until("create a gadget", func() error { return f.client.Create(f.ctx, gadget(f.namespace, round)) })
+		f.await(round)
+		f.until("read it", func() error {
+			return c.Get(f.ctx, object.Key{Namespace: f.namespace, Name: round}, gadget("", ""))
+		})
+		f.delete(crd)
+		f.until("the CRD is gone", func() error {
+			if err := f.client.Get(f.ctx, object.KeyOf(crd), crd); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("not yet: %w", err)
+			}
+			return nil
+		})
+		f.create(newConfigMap(f.namespace, "after-"+round))
+		f.await("after-" + round)
+		if err := controllers["optional"].Ready(); err != nil {
+			f.Error(err)
+		}
+	}
+}
+
+// place is a request of another type.
+type place struct{ kind, name string }
+
+// requestsAreOfAnyType tests a controller with requests of its own type, of typed handlers and of metadata that share the
+// informer with the whole objects.
+func requestsAreOfAnyType(f *fixture) {
+	f.run(f.config, func(m *keeper) error {
+		typed := func(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[place]) {
+			queue.Add(place{"ConfigMap " + e.Object.Data["key"], e.Object.Name})
+		}
+		metadata := func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[place]) {
+			queue.Add(place{fmt.Sprintf("%T", e.Object), e.Object.GetName()})
+		}
+		b := controller.Of[place](m, "places").WatchesMetadata(&corev1.ConfigMap{}, metadata)
+		b = controller.WatchKind(b, &corev1.ConfigMap{}, typed, predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != "ignored" }))
+		return b.Complete(reconcile.Func[place](func(ctx context.Context, at place) (reconcile.Result, error) {
+			f.seen <- at.kind + " " + at.name
+			if causes := controller.ReasonFrom(ctx).Causes; len(causes) > 0 {
+				f.seen <- causes[0].String()
+			}
+			return reconcile.Result{}, nil
+		}))
+	})
+	o := newConfigMap(f.namespace, "a")
+	o.Data = map[string]string{"key": "value"}
+	f.create(newConfigMap(f.namespace, "ignored"))
+	f.await("*v1.PartialObjectMetadata ignored")
+	f.create(o)
+	var got []string
+	for range 4 {
+		got = append(got, <-f.seen)
+	}
+	for _, want := range []string{"ConfigMap value a", "*v1.PartialObjectMetadata a", "Added ConfigMap " + f.namespace + "/a"} {
+		found := false
+		for _, line := range got {
+			found = found || line == want
+		}
+		if !found {
+			f.Errorf("no %q in %q", want, got)
+		}
+	}
+}
+
+// endOfAnObjectIsReconciled tests that a predicate that looks at the spec alone does not keep a reconciler from removing
+// its finalizer.
+func endOfAnObjectIsReconciled(f *fixture) {
+	const finalizer = "controller.kctrl.test/cleanup"
+	onlyNew := func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added }
+	f.run(f.config, func(m *keeper) error {
+		return controller.For[*corev1.ConfigMap](m).Named("ends").WithPredicates(onlyNew).
+			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+				var o corev1.ConfigMap
+				if err := m.Client().Get(ctx, request.NamespacedName, &o); err != nil {
+					return reconcile.Result{}, client.IgnoreNotFound(err)
+				}
+				if o.DeletionTimestamp == nil {
+					f.seen <- "lives " + o.Name
+					return reconcile.Result{}, nil
+				}
+				base := o.DeepCopy()
+				o.Finalizers = nil
+				f.seen <- "ends " + o.Name
+				return reconcile.Result{}, client.IgnoreNotFound(m.Client().Patch(ctx, &o, client.MergeFrom(base)))
+			}))
+	})
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a", Finalizers: []string{finalizer}}}
+	f.create(o)
+	f.await("lives a")
+	f.delete(o)
+	f.await("ends a")
+	f.until("the object is gone", func() error {
+		if err := f.client.Get(f.ctx, object.KeyOf(o), o); !apierrors.IsNotFound(err) {
+			return errors.Join(err, errors.New("it exists"))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,208 @@
+package controllerutil
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// node is a part of a managedFields entry: the fields, list items and set values below one place, by their names in the
+// FieldsV1 format: "f:" and a field, "k:" and the key fields of an item as JSON, "v:" and a value as JSON, "i:" and an
+// index, or "." for the place itself. One without any is a place that is owned as a whole.
+type node = map[string]any
+
+// wouldChangeNothing reports whether the fields that owner has of live are just those of configuration, with the same
+// values. It says no when it does not know.
+func wouldChangeNothing(configuration map[string]any, live *unstructured.Unstructured, owner, subresource string) bool {
+	applied, certain := applicable(configuration, live)
+	if !certain {
+		return false
+	}
+	owned := node{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != subresource {
+			continue
+		}
+		if entry.APIVersion != configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
+			return false
+		}
+		return sameFields(applied, live.Object, owned)
+	}
+	return false
+}
+
+// applicable returns the fields of configuration that can be owned. It reports false when one of the others asks for
+// something of its own: as a precondition, or a thing that an encoded object need not have.
+func applicable(configuration map[string]any, live *unstructured.Unstructured) (applied map[string]any, certain bool) {
+	data, err := json.Marshal(configuration)
+	if err != nil || utiljson.Unmarshal(data, &applied) != nil { // numbers are then those of a decoded object
+		return nil, false
+	}
+	delete(applied, "apiVersion")
+	delete(applied, "kind")
+	metadata, _ := applied["metadata"].(map[string]any)
+	current, _ := live.Object["metadata"].(map[string]any)
+	for _, name := range []string{"uid", "resourceVersion"} {
+		if wanted, ok := metadata[name]; ok && wanted != current[name] {
+			return nil, false
+		}
+	}
+	for _, name := range []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"} {
+		delete(metadata, name)
+	}
+	if len(metadata) == 0 {
+		delete(applied, "metadata")
+	}
+	return applied, true
+}
+
+// same reports whether value is what live is, and what of it is owned is just what value has.
+func same(value, live any, owned node) bool {
+	kind := ""
+	for name := range owned {
+		if name == "." {
+			continue
+		}
+		prefix, _, _ := strings.Cut(name, ":")
+		if kind != "" && kind != prefix {
+			return false
+		}
+		kind = prefix
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if kind == "f" {
+			live, ok := live.(map[string]any)
+			return ok && sameFields(value, live, owned)
+		}
+	case []any:
+		live, ok := live.([]any)
+		switch {
+		case kind == "k":
+			return ok && sameItems(value, live, owned)
+		case kind == "v":
+			return ok && sameValues(value, live, owned)
+		}
+	}
+	return kind == "" && reflect.DeepEqual(value, live)
+}
+
+func sameFields(value, live map[string]any, owned node) bool {
+	if len(value) != count(owned) {
+		return false
+	}
+	for name, v := range value {
+		below, ok := owned["f:"+name].(node)
+		current, exists := live[name]
+		if !ok || !exists || !same(v, current, below) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameItems is same for a list whose items are told apart by key fields. The items must be in one order in both lists.
+func sameItems(value, live []any, owned node) bool {
+	if len(value) != count(owned) {
+		return false
+	}
+	next := 0
+	for _, v := range value {
+		item, ok := v.(map[string]any)
+		if !ok {
+			return false
+		}
+		key, below := entryOf(item, owned)
+		if key == nil {
+			return false
+		}
+		for next < len(live) && !hasKey(live[next], key) {
+			next++
+		}
+		if next == len(live) || !same(item, live[next], below) {
+			return false
+		}
+		next++
+	}
+	return true
+}
+
+// entryOf returns the key fields under which item is owned, and what of it is. Key fields that item leaves out have their
+// default, so any value will do if there is just one such entry: had it not been the default, it would be owned as a
+// field, which item does not have.
+func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
+	for name, value := range owned {
+		text, ok := strings.CutPrefix(name, "k:")
+		if !ok {
+			continue
+		}
+		var candidate map[string]any
+		if utiljson.Unmarshal([]byte(text), &candidate) != nil || !fits(item, candidate) {
+			continue
+		}
+		if key != nil {
+			return nil, nil
+		}
+		key = candidate
+		below, _ = value.(node)
+	}
+	return key, below
+}
+
+// fits reports whether the key fields that item has are those of key.
+func fits(item, key map[string]any) bool {
+	for name, value := range key {
+		if v, ok := item[name]; ok && !reflect.DeepEqual(v, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func hasKey(live any, key map[string]any) bool {
+	item, ok := live.(map[string]any)
+	if !ok {
+		return false
+	}
+	for name, value := range key {
+		if !reflect.DeepEqual(item[name], value) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValues is same for a list that is a set of values.
+func sameValues(value, live []any, owned node) bool {
+	if len(value) != count(owned) {
+		return false
+	}
+	next := 0
+	for _, v := range value {
+		text, err := json.Marshal(v)
+		if _, ok := owned["v:"+string(text)]; !ok || err != nil {
+			return false
+		}
+		for next < len(live) && !reflect.DeepEqual(live[next], v) {
+			next++
+		}
+		if next == len(live) {
+			return false
+		}
+		next++
+	}
+	return true
+}
+
+// count returns how many things are owned below a place.
+func count(owned node) int {
+	n := len(owned)
+	if _, ok := owned["."]; ok {
+		n--
+	}
+	return n
+}

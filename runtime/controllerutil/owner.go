@@ -1,0 +1,151 @@
+package controllerutil
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// AlreadyOwnedError is the error of [SetControllerReference] for an object that another object controls.
+type AlreadyOwnedError struct {
+	// Object is the object that was to be controlled. It was not changed.
+	Object object.Object
+	// Owner is the reference to the object that controls it.
+	Owner metav1.OwnerReference
+}
+
+// Error names both objects.
+func (e *AlreadyOwnedError) Error() string {
+	return fmt.Sprintf("%s is controlled by %s %s (UID %s)", object.KeyOf(e.Object), e.Owner.Kind, e.Owner.Name, e.Owner.UID)
+}
+
+// OwnerReferenceOption changes the reference that is set.
+type OwnerReferenceOption func(*metav1.OwnerReference)
+
+// WithBlockOwnerDeletion says whether a foreground deletion of the owner waits for the object. The default is true for
+// [SetControllerReference], and not set for [SetOwnerReference]. True needs the right to update the finalizers of the
+// owner where the API server checks that.
+func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
+	return func(ref *metav1.OwnerReference) { ref.BlockOwnerDeletion = &block }
+}
+
+// SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o reconciles
+// owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError] when o is controlled by another
+// object, one with the name of owner and another UID included, and when owner is in another namespace. Setting the same
+// owner again changes nothing but the API version and what opts say.
+func SetControllerReference(owner, o object.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
+	gvk, err := ownerKind(owner, o, scheme)
+	if err != nil {
+		return err
+	}
+	if old := metav1.GetControllerOf(o); old != nil && old.UID != owner.GetUID() {
+		return fmt.Errorf("set owner: %w", &AlreadyOwnedError{Object: o, Owner: *old})
+	}
+	setReference(o, *metav1.NewControllerRef(owner, gvk), opts)
+	return nil
+}
+
+// SetOwnerReference makes owner an owner of o: o is deleted after the last of its owners. It fails when owner is in
+// another namespace. Setting the same owner again changes nothing but the API version and what opts say: an owner that
+// controls o goes on to do so. The reference to an earlier object with the kind and name of owner is replaced, unless
+// that controls o.
+func SetOwnerReference(owner, o object.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
+	gvk, err := ownerKind(owner, o, scheme)
+	if err != nil {
+		return err
+	}
+	ref := metav1.OwnerReference{Name: owner.GetName(), UID: owner.GetUID()}
+	ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
+	refs := slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(old metav1.OwnerReference) bool {
+		return old.UID != ref.UID && !controls(old) && old.Name == ref.Name && kindOf(old) == gvk.GroupKind()
+	})
+	if same := slices.IndexFunc(refs, func(old metav1.OwnerReference) bool { return old.UID == ref.UID }); same >= 0 {
+		ref.Controller, ref.BlockOwnerDeletion = refs[same].Controller, refs[same].BlockOwnerDeletion
+	}
+	o.SetOwnerReferences(refs)
+	setReference(o, ref, opts)
+	return nil
+}
+
+// ownerKind returns the kind of owner, once owner is found to be able to own o.
+func ownerKind(owner, o object.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	gvk, err := object.GVK(owner, scheme)
+	if err != nil {
+		return gvk, fmt.Errorf("set owner: %w", err)
+	}
+	if owner.GetNamespace() != "" && owner.GetNamespace() != o.GetNamespace() {
+		return gvk, fmt.Errorf("set owner: %s %s cannot own %s in another namespace", gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
+	}
+	return gvk, nil
+}
+
+// setReference adds ref, or puts it in the place of the one to the same object.
+func setReference(o metav1.Object, ref metav1.OwnerReference, opts []OwnerReferenceOption) {
+	for _, opt := range opts {
+		opt(&ref)
+	}
+	refs := slices.Clone(o.GetOwnerReferences())
+	if i := slices.IndexFunc(refs, func(old metav1.OwnerReference) bool { return old.UID == ref.UID }); i >= 0 {
+		refs[i] = ref
+	} else {
+		refs = append(refs, ref)
+	}
+	o.SetOwnerReferences(refs)
+}
+
+func controls(ref metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }
+
+// kindOf returns the group and kind of ref, without its version.
+func kindOf(ref metav1.OwnerReference) schema.GroupKind {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+}
+
+// RemoveOwnerReference takes owner away from the owners of o. It fails when owner is none of them.
+func RemoveOwnerReference(owner, o object.Object, scheme *runtime.Scheme) error {
+	return removeReference(owner, o, scheme, func(metav1.OwnerReference) bool { return true })
+}
+
+// RemoveControllerReference takes owner away from the owners of o. It fails when owner does not control o.
+func RemoveControllerReference(owner, o object.Object, scheme *runtime.Scheme) error {
+	return removeReference(owner, o, scheme, controls)
+}
+
+func removeReference(owner, o object.Object, scheme *runtime.Scheme, accept func(metav1.OwnerReference) bool) error {
+	gvk, err := object.GVK(owner, scheme)
+	if err != nil {
+		return fmt.Errorf("remove owner: %w", err)
+	}
+	refs := o.GetOwnerReferences()
+	kept := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return names(ref, owner, gvk) && accept(ref) })
+	if len(kept) == len(refs) {
+		return fmt.Errorf("remove owner: %s has no such reference to %s %s", object.KeyOf(o), gvk.Kind, object.KeyOf(owner))
+	}
+	o.SetOwnerReferences(kept)
+	return nil
+}
+
+// names reports whether ref is one to owner: by its UID, or by kind and name when owner has none.
+func names(ref metav1.OwnerReference, owner metav1.Object, gvk schema.GroupVersionKind) bool {
+	if owner.GetUID() != "" {
+		return ref.UID == owner.GetUID()
+	}
+	return ref.Name == owner.GetName() && kindOf(ref) == gvk.GroupKind()
+}
+
+// HasControllerReference reports whether o has a controlling owner.
+func HasControllerReference(o metav1.Object) bool { return metav1.GetControllerOfNoCopy(o) != nil }
+
+// HasOwnerReference reports whether one of refs is to owner: by its UID, or by kind and name when owner has none. It
+// fails when scheme does not know the kind of owner.
+func HasOwnerReference(refs []metav1.OwnerReference, owner object.Object, scheme *runtime.Scheme) (bool, error) {
+	gvk, err := object.GVK(owner, scheme)
+	if err != nil {
+		return false, fmt.Errorf("look for owner: %w", err)
+	}
+	return slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return names(ref, owner, gvk) }), nil
+}

@@ -1,0 +1,146 @@
+package controllerutil
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// OperationResult is what became of an object.
+type OperationResult string
+
+const (
+	// OperationResultNone means that the object was as it should be.
+	OperationResultNone OperationResult = "unchanged"
+	// OperationResultCreated means that the object was created.
+	OperationResultCreated OperationResult = "created"
+	// OperationResultUpdated means that the object was changed, but not its status.
+	OperationResultUpdated OperationResult = "updated"
+	// OperationResultUpdatedStatus means that the object and its status were changed.
+	OperationResultUpdatedStatus OperationResult = "updatedStatus"
+	// OperationResultUpdatedStatusOnly means that only the status was changed.
+	OperationResultUpdatedStatusOnly OperationResult = "updatedStatusOnly"
+)
+
+// MutateFn brings the object that was passed along with it to the state that it should have. It must not change the name
+// or the namespace, and depend on nothing but what it finds: setting what is already so must change nothing.
+type MutateFn func() error
+
+// CreateOrUpdate makes the object that o names be what f makes of it: f sees in o what c reads, or o as it was given when
+// there is none yet, and what it changes is written by an Update, or a Create. Nothing is written when f changes nothing.
+// The status is not written. An object that was changed since c has read it is a conflict (apierrors.IsConflict).
+//
+// f fights the defaults of the server when it sets whole structs that the server fills in: then each call changes the
+// object. [ApplyIfDifferent] does not.
+func CreateOrUpdate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
+	before, result, err := readOrCreate(ctx, c, o, f)
+	if before == nil || err != nil {
+		return result, err
+	}
+	if equality.Semantic.DeepEqual(before, o) {
+		return OperationResultNone, nil
+	}
+	if err := c.Update(ctx, o); err != nil {
+		return OperationResultNone, err
+	}
+	return OperationResultUpdated, nil
+}
+
+// CreateOrPatch is [CreateOrUpdate] with merge patches, so that changes of others to other fields are no conflicts, and
+// for the status too: when f changes that of an object which exists, it is written by a second patch, to the status
+// subresource, which the kind must have then.
+func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
+	before, result, err := readOrCreate(ctx, c, o, f)
+	if before == nil || err != nil {
+		return result, err
+	}
+	rest, status, err := splitPatch(before, o)
+	if err != nil {
+		return OperationResultNone, fmt.Errorf("patch %s: %w", object.KeyOf(o), err)
+	}
+	result = OperationResultNone
+	if rest != nil {
+		if err := c.Patch(ctx, o, rest); err != nil {
+			return result, err
+		}
+		result = OperationResultUpdated
+	}
+	if status == nil {
+		return result, nil
+	}
+	if err := c.Status().Patch(ctx, o, status); err != nil {
+		return result, err
+	}
+	if result == OperationResultUpdated {
+		return OperationResultUpdatedStatus, nil
+	}
+	return OperationResultUpdatedStatusOnly, nil
+}
+
+// readOrCreate reads o and lets f change it. It returns the state before that, or nil when there was none: then o has
+// been created.
+func readOrCreate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (before object.Object, result OperationResult, err error) {
+	key := object.KeyOf(o)
+	if err := c.Get(ctx, key, o); apierrors.IsNotFound(err) {
+		if err := mutate(f, key, o); err != nil {
+			return nil, OperationResultNone, err
+		}
+		if err := c.Create(ctx, o); err != nil {
+			return nil, OperationResultNone, err
+		}
+		return nil, OperationResultCreated, nil
+	} else if err != nil {
+		return nil, OperationResultNone, err
+	}
+	before = o.DeepCopyObject().(object.Object)
+	return before, OperationResultNone, mutate(f, key, o)
+}
+
+func mutate(f MutateFn, key object.Key, o object.Object) error {
+	if f == nil {
+		return nil
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	if changed := object.KeyOf(o); changed != key {
+		return fmt.Errorf("change %s: the function has made %s of it", key, changed)
+	}
+	return nil
+}
+
+// splitPatch returns the patches that make after of before: that of the status, and that of all else. One that would
+// change nothing is nil.
+func splitPatch(before, after object.Object) (rest, status client.Patch, err error) {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return nil, nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, nil, err
+	}
+	const statusField = "status"
+	if changes, ok := fields[statusField]; ok {
+		delete(fields, statusField)
+		if status, err = mergePatch(map[string]json.RawMessage{statusField: changes}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(fields) > 0 {
+		rest, err = mergePatch(fields)
+	}
+	return rest, status, err
+}
+
+func mergePatch(fields map[string]json.RawMessage) (client.Patch, error) {
+	data, err := json.Marshal(fields)
+	return client.RawPatch(types.MergePatchType, data), err
+}

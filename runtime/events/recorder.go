@@ -1,0 +1,107 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Recorder makes the events of one controller. [Broadcaster.Recorder] makes one. A nil *Recorder records nothing, so
+// that a test can do without.
+type Recorder struct {
+	broadcaster          *Broadcaster
+	controller, instance string
+	at                   time.Time // zero is now
+	annotations          map[string]string
+}
+
+// Eventf records that something happened to regarding. eventType is [Normal] or [Warning]. reason says in one word why
+// something was done, and action what was done, both for programs and in at most 128 bytes: "FailedMount",
+// "MountVolume". The note is for people; format and args make it as in fmt.Sprintf, and it is cut, with a mark, after
+// 1024 bytes. related is a second object that took part, such as one that was created, or nil. The objects are only
+// named: they are not kept.
+//
+// Eventf does not block, and cannot fail: an event that no API server would take is logged and dropped.
+func (r *Recorder) Eventf(regarding, related object.Object, eventType, reason, action, format string, args ...any) {
+	if r == nil {
+		return
+	}
+	b := r.broadcaster
+	e, err := r.event(regarding, eventType, reason, action)
+	if err != nil {
+		b.metrics.dropped.Inc(dropInvalid)
+		b.opts.Logger.Error("an event is dropped because it is not valid", "event", e, "err", err)
+		return
+	}
+	if !isNil(related) {
+		if e.Related, err = ReferenceTo(related, b.opts.Scheme); err != nil {
+			b.opts.Logger.Warn("the second object of an event is left out", "event", e, "err", err)
+		}
+	}
+	e.Note = fitNote(fmt.Sprintf(format, args...))
+	b.record(e)
+}
+
+// At returns a recorder whose events happened at t, which may be long ago. The zero time is when they are recorded.
+func (r *Recorder) At(t time.Time) *Recorder {
+	if r == nil {
+		return nil
+	}
+	at := *r
+	at.at = t
+	return &at
+}
+
+// WithAnnotations returns a recorder whose events have these annotations, in addition to those of r. The map is copied.
+func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
+	if r == nil {
+		return nil
+	}
+	annotated := *r
+	annotated.annotations = maps.Clone(r.annotations)
+	if annotated.annotations == nil {
+		annotated.annotations = map[string]string{}
+	}
+	maps.Copy(annotated.annotations, annotations)
+	return &annotated
+}
+
+// event returns an event without its note, related object and name.
+func (r *Recorder) event(regarding object.Object, eventType, reason, action string) (Event, error) {
+	e := Event{
+		Annotations: r.annotations, Type: eventType, Reason: reason, Action: action,
+		Controller: r.controller, Instance: r.instance, First: r.at, Count: 1,
+	}
+	if e.First.IsZero() {
+		e.First = time.Now()
+	}
+	e.Last = e.First
+	var err error
+	if e.Regarding, err = ReferenceTo(regarding, r.broadcaster.opts.Scheme); err != nil {
+		return e, err
+	}
+	e.Namespace = namespaceOf(e.Regarding)
+	return e, errors.Join(e.check()...)
+}
+
+// check returns what an API server would object to.
+func (e Event) check() (problems []error) {
+	if e.Type != Normal && e.Type != Warning {
+		problems = append(problems, fmt.Errorf("type %q is neither %s nor %s", e.Type, Normal, Warning))
+	}
+	for _, field := range []struct {
+		name, value string
+		limit       int
+	}{{"reason", e.Reason, maxReason}, {"action", e.Action, maxAction}} {
+		switch {
+		case field.value == "":
+			problems = append(problems, fmt.Errorf("the %s is missing", field.name))
+		case len(field.value) > field.limit:
+			problems = append(problems, fmt.Errorf("the %s has %d bytes, and may have %d", field.name, len(field.value), field.limit))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,149 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// Sink stores events. Its methods are called one at a time, and return when ctx ends. apierrors.IsNotFound and its
+// siblings must work on their errors: a 4xx code means that trying again is of no use, save 401, 408, 409 and 429.
+type Sink interface {
+	// Create stores a new event, whose Count may be more than 1. It fails with AlreadyExists when there is one of that
+	// name.
+	Create(ctx context.Context, e Event) error
+	// Patch updates an event that was stored to the Count, the Last and, where it may change, the Note that e has. It
+	// fails with NotFound when the event is gone.
+	Patch(ctx context.Context, e Event) error
+}
+
+// NewSink returns a Sink that writes events.k8s.io/v1 through w, which should be a live client. It needs the right to
+// create and patch these, in each namespace of which it tells:
+//
+//	+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+func NewSink(w client.Writer) Sink {
+	return &server{writer: w, apiVersion: "events.k8s.io/v1", group: "events.k8s.io", body: body, change: change}
+}
+
+// NewCoreSink returns a Sink that writes v1 Events through w, which should be a live client, in the form in which
+// programs wrote them before there was events.k8s.io. It needs the right to create and patch these:
+//
+//	+kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+func NewCoreSink(w client.Writer) Sink {
+	return &server{writer: w, apiVersion: "v1", group: `""`, body: coreBody, change: coreChange}
+}
+
+// server is a Sink at an API server. The Go types of Events are not used: with everything else in their package they
+// would be three megabytes of every operator.
+type server struct {
+	writer            client.Writer
+	apiVersion, group string
+	body              func(Event) map[string]any // without what all objects have
+	change            func(Event) map[string]any // as a merge patch
+}
+
+// Create stores e.
+func (s *server) Create(ctx context.Context, e Event) error {
+	content := s.body(e)
+	content["apiVersion"], content["kind"] = s.apiVersion, "Event"
+	o := &unstructured.Unstructured{Object: content}
+	o.SetNamespace(e.Namespace)
+	o.SetName(e.Name)
+	o.SetAnnotations(e.Annotations)
+	return s.explain(s.writer.Create(ctx, o))
+}
+
+// Patch stores what can change of e.
+func (s *server) Patch(ctx context.Context, e Event) error {
+	patch, err := json.Marshal(s.change(e))
+	if err != nil {
+		return err
+	}
+	o := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: s.apiVersion, Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+	}
+	return s.explain(s.writer.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// explain adds to a refusal how it would be allowed.
+func (s *server) explain(err error) error {
+	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, namespaceTerminating) {
+		return fmt.Errorf("%w; the marker +kubebuilder:rbac:groups=%s,resources=events,verbs=create;patch on the reconciler would allow it", err, s.group)
+	}
+	return err
+}
+
+// body is the content of an events.k8s.io/v1 Event. The fields that begin with "deprecated" have to be unset there.
+func body(e Event) map[string]any {
+	content := change(e)
+	content["eventTime"] = microTime(e.First)
+	content["reportingController"] = e.Controller
+	content["reportingInstance"] = e.Instance
+	content["reason"] = e.Reason
+	content["action"] = e.Action
+	content["regarding"] = e.Regarding.content()
+	content["note"] = e.Note
+	content["type"] = e.Type
+	if e.Related != (Reference{}) {
+		content["related"] = e.Related.content()
+	}
+	return content
+}
+
+// change is all that can change in an events.k8s.io/v1 Event. One that happened once has no series.
+func change(e Event) map[string]any {
+	if e.Count < 2 {
+		return map[string]any{}
+	}
+	return map[string]any{"series": map[string]any{"count": int64(e.Count), "lastObservedTime": microTime(e.Last)}}
+}
+
+// coreBody is the content of a v1 Event. Without an eventTime it is of the old form, in which the other fields of the
+// new form can be set too.
+func coreBody(e Event) map[string]any {
+	content := coreChange(e)
+	content["firstTimestamp"] = seconds(e.First)
+	content["source"] = map[string]any{"component": e.Controller}
+	content["reportingComponent"] = e.Controller
+	content["reportingInstance"] = e.Instance
+	content["reason"] = e.Reason
+	content["action"] = e.Action
+	content["involvedObject"] = e.Regarding.content()
+	content["type"] = e.Type
+	if e.Related != (Reference{}) {
+		content["related"] = e.Related.content()
+	}
+	return content
+}
+
+// coreChange is what changes in a v1 Event that happens again.
+func coreChange(e Event) map[string]any {
+	return map[string]any{"count": int64(e.Count), "lastTimestamp": seconds(e.Last), "message": e.Note}
+}
+
+// content is a v1 ObjectReference.
+func (r Reference) content() map[string]any {
+	content := map[string]any{}
+	for name, value := range map[string]string{
+		"apiVersion": r.APIVersion, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name,
+		"uid": string(r.UID), "resourceVersion": r.ResourceVersion,
+	} {
+		if value != "" {
+			content[name] = value
+		}
+	}
+	return content
+}
+
+func microTime(t time.Time) string { return t.UTC().Format(metav1.RFC3339Micro) }
+
+func seconds(t time.Time) string { return t.UTC().Format(time.RFC3339) }

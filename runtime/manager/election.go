@@ -1,0 +1,253 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// watchdogMargin is how long after the end of its lease a leader may still be busy with stopping before /healthz fails.
+const watchdogMargin = 20 * time.Second
+
+// electionGroup returns the leader election group of r, and the one that it migrates from, empty when it does not.
+func electionGroup(r Runnable) (group, from string) {
+	if grouped, ok := r.(interface{ LeaderElectionGroup() string }); ok {
+		group = grouped.LeaderElectionGroup()
+	}
+	if migrates, ok := r.(interface{ LeaderElectionMigratesFrom() string }); ok {
+		from = migrates.LeaderElectionMigratesFrom()
+	}
+	return cmp.Or(group, controller.MainGroup), from
+}
+
+// checkElection returns an error when r names groups that cannot be.
+func checkElection(r Runnable) error {
+	group, from := electionGroup(r)
+	for _, name := range []string{group, cmp.Or(from, group)} {
+		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+			return fmt.Errorf("leader election group %q: %s", name, strings.Join(wrong, "; "))
+		}
+	}
+	if group == from {
+		return fmt.Errorf("leader election group %s cannot migrate from itself", group)
+	}
+	return nil
+}
+
+// elect makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost is told as
+// soon as a lease is lost, even when something goes on that should stop then.
+func (m *Manager) elect(lost func(error)) error {
+	if !m.opts.LeaderElection {
+		return nil
+	}
+	namespace := m.opts.LeaderElectionNamespace
+	if namespace == "" {
+		var err error
+		if namespace, err = podNamespace(namespaceFile); err != nil {
+			return err
+		}
+	}
+	groups, err := electedGroups(m.groups[controllers])
+	if err != nil {
+		return err
+	}
+	e := &election{manager: m, namespace: namespace, lost: lost}
+	for _, g := range groups {
+		if err := e.prepare(g); err != nil {
+			return err
+		}
+	}
+	m.groups[controllers] = nil
+	for _, g := range groups {
+		if g.from == "" {
+			m.groups[controllers] = append(m.groups[controllers], g)
+		}
+	}
+	m.healthz.add("leader election", e.healthy)
+	return nil
+}
+
+// electedGroups sorts runnables by their group, the main one first, and puts each group that migrates into the one that
+// has to be led first.
+func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
+	groups := []*electedGroup{{name: controller.MainGroup}}
+	named := func(name string) *electedGroup {
+		at := slices.IndexFunc(groups, func(g *electedGroup) bool { return g.name == name })
+		if at < 0 {
+			at, groups = len(groups), append(groups, &electedGroup{name: name})
+		}
+		return groups[at]
+	}
+	for _, r := range runnables {
+		name, from := electionGroup(r)
+		g := named(name)
+		g.runnables = append(g.runnables, r)
+		if from == "" {
+			continue
+		}
+		if g.from != "" && g.from != from {
+			return nil, fmt.Errorf("leader election group %s migrates from %s and from %s; one at a time", name, g.from, from)
+		}
+		g.from = from
+	}
+	for _, g := range slices.Clone(groups) {
+		if g.from != "" {
+			outer := named(g.from)
+			outer.runnables = append(outer.runnables, g)
+		}
+	}
+	for _, g := range groups {
+		for at, steps := g, 0; at.from != ""; at = named(at.from) {
+			if steps++; steps > len(groups) {
+				return nil, fmt.Errorf("leader election group %s migrates from %s, and that from it", g.name, g.from)
+			}
+		}
+	}
+	if main := groups[0]; len(main.runnables) == 0 && len(groups) > 1 {
+		groups = groups[1:] // nothing needs its lease
+	}
+	return groups, nil
+}
+
+// election is what the groups of a manager share.
+type election struct {
+	manager   *Manager
+	namespace string
+	lost      func(error)
+	electors  []*leaderelection.Elector
+	led       atomic.Int32 // how many groups this manager leads
+}
+
+// prepare makes the elector of g. The process has one identity in all leases. It hesitates to take a lease the longer the
+// more it has, and does not look for all of them at once, so that processes that start together share them.
+func (e *election) prepare(g *electedGroup) error {
+	m := e.manager
+	opts := leaderelection.Options{
+		Namespace: e.namespace, Name: m.opts.LeaderElectionID, ReleaseOnExit: true, Logger: m.logger, Metrics: m.metrics, Fence: m.fence,
+		LeaseDuration: m.opts.LeaseDuration, RenewDeadline: m.opts.RenewDeadline, RetryPeriod: m.opts.RetryPeriod,
+	}
+	if g.name != controller.MainGroup {
+		opts.Name += "-" + g.name
+	}
+	if len(e.electors) > 0 {
+		opts.Identity = e.electors[0].Identity()
+	}
+	if place := len(e.electors); g.from == "" { // what migrates can only go where the other group is led
+		opts.Yield = func() time.Duration {
+			return time.Duration(place+int(e.led.Load())) * cmp.Or(m.opts.RetryPeriod, defaultRetryPeriod)
+		}
+	}
+	var err error
+	g.elector, err = leaderelection.New(leases{m.system}, opts)
+	if err != nil {
+		return err
+	}
+	g.led, g.lost, g.logger = &e.led, e.lost, m.logger
+	e.electors = append(e.electors, g.elector)
+	return nil
+}
+
+// defaultRetryPeriod is that of the package leaderelection.
+const defaultRetryPeriod = 2 * time.Second
+
+// healthy is a check that fails when this manager goes on with work for which it has lost the lease.
+func (e *election) healthy(*http.Request) error {
+	var errs []error
+	for _, elector := range e.electors {
+		errs = append(errs, elector.Healthy(watchdogMargin))
+	}
+	return errors.Join(errs...)
+}
+
+// electedGroup is what runs while this manager leads the group, as one runnable.
+type electedGroup struct {
+	name string
+	// from is the group that has to be led as well, and first: this one is among its runnables. Empty is none.
+	from      string
+	runnables []Runnable
+	elector   *leaderelection.Elector
+	led       *atomic.Int32
+	lost      func(error)
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	leading *group // nil while another manager leads, and after the last runnable has ended
+}
+
+// Name returns the name of the group.
+func (g *electedGroup) Name() string {
+	if g.name == controller.MainGroup {
+		return "leader election"
+	}
+	return "leader election of group " + g.name
+}
+
+// Run waits for the lease, runs the group while it is held, and gives it back.
+func (g *electedGroup) Run(ctx context.Context) error {
+	return g.elector.Run(ctx, func(ctx context.Context) error {
+		g.led.Add(1)
+		defer g.led.Add(-1)
+		failed := newFailure()
+		group := startGroup(ctx, g.runnables, g.logger, failed.report)
+		g.setLeading(group)
+		defer g.setLeading(nil)
+		select {
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); errors.Is(cause, leaderelection.ErrLost) {
+				g.lost(cause)
+			}
+		case <-failed.happened:
+		}
+		group.cancel()
+		<-group.ended // the lease is held until the last has ended
+		return failed.first()
+	})
+}
+
+func (g *electedGroup) setLeading(leading *group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leading = leading
+}
+
+// stragglers returns the names of those in the group that still run, or of the group when only the lease is left.
+func (g *electedGroup) stragglers() []string {
+	g.mu.Lock()
+	leading := g.leading
+	g.mu.Unlock()
+	if leading == nil {
+		return []string{g.Name()}
+	}
+	return leading.stragglers()
+}
+
+// leases reads and writes Leases live.
+type leases struct{ live *client.REST }
+
+func (l leases) Get(ctx context.Context, key object.Key, lease *coordinationv1.Lease) error {
+	return l.live.Get(ctx, key, lease)
+}
+
+func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) error {
+	return l.live.Create(ctx, lease)
+}
+
+func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
+	return l.live.Update(ctx, lease)
+}

@@ -1,0 +1,57 @@
+package manager_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+func files(contents map[string]string) fstest.MapFS {
+	all := fstest.MapFS{}
+	for name, content := range contents {
+		all[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return all
+}
+
+func TestMemoryLimitIsNineTenthsOfTheCgroup(t *testing.T) {
+	const v2 = "0::/kubepods/pod1/c\n"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"v2":                  {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "1000\n"}, 900},
+		"v2, that of the pod": {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n", "sys/fs/cgroup/kubepods/pod1/memory.max": "2000\n"}, 1800},
+		"v2, the smallest":    {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "3000\n", "sys/fs/cgroup/kubepods/memory.max": "2000\n"}, 1800},
+		"v2, in a container":  {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}, 900},
+		"v2, outside of it":   {map[string]string{"proc/self/cgroup": "0::/../../x\n", "sys/fs/cgroup/memory.max": "1000\n"}, 900},
+		"v1":                  {map[string]string{"proc/self/cgroup": "5:cpu:/a\n4:hugetlb,memory:/docker/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1000\n"}, 900},
+		"v1, unlimited":       {map[string]string{"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
+		"v2, unlimited":       {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n"}, 0},
+		"none":                {nil, 0},
+		"nonsense":            {map[string]string{"proc/self/cgroup": "?\n\n", "sys/fs/cgroup/memory.max": "-5"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, got := newJournal(), int64(0)
+			none := func(string) (string, bool) { return "", false }
+			manager.LimitMemory(files(test.files), none, func(limit int64) int64 { got = limit; return 0 }, log.logger())
+			if got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+			if test.want != 0 {
+				contains(t, log.String(), "memory limit set", "bytes=")
+			} else if log.String() != "" {
+				t.Errorf("logged %s", log)
+			}
+		})
+	}
+}
+
+func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
+	env := func(name string) (string, bool) { return "1GiB", name == "GOMEMLIMIT" }
+	manager.LimitMemory(files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}), env, func(int64) int64 {
+		t.Error("the limit was set")
+		return 0
+	}, newJournal().logger())
+}

@@ -1,0 +1,95 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// defaultProfileTime is how long the CPU is profiled unless ?seconds says otherwise.
+const defaultProfileTime = 30 * time.Second
+
+// newPprofServer returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
+// profiles along, and registers itself with every server of the program that has no mux of its own.
+func newPprofServer(address string, logger *slog.Logger) (*server, error) {
+	address, err := loopbackUnlessNamed(address)
+	if err != nil {
+		return nil, fmt.Errorf("pprof server: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/{$}", listProfiles)
+	mux.HandleFunc("GET /debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Join(os.Args, "\x00"))
+	})
+	mux.HandleFunc("GET /debug/pprof/profile", profileCPU)
+	mux.HandleFunc("GET /debug/pprof/{name}", writeProfile)
+	return &server{name: "pprof", address: address, handler: mux, logger: logger, hasty: true}, nil
+}
+
+// loopbackUnlessNamed returns address with the loopback address for its host if it has none, as have 6060 and :6060.
+func loopbackUnlessNamed(address string) (string, error) {
+	if !strings.Contains(address, ":") {
+		address = ":" + address
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func listProfiles(w http.ResponseWriter, _ *http.Request) {
+	for _, profile := range pprof.Profiles() {
+		fmt.Fprintf(w, "%s %d\n", profile.Name(), profile.Count())
+	}
+	fmt.Fprintln(w, "cmdline\nprofile")
+}
+
+// writeProfile writes the profile of that name as it is now: in the format of go tool pprof, or as text with ?debug=1.
+func writeProfile(w http.ResponseWriter, r *http.Request) {
+	profile := pprof.Lookup(r.PathValue("name"))
+	if profile == nil {
+		http.Error(w, "unknown profile", http.StatusNotFound)
+		return
+	}
+	debug, _ := strconv.Atoi(r.FormValue("debug"))
+	if debug == 0 {
+		binary(w, profile.Name())
+	}
+	_ = profile.WriteTo(w, debug) // the client is told by the connection
+}
+
+// profileCPU profiles the CPU for ?seconds, or until the client has gone.
+func profileCPU(w http.ResponseWriter, r *http.Request) {
+	length := defaultProfileTime
+	if seconds, err := strconv.Atoi(r.FormValue("seconds")); err == nil && seconds > 0 {
+		length = time.Duration(seconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), length)
+	defer cancel()
+	binary(w, "profile")
+	if err := pprof.StartCPUProfile(w); err != nil {
+		w.Header().Del("Content-Disposition")
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	defer pprof.StopCPUProfile()
+	_ = http.NewResponseController(w).Flush() // tells the client that the profile has begun
+	<-ctx.Done()
+}
+
+// binary announces a profile that is not text.
+func binary(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}

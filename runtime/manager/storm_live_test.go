@@ -1,0 +1,272 @@
+package manager_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// storm stands between a client and the API server, and can answer in its place.
+type storm struct {
+	next    http.RoundTripper
+	code    atomic.Int32 // what everything is answered with, 0 when it passes
+	refused atomic.Int64 // how many requests were answered so
+
+	mu      sync.Mutex
+	watches map[*severable]struct{} // those that are open
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *storm) RoundTrip(req *http.Request) (*http.Response, error) {
+	if code := s.code.Load(); code != 0 {
+		s.refused.Add(1)
+		header := http.Header{"Content-Type": {"text/plain"}}
+		if code == http.StatusTooManyRequests {
+			header.Set("Retry-After", "1")
+		}
+		return &http.Response{StatusCode: int(code), Header: header, Body: io.NopCloser(bytes.NewReader(nil)), Request: req}, nil
+	}
+	resp, err := s.next.RoundTrip(req)
+	if err == nil && req.URL.Query().Get("watch") != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		body := &severable{ReadCloser: resp.Body, storm: s}
+		s.watches[body] = struct{}{}
+		resp.Body = body
+	}
+	return resp, err
+}
+
+// rage answers everything with code until so many more requests were refused, and lets all pass again. It may begin with
+// the end of all watches.
+func (s *storm) rage(t *testing.T, code int32, sever bool, refusals int64) {
+	t.Helper()
+	from := s.refused.Load()
+	s.code.Store(code)
+	if sever {
+		s.sever()
+	}
+	ok(t, eventually(t, func() error {
+		if got := s.refused.Load() - from; got < refusals {
+			return fmt.Errorf("%d of %d requests were refused", got, refusals)
+		}
+		return nil
+	}))
+	s.code.Store(0)
+}
+
+// sever breaks all watches.
+func (s *storm) sever() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for body := range s.watches {
+		body.ReadCloser.Close()
+	}
+}
+
+// severable is the body of a watch.
+type severable struct {
+	io.ReadCloser
+	storm *storm
+}
+
+func (b *severable) Close() error {
+	b.storm.mu.Lock()
+	defer b.storm.mu.Unlock()
+	delete(b.storm.watches, b)
+	return b.ReadCloser.Close()
+}
+
+const counters = 40
+
+// load are clients that count up in ConfigMaps.
+type load struct {
+	c live
+	// done is how often each counter was counted up, and doubtful how often nobody knows.
+	done, doubtful [counters]atomic.Int64
+	total          atomic.Int64 // of both
+	failed         atomic.Int64 // requests that were answered by nobody
+}
+
+// run counts up from several goroutines until ctx ends.
+func (l *load) run(ctx context.Context) (wait func()) {
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for i := worker; ctx.Err() == nil; i += 3 {
+				l.count(i % counters)
+				<-tick.C
+			}
+		})
+	}
+	return all.Wait
+}
+
+// count counts one up.
+func (l *load) count(i int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	cm := &corev1.ConfigMap{}
+	if err := l.c.Get(ctx, l.c.counter(i), cm); err != nil {
+		l.failed.Add(1)
+		return
+	}
+	want, _ := strconv.Atoi(cm.Data["want"])
+	cm.Data["want"] = strconv.Itoa(want + 1)
+	switch err := l.c.Update(ctx, cm); {
+	case err == nil:
+		l.done[i].Add(1)
+	case apierrors.IsConflict(err):
+		return
+	default:
+		l.doubtful[i].Add(1)
+		l.failed.Add(1)
+	}
+	l.total.Add(1)
+}
+
+// suffer waits for so many more failures.
+func (l *load) suffer(t *testing.T, times int64) {
+	t.Helper()
+	from := l.failed.Load()
+	ok(t, eventually(t, func() error {
+		if got := l.failed.Load() - from; got < times {
+			return fmt.Errorf("failed %d of %d times", got, times)
+		}
+		return nil
+	}))
+}
+
+// more waits for so many more.
+func (l *load) more(t *testing.T, times int64) {
+	t.Helper()
+	from := l.total.Load()
+	ok(t, eventually(t, func() error {
+		if got := l.total.Load() - from; got < times {
+			return fmt.Errorf("counted %d of %d times", got, times)
+		}
+		return nil
+	}))
+}
+
+func (c live) counter(i int) object.Key {
+	return object.Key{Namespace: c.namespace, Name: fmt.Sprintf("counter-%d", i)}
+}
+
+// settled returns nil when the controller has seen all counters as they are, and none was lost.
+func (l *load) settled(ctx context.Context) error {
+	for i := range counters {
+		cm := &corev1.ConfigMap{}
+		if err := l.c.Get(ctx, l.c.counter(i), cm); err != nil {
+			return err
+		}
+		want, err := strconv.Atoi(cm.Data["want"])
+		if err != nil || cm.Data["seen"] != cm.Data["want"] {
+			return fmt.Errorf("%s: want %s, seen %s", cm.Name, cm.Data["want"], cm.Data["seen"])
+		}
+		if low, high := l.done[i].Load(), l.done[i].Load()+l.doubtful[i].Load(); int64(want) < low || int64(want) > high {
+			return fmt.Errorf("%s: %d, but counted up from %d to %d times", cm.Name, want, low, high)
+		}
+	}
+	return nil
+}
+
+// sees is a reconciler that says in each counter what it has seen.
+func sees(c client.Client) reconcile.Func[reconcile.Request] {
+	return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		cm := &corev1.ConfigMap{}
+		if err := c.Get(ctx, r.NamespacedName, cm); err != nil || cm.Data["seen"] == cm.Data["want"] {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		cm.Data["seen"] = cm.Data["want"]
+		return reconcile.Result{}, c.Update(ctx, cm)
+	}
+}
+
+// testStorms needs a server of its test alone.
+func testStorms(t *testing.T, c live) {
+	for i := range counters {
+		cm := &corev1.ConfigMap{ObjectMeta: c.meta(c.counter(i).Name), Data: map[string]string{"want": "0"}}
+		ok(t, c.Create(t.Context(), cm))
+	}
+	s := &storm{watches: map[*severable]struct{}{}}
+	config := rest.CopyConfig(c.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { s.next = next; return s })
+	m, _ := c.newManager(t, config, manager.Options{})
+	ok(t, controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{MaxConcurrentReconciles: 4, MaxDelay: time.Second}).Complete(sees(m.Client())))
+	start(t, m)
+
+	l := &load{c: c}
+	calm(t, l)
+	goroutines, heap := runtime.NumGoroutine(), heapSize()
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := l.run(ctx)
+	defer func() { cancel(); wait() }()
+	for _, code := range []int32{http.StatusTooManyRequests, http.StatusInternalServerError} {
+		for range 2 {
+			l.more(t, 50)
+			s.rage(t, code, false, 20)
+		}
+		l.more(t, 50)
+		s.rage(t, code, true, 3) // a watch that is refused waits before it tries again
+	}
+	for _, part := range []testenv.Part{testenv.APIServer, testenv.Etcd} {
+		l.more(t, 50)
+		ok(t, c.env.Kill(part))
+		l.suffer(t, 12)
+		ok(t, c.env.Restart(part))
+	}
+	l.more(t, 100)
+	cancel()
+	wait()
+	calm(t, l)
+	ok(t, eventually(t, func() error {
+		if now := runtime.NumGoroutine(); now > goroutines+8 {
+			return fmt.Errorf("%d goroutines before and %d after", goroutines, now)
+		}
+		return nil
+	}))
+	grown := heapSize() - heap
+	t.Logf("%d requests refused; %d goroutines before, %d after; %d KiB of heap more", s.refused.Load(), goroutines, runtime.NumGoroutine(), grown>>10)
+	if grown > 16<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+}
+
+// calm counts every counter up once and waits until the controller has seen it.
+func calm(t *testing.T, l *load) {
+	t.Helper()
+	for i := range counters {
+		l.count(i)
+	}
+	ok(t, eventually(t, func() error { return l.settled(t.Context()) }))
+}
+
+// heapSize returns how many bytes are in use.
+func heapSize() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
