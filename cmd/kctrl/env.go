@@ -35,7 +35,7 @@ func addNameFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several run side by side")
 }
 
-// openEnvironment returns the environment that the user named.
+// openEnvironment returns the environment that the user named, which can be talked to.
 func openEnvironment(name string) (*controlplane.Environment, error) {
 	if err := controlplane.ValidateName(name); err != nil {
 		return nil, err
@@ -44,7 +44,11 @@ func openEnvironment(name string) (*controlplane.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return environments.Get(name)
+	env, err := environments.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return env, env.Usable()
 }
 
 func progress(s *streams) controlplane.Progress {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -16,6 +17,14 @@ const (
 	exitUsage = 2 // the command line was wrong
 	exitDrift = 3 // --check found files out of date
 )
+
+// errInterrupted is all there is to say when the user has stopped a command.
+var errInterrupted = errors.New("interrupted")
+
+// stopped reports whether err is what became of a command because ctx ended, and not something that is wrong.
+func stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
 
 // report prints err, one line for each single error with its hint below, and returns the exit code.
 func report(s *streams, command *cobra.Command, err error) int {

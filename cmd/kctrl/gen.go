@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
 // genOptions are the flags of controller-gen, and those that kctrl adds.
@@ -62,7 +63,10 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if err != nil {
 		return err
 	}
-	result, err := command.Run(ctx, compat.Options{Dir: dir, BuildTags: o.buildTags, AllowUnknown: o.allowUnknown})
+	boundMemory()
+	result, err := command.Run(ctx, compat.Options{
+		Dir: dir, BuildTags: o.buildTags, AllowUnknown: o.allowUnknown, Cache: incremental.UserStore(),
+	})
 	if err != nil {
 		return err
 	}

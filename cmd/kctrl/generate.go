@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -61,6 +63,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	}
 	defer project.Close()
 	o.Cache = incremental.UserStore()
+	boundMemory()
 	plan := scaffold.NewPlan(project.fsys)
 	if o.fix {
 		if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil {
@@ -131,5 +134,15 @@ func drift(message, command string) error {
 		Message: message,
 		Hint:    "run " + command + " and commit what it writes",
 		Class:   diagnostic.ErrDrift,
+	}
+}
+
+// memoryTarget is how much memory may be in use before it is worth the time to find what is not needed any more.
+const memoryTarget = 256 << 20
+
+// boundMemory makes the garbage collector, which leaves short runs alone, work harder for very large packages.
+func boundMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryTarget)
 	}
 }

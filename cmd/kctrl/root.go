@@ -26,6 +26,9 @@ func run(ctx context.Context, args []string, s *streams) int {
 	root := newRootCommand(s)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
+	if stopped(ctx, err) {
+		err = errInterrupted
+	}
 	return report(s, command, err)
 }
 
@@ -43,15 +46,14 @@ func newRootCommand(s *streams) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              noArgs,
-
-		SuggestionsMinimumDistance: 2,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.PersistentFlags().StringVarP(&s.dir, "directory", "C", ".", "run as if started in this `folder`")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err.Error()) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelpCommand())
 	for _, newCommand := range commands {
 		root.AddCommand(newCommand(s))
 	}
@@ -64,11 +66,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasAvailableSubCommands() {
-		err := &diagnostic.Error{Message: `unknown command "` + args[0] + `" for "` + cmd.CommandPath() + `"`, Class: diagnostic.ErrUsage}
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			err.Hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
-		}
-		return err
+		return unknownCommand(cmd, args[0])
 	}
 	return usageError(`unexpected argument "` + args[0] + `"`)
 }

@@ -44,7 +44,7 @@ type projectWatch struct {
 }
 
 // run generates once. It tells what is wrong if that is news, or if something was written.
-func (w *projectWatch) run(ctx context.Context) ([]string, error) {
+func (w *projectWatch) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
 	var inputs markers.Inputs
@@ -53,10 +53,10 @@ func (w *projectWatch) run(ctx context.Context) ([]string, error) {
 	err := runGenerate(ctx, inner, w.options)
 	stop()
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return watch.More{}, ctx.Err()
 	}
 	if w.runs == 0 && errors.Is(err, diagnostic.ErrUsage) {
-		return nil, err
+		return watch.More{}, err
 	}
 	for _, e := range diagnostic.All(err) {
 		inner.problem("", e)
@@ -80,24 +80,23 @@ func (w *projectWatch) tell(out, problems string) {
 	}
 }
 
-// outside returns the folders of inputs that are not in dir, such as those of modules that replace others.
-func outside(dir string, inputs markers.Inputs) []string {
-	var found []string
+// outside returns the inputs that are not in dir: folders, such as those of modules that replace others, and files, such
+// as a go.work that could be anywhere up to the root.
+func outside(dir string, inputs markers.Inputs) watch.More {
+	var more watch.More
 	for _, input := range inputs {
-		folder := input.Name
-		switch input.Question {
-		case markers.AskContent:
-			folder = filepath.Dir(input.Name)
-		case markers.AskExists:
-			continue // Somewhere up to the root there could be a go.work file.
-		}
-		rel, err := filepath.Rel(dir, folder)
-		if err != nil || !filepath.IsLocal(rel) {
-			found = append(found, folder)
+		rel, err := filepath.Rel(dir, input.Name)
+		switch {
+		case err == nil && filepath.IsLocal(rel):
+		case input.Question == markers.AskContent, input.Question == markers.AskExists:
+			more.Files = append(more.Files, input.Name)
+		default:
+			more.Folders = append(more.Folders, input.Name)
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	slices.Sort(more.Files)
+	slices.Sort(more.Folders)
+	return watch.More{Folders: slices.Compact(more.Folders), Files: slices.Compact(more.Files)}
 }
 
 // showProgress writes a line to out, if that is a terminal, while something takes longer than a second. The function it

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"path/filepath"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
 func TestProgressIsShownAfterASecond(t *testing.T) {
@@ -30,7 +32,7 @@ func TestProgressIsShownAfterASecond(t *testing.T) {
 	})
 }
 
-func TestFoldersOfReplacedModulesAreWatched(t *testing.T) {
+func TestWhatIsReadOutsideTheProjectIsWatched(t *testing.T) {
 	dir := filepath.FromSlash("/p/project")
 	got := outside(dir, markers.Inputs{
 		{Question: markers.AskContent, Name: filepath.FromSlash("/p/project/go.mod")},
@@ -39,7 +41,8 @@ func TestFoldersOfReplacedModulesAreWatched(t *testing.T) {
 		{Question: markers.AskPackages, Name: dir},
 		{Question: markers.AskExists, Name: filepath.FromSlash("/go.work")},
 	})
-	if want := []string{filepath.FromSlash("/p/shared")}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	want := watch.More{Folders: []string{filepath.FromSlash("/p/shared")}, Files: []string{filepath.FromSlash("/go.work"), filepath.FromSlash("/p/shared/shared.go")}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

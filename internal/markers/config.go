@@ -13,7 +13,7 @@ type Config struct {
 	// leading "+".
 	AllowUnknown []string
 	// Lenient makes Load return only errors that keep controller-gen from working too. What else is wrong with markers
-	// is left to [Program.Findings].
+	// is left to [Program.Findings], and patterns that match nothing beside others that do to [Program.Unmatched].
 	Lenient bool
 	// Warn is told of findings that do not make Load fail, in the order of position. Nil means nobody is.
 	Warn func(Finding)

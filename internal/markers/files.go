@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
@@ -21,6 +22,7 @@ type tree struct {
 
 	matcher *resolve.Matcher // decides which files belong to a package; nil leaves it to go/build
 	log     *inputLog        // what was learnt from the disk; may be nil
+	seen    *sync.Map        // what was learnt of files and folders by name, so that none is read twice; nil remembers nothing
 }
 
 func newTree(overlay map[string][]byte) *tree {
@@ -63,6 +65,21 @@ func (t *tree) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
+// entries reads a folder on disk.
+func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
+	if t.seen == nil {
+		return os.ReadDir(dir)
+	}
+	if known, ok := t.seen.Load(dir); ok {
+		return known.([]fs.DirEntry), nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil {
+		t.seen.Store(dir, entries)
+	}
+	return entries, err
+}
+
 func (t *tree) exists(name string) bool {
 	found := t.isFile(name)
 	if t.log.wants(name) {
@@ -90,7 +107,7 @@ func (t *tree) isFolder(name string) bool {
 
 // list returns the names of the files and of the folders in dir, sorted.
 func (t *tree) list(dir string) (files, folders []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := t.entries(dir)
 	if err != nil && !(errors.Is(err, fs.ErrNotExist) && t.added[dir]) {
 		return nil, nil, err
 	}
@@ -100,7 +117,7 @@ func (t *tree) list(dir string) (files, folders []string, err error) {
 		case planned:
 		case entry.IsDir():
 			folders = append(folders, entry.Name())
-		case t.isFile(name):
+		case entry.Type().IsRegular() || t.isFile(name):
 			files = append(files, entry.Name())
 		}
 	}
@@ -141,6 +158,12 @@ func (t *tree) goFiles(dir string) ([]string, error) {
 	var matched []string
 	for _, name := range files {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if known, ok := t.known(filepath.Join(dir, name)); ok {
+			if known.belongs {
+				matched = append(matched, name)
+			}
 			continue
 		}
 		// A file whose head cannot be read counts: parsing it will say what is wrong.

@@ -96,7 +96,7 @@ func TestPatterns(t *testing.T) {
 	}
 	for pattern, want := range tests {
 		r := &resolver{dir: dir, tree: newTree(nil), modules: map[string]module{}}
-		folders, err := r.resolve(strings.Fields(pattern))
+		folders, _, err := r.resolve(strings.Fields(pattern))
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
 			continue
@@ -111,7 +111,7 @@ func TestPatterns(t *testing.T) {
 	}
 	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./api...", "main.go", "./api/empty"} {
 		r := &resolver{dir: dir, tree: newTree(nil), modules: map[string]module{}}
-		if folders, err := r.resolve([]string{pattern}); err == nil {
+		if folders, _, err := r.resolve([]string{pattern}); err == nil {
 			t.Errorf("%s matches %v", pattern, folders)
 		}
 	}

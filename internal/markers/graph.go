@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/types"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -270,7 +269,7 @@ func (f resolveFS) GoNames(dir string) ([]string, error) {
 func (f resolveFS) goNames(dir string) ([]string, error) {
 	var names []string
 	if len(f.tree.overlay) == 0 {
-		entries, err := os.ReadDir(dir)
+		entries, err := f.tree.entries(dir)
 		for _, entry := range entries {
 			if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() || f.tree.isFile(filepath.Join(dir, entry.Name()))) {
 				names = append(names, entry.Name())

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
@@ -37,32 +35,9 @@ const (
 	AskAnyGoFile Question = 'a' // whether a folder has a Go file
 	AskGoFiles   Question = 'g' // which Go files in a folder belong to its package
 	AskPackages  Question = 't' // the same of the folder and all below, as far as its module goes
+	AskModules   Question = 'm' // which modules begin below a folder
+	AskUsesC     Question = 'C' // whether a folder has Go files that use cgo
 )
-
-// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers.
-func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) bool {
-	t := newTree(overlay)
-	t.use(environment)
-	t.log = nil
-	var next atomic.Int64
-	var changed atomic.Bool
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 4) {
-		wg.Go(func() {
-			for !changed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= len(in) {
-					return
-				}
-				if t.answer(in[i].Question, in[i].Name) != in[i].Answer {
-					changed.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return !changed.Load()
-}
 
 // answer asks the disk again.
 func (t *tree) answer(question Question, name string) Answer {
@@ -80,6 +55,10 @@ func (t *tree) answer(question Question, name string) Answer {
 		var found []folder
 		err := (&resolver{dir: name, tree: t}).walk(folder{dir: name}, true, &found)
 		return answerFolders(found, err)
+	case AskModules:
+		return answerNames(t.modulesBelow(name))
+	case AskUsesC:
+		return answerBool(t.usesC(name))
 	case AskAnyGoFile:
 		names, err := resolveFS{t}.goNames(name)
 		return answerBool(err == nil && len(names) > 0)
@@ -133,6 +112,13 @@ func (t *tree) noteFolders(dir string, below bool, found []folder, err error) {
 			names = f.files
 		}
 		t.log.note(AskGoFiles, dir, answerNames(names, err))
+	}
+}
+
+// noteModules notes which modules begin below a folder.
+func (t *tree) noteModules(dir string, modules []string, err error) {
+	if t.log.wants(dir) {
+		t.log.note(AskModules, dir, answerNames(modules, err))
 	}
 }
 

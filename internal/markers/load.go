@@ -24,6 +24,7 @@ type Program struct {
 	findings  []Finding
 	lenient   bool
 	warn      func(Finding)
+	unmatched error
 
 	environment    *resolve.Environment
 	environmentErr error
@@ -57,10 +58,11 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	folders, err := (&resolver{dir: cfg.Dir, tree: p.tree, modules: map[string]module{}}).resolve(patterns)
+	folders, unmatched, err := (&resolver{dir: cfg.Dir, tree: p.tree, modules: map[string]module{}, lenient: cfg.Lenient}).resolve(patterns)
 	if err != nil {
 		return nil, err
 	}
+	p.unmatched = unmatched
 	if err := p.parse(ctx, folders); err != nil {
 		return nil, err
 	}
@@ -95,6 +97,9 @@ func (p *Program) parse(ctx context.Context, folders []folder) error {
 
 // Packages returns the packages by import path, for generators that need no types. They are shared: do not modify them.
 func (p *Program) Packages() []*Package { return p.packages }
+
+// Unmatched returns an error for each pattern of a lenient load that matched nothing, joined.
+func (p *Program) Unmatched() error { return p.unmatched }
 
 // Collector returns the markers of all packages, and collects those of packages that [Program.Types] loads.
 func (p *Program) Collector() *markers.Collector { return p.collector }

@@ -21,18 +21,26 @@ func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 		}
 	}
 	r.run()
-	unneeded := map[ast.Node]bool{}
+	needed := r.neededNodes()
+	return &loader.TypeChecker{NodeFilters: []loader.NodeFilter{func(node ast.Node) bool {
+		_, isInterface := node.(*ast.InterfaceType)
+		isNeeded, declared := needed[node]
+		return !isInterface && (isNeeded || !declared)
+	}}}
+}
+
+// neededNodes tells of each declared type whether it is needed. Modules that import each other's packages share syntax:
+// what one of them needs is needed.
+func (r *reach) neededNodes() map[ast.Node]bool {
+	nodes := map[ast.Node]bool{}
 	for pkg, index := range r.packages {
 		for name, specs := range index.specs {
 			for _, s := range specs {
-				unneeded[s.spec.Type] = !r.needed[typeName{pkg, name}]
+				nodes[s.spec.Type] = nodes[s.spec.Type] || r.needed[typeName{pkg, name}]
 			}
 		}
 	}
-	return &loader.TypeChecker{NodeFilters: []loader.NodeFilter{func(node ast.Node) bool {
-		_, isInterface := node.(*ast.InterfaceType)
-		return !isInterface && !unneeded[node]
-	}}}
+	return nodes
 }
 
 // reach finds the types that other types are made of.

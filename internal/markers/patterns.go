@@ -1,7 +1,9 @@
 package markers
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -34,16 +36,25 @@ type resolver struct {
 	dir     string
 	tree    *tree
 	modules map[string]module // by folder, absolute; of folders that were asked for
+	// lenient lets trees without Go packages pass, if there are other packages, and go on into modules below.
+	lenient bool
 }
 
-// resolve returns the folders that match any of the patterns, without repetition, by path.
-func (r *resolver) resolve(patterns []string) ([]folder, error) {
+// errNoPackages is the cause of the error about a tree without Go packages.
+var errNoPackages = errors.New("no Go packages")
+
+// resolve returns the folders that match any of the patterns, without repetition, by path, and which patterns are passed
+// over.
+func (r *resolver) resolve(patterns []string) (found []folder, passed, err error) {
 	seen := map[string]bool{}
-	var found []folder
 	for _, pattern := range patterns {
 		matched, err := r.match(pattern)
+		if r.lenient && errors.Is(err, errNoPackages) {
+			passed = errors.Join(passed, err)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, f := range matched {
 			if !seen[f.dir] {
@@ -52,8 +63,11 @@ func (r *resolver) resolve(patterns []string) ([]folder, error) {
 			}
 		}
 	}
+	if len(found) == 0 {
+		return nil, nil, passed
+	}
 	slices.SortFunc(found, func(a, b folder) int { return strings.Compare(a.dir, b.dir) })
-	return found, nil
+	return found, passed, nil
 }
 
 // match returns the folders with Go files that a pattern matches.
@@ -79,10 +93,68 @@ func (r *resolver) match(pattern string) ([]folder, error) {
 	var found []folder
 	err = r.walk(folder{dir: dir, module: mod}, below, &found)
 	r.tree.noteFolders(dir, below, found, err)
+	if err == nil && below && r.lenient {
+		err = r.walkModules(dir, &found)
+	}
 	if err == nil && len(found) == 0 {
-		err = patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
+		unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
+		if below {
+			unmatched.Cause = errNoPackages
+		}
+		return nil, unmatched
 	}
 	return found, err
+}
+
+// walkModules adds the folders of all modules below dir.
+func (r *resolver) walkModules(dir string, found *[]folder) error {
+	modules, err := r.tree.modulesBelow(dir)
+	r.tree.noteModules(dir, modules, err)
+	if err != nil {
+		return fileError(r.dir, dir, err)
+	}
+	for _, name := range modules {
+		mod, err := r.moduleOf(name)
+		if err != nil {
+			return err
+		}
+		var matched []folder
+		err = r.walk(folder{dir: name, module: mod}, true, &matched)
+		r.tree.noteFolders(name, true, matched, err)
+		if err != nil {
+			return err
+		}
+		*found = append(*found, matched...)
+	}
+	return nil
+}
+
+// modulesBelow returns the folders of the modules that begin below a folder on disk, hidden or not.
+func (t *tree) modulesBelow(dir string) ([]string, error) {
+	entries, err := t.entries(dir)
+	if err != nil {
+		return nil, err
+	}
+	var modules []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		sub := filepath.Join(dir, entry.Name())
+		inside, err := t.entries(sub)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Name() == "go.mod" && !e.IsDir() }) {
+			modules = append(modules, sub)
+		}
+		below, err := t.modulesBelow(sub)
+		if err != nil {
+			return nil, err
+		}
+		modules = append(modules, below...)
+	}
+	return modules, nil
 }
 
 // folderOf returns the absolute path of the folder that base, a pattern without its dots, starts at.
@@ -167,6 +239,6 @@ func (r *resolver) moduleOf(dir string) (module, error) {
 	return mod, nil
 }
 
-func patternError(pattern, message, hint string) error {
+func patternError(pattern, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Message: fmt.Sprintf("path %q: %s", pattern, message), Hint: hint, Class: diagnostic.ErrUsage}
 }

@@ -39,7 +39,11 @@ func (p *Program) Problems(roots []*loader.Package) error {
 				causes = better
 			}
 			for _, cause := range causes {
-				seen[*p.problem(cause)] = true
+				d := p.problem(cause)
+				if d.Pos.Filename == "" {
+					d.Pos = p.cyclePosition(reached, cause.Msg)
+				}
+				seen[*d] = true
 			}
 		}
 	}
@@ -93,13 +97,27 @@ func (p *Program) listProblem(text string) (message, hint string) {
 	first, _, _ = strings.Cut(first, "; to add")
 	message = oneLine(strings.TrimSuffix(strings.TrimPrefix(first, "go: "), ":"))
 	if m := missingPackage.FindStringSubmatch(text); m != nil {
-		for _, pkg := range p.packages {
-			if strings.HasPrefix(m[1], pkg.module.path+"/") {
-				return "there is no package " + m[1], "create its folder, or correct the import path"
-			}
+		if message, hint, ok := p.missingOwn(m[1]); ok {
+			return message, hint
 		}
 	}
+	if strings.Contains(text, "does not contain main module") {
+		message = "no go.mod file: this is not a Go module"
+	}
 	return message, listHint(text)
+}
+
+// missingOwn says why the go command finds no package in a module that was loaded.
+func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) {
+	for _, pkg := range p.packages {
+		if pkg.PkgPath == importPath {
+			return "go.work does not use the module " + pkg.module.path, "run go work use ., or set GOWORK=off", true
+		}
+		if strings.HasPrefix(importPath, pkg.module.path+"/") {
+			message, hint = "there is no package "+importPath, "create its folder, or correct the import path"
+		}
+	}
+	return message, hint, message != ""
 }
 
 // listHint says what to do about an error of the go command.
@@ -111,9 +129,13 @@ func listHint(text string) string {
 		{"module lookup disabled", "run go mod download where the module proxy can be reached"},
 		{"dial tcp", "run go mod download where the module proxy can be reached"},
 		{"inconsistent vendoring", "run go mod vendor"},
+		{"vendor/modules.txt", "run go mod vendor"},
 		{"import cycle", "move what both packages need into a third"},
 		{"is not in std", "correct the import path, or run go get for its module"},
 		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
+		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
+		{"does not contain main module", "run kctrl in the folder of a Go module, name it with -C, or start one with go mod init"},
+		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
 		{"requires go >=", "install that version of Go, or lower the one that go.mod asks for"},
 	} {
 		if strings.Contains(text, known.contains) {

@@ -28,9 +28,16 @@ const (
 type Options struct {
 	// Folders are watched with everything below them, save what is hidden and what no Go package can be in.
 	Folders []string
-	// Run is called at the start, and after every burst of changes. The folders it returns are watched, too, without what
-	// is below them. An error ends Run.
-	Run func(ctx context.Context) (folders []string, err error)
+	// Run is called at the start, and after every burst of changes. What it returns is watched, too. An error ends Run.
+	Run func(ctx context.Context) (More, error)
+}
+
+// More is what is watched beside the folders of [Options].
+type More struct {
+	// Folders are watched without what is below them.
+	Folders []string
+	// Files are watched one by one, whether they are there or not. Their folders may be full of what matters to nobody.
+	Files []string
 }
 
 // Run watches until ctx ends, and returns nil then. An error is one of Options.Run, or says that a folder cannot be
@@ -40,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	w := &folders{watcher: watcher}
+	w := &folders{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
 	changes := make(chan struct{}, 1)
 	failed := make(chan error, 1)
 	var following sync.WaitGroup
@@ -54,8 +61,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	return loop(ctx, changes, failed, func(ctx context.Context) error {
 		more, err := o.Run(ctx)
-		for _, dir := range more {
+		for _, dir := range more.Folders {
 			err = errors.Join(err, w.add(dir))
+		}
+		for _, name := range more.Files {
+			err = errors.Join(err, w.addFile(name))
 		}
 		return err
 	})
@@ -97,8 +107,14 @@ func settle(ctx context.Context, changes <-chan struct{}) {
 	}
 }
 
-// folders are the folders that are watched.
-type folders struct{ watcher *fsnotify.Watcher }
+// folders are the folders that are watched. It is safe for concurrent use.
+type folders struct {
+	watcher *fsnotify.Watcher
+
+	mu    sync.Mutex
+	whole map[string]bool // folders in which everything matters
+	files map[string]bool // files that matter in other folders
+}
 
 // follow reports changes until the watcher is closed, and watches folders that are new.
 func (w *folders) follow(changes chan<- struct{}, failed chan<- error) {
@@ -108,7 +124,7 @@ func (w *folders) follow(changes chan<- struct{}, failed chan<- error) {
 			if !ok {
 				return
 			}
-			if !matters(event) {
+			if !matters(event) || !w.wants(event.Name) {
 				continue
 			}
 			if event.Has(fsnotify.Create) {
@@ -148,11 +164,36 @@ func (w *folders) addAll(dir string) error {
 
 // add watches one folder. One that is gone is watched no more by itself.
 func (w *folders) add(dir string) error {
+	w.mu.Lock()
+	w.whole[filepath.Clean(dir)] = true
+	w.mu.Unlock()
+	return w.watch(dir)
+}
+
+// addFile watches one file.
+func (w *folders) addFile(name string) error {
+	name = filepath.Clean(name)
+	w.mu.Lock()
+	w.files[name] = true
+	w.mu.Unlock()
+	return w.watch(filepath.Dir(name))
+}
+
+// watch has events of a folder told. What is not there, or cannot be read, has none.
+func (w *folders) watch(dir string) error {
 	err := w.watcher.Add(dir)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return nil
 	}
 	return err
+}
+
+// wants reports whether what happens to a file or folder matters.
+func (w *folders) wants(name string) bool {
+	name = filepath.Clean(name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files[name] || w.whole[name] || w.whole[filepath.Dir(name)]
 }
 
 // skipped reports whether a folder has nothing that a generator reads.

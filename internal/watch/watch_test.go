@@ -73,7 +73,7 @@ func TestEndlessChangesAreNotWaitedOut(t *testing.T) {
 
 func TestErrorEndsWatching(t *testing.T) {
 	want := errors.New("wrong")
-	err := Run(t.Context(), Options{Folders: []string{t.TempDir()}, Run: func(context.Context) ([]string, error) { return nil, want }})
+	err := Run(t.Context(), Options{Folders: []string{t.TempDir()}, Run: func(context.Context) (More, error) { return More{}, want }})
 	if !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}
@@ -85,7 +85,7 @@ func TestErrorEndsWatching(t *testing.T) {
 
 // TestFilesAreWatched makes changes in turn, each of which leads to a run.
 func TestFilesAreWatched(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
+	dir, other, above := t.TempDir(), t.TempDir(), t.TempDir()
 	makeFolder(t, dir, "api/v1")
 	makeFolder(t, dir, ".git")
 	steps := []func(){
@@ -94,6 +94,7 @@ func TestFilesAreWatched(t *testing.T) {
 		func() { makeFolder(t, dir, "new/deep") },
 		func() { writeFile(t, dir, "new/deep/file.go") },
 		func() { writeFile(t, other, "shared.go") },
+		func() { writeFile(t, above, "go.work") },
 		func() {
 			if err := os.Remove(filepath.Join(dir, "api/v1/types.go")); err != nil {
 				t.Error(err)
@@ -103,18 +104,39 @@ func TestFilesAreWatched(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := 0
-	err := Run(ctx, Options{Folders: []string{dir}, Run: func(context.Context) ([]string, error) {
+	err := Run(ctx, Options{Folders: []string{dir}, Run: func(context.Context) (More, error) {
 		if done == len(steps) {
 			cancel()
-			return nil, nil
+			return More{}, nil
 		}
 		// A step may lead to more than one run; the next is made then.
 		go steps[done]()
 		done++
-		return []string{other}, nil
+		return More{Folders: []string{other}, Files: []string{filepath.Join(above, "go.work")}}, nil
 	}})
 	if err != nil || done != len(steps) {
 		t.Errorf("%d of %d changes were seen, %v", done, len(steps), err)
+	}
+}
+
+func TestNeighboursOfWatchedFilesDoNotMatter(t *testing.T) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close()
+	w := &folders{watcher: watcher, whole: map[string]bool{}, files: map[string]bool{}}
+	dir, above := t.TempDir(), t.TempDir()
+	if err := errors.Join(w.add(dir), w.addFile(filepath.Join(above, "go.work"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		filepath.Join(dir, "any.go"): true, filepath.Join(above, "go.work"): true,
+		filepath.Join(above, "any.go"): false, filepath.Join(above, "folder"): false,
+	} {
+		if got := w.wants(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type input struct {
 	genall.GenerationContext
 	// marked are the packages for generators that need no types.
 	marked []*loader.Package
+	// read reads the files that options name.
+	read func(name string) ([]byte, error)
 }
 
 // generate runs all generators, also after one has failed.
@@ -32,7 +34,7 @@ func (c *Command) generate(dir string, in input) (*Result, error) {
 	var errs []error
 	for _, g := range c.generators {
 		ctx := in.GenerationContext
-		ctx.InputRule = disk(dir)
+		ctx.InputRule = disk{dir, in.read}
 		ctx.OutputRule = memory{dir: dir, rule: g.rule, result: result}
 		if _, typed := g.value.(genall.NeedsTypeChecking); !typed {
 			ctx.Roots = in.marked
@@ -83,27 +85,39 @@ func crdOptions(g crd.Generator) ourcrd.Options {
 func isTrue(option *bool) bool { return option != nil && *option }
 
 func patchSchemas(dir string, g schemapatcher.Generator, ctx genall.GenerationContext) error {
+	names, err := manifestNames(dir, g)
+	if err != nil {
+		return err
+	}
+	options := schemapatch.Options{Folder: filepath.ToSlash(g.ManifestsPath), SchemaOptions: ourcrd.SchemaOptions{
+		MaxDescLen:         g.MaxDescLen,
+		EmbeddedObjectMeta: isTrue(g.GenerateEmbeddedObjectMeta),
+	}}
+	for _, name := range names {
+		content, err := ctx.ReadFile(filepath.Join(g.ManifestsPath, name))
+		if err != nil {
+			return err
+		}
+		options.Manifests = append(options.Manifests, schemapatch.Manifest{Name: name, Content: content})
+	}
+	return schemapatch.Write(ctx, options)
+}
+
+// manifestNames returns the names of the manifests that are patched.
+func manifestNames(dir string, g schemapatcher.Generator) ([]string, error) {
 	folder := g.ManifestsPath
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(dir, folder)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return readError(g.ManifestsPath, err)
+		return nil, readError(g.ManifestsPath, err)
 	}
-	options := schemapatch.Options{Folder: filepath.ToSlash(g.ManifestsPath), SchemaOptions: ourcrd.SchemaOptions{
-		MaxDescLen:         g.MaxDescLen,
-		EmbeddedObjectMeta: isTrue(g.GenerateEmbeddedObjectMeta),
-	}}
+	var names []string
 	for _, entry := range entries {
-		if entry.IsDir() || filepath.Ext(entry.Name()) != ".yaml" {
-			continue
+		if !entry.IsDir() && filepath.Ext(entry.Name()) == ".yaml" {
+			names = append(names, entry.Name())
 		}
-		content, err := ctx.ReadFile(filepath.Join(g.ManifestsPath, entry.Name()))
-		if err != nil {
-			return err
-		}
-		options.Manifests = append(options.Manifests, schemapatch.Manifest{Name: entry.Name(), Content: content})
 	}
-	return schemapatch.Write(ctx, options)
+	return names, nil
 }

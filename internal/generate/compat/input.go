@@ -1,30 +1,33 @@
 package compat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// disk reads the header files and manifests that options name, relative to a folder.
-type disk string
+// disk reads the header files and manifests that options name.
+type disk struct {
+	dir  string // what names are relative to
+	read func(name string) ([]byte, error)
+}
 
 // OpenForRead opens a file. An error names it as the user did.
 func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
 	path := name
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(string(d), path)
+		path = filepath.Join(d.dir, path)
 	}
-	file, err := os.Open(path)
+	content, err := d.read(path)
 	if err != nil {
 		return nil, readError(name, err)
 	}
-	return file, nil
+	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
 func readError(name string, err error) error {

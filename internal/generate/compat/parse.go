@@ -15,6 +15,7 @@ import (
 
 // Command is a parsed command line.
 type Command struct {
+	args       []string
 	generators []generator
 	paths      []string
 }
@@ -33,7 +34,7 @@ func Parse(args []string) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := &Command{}
+	command := &Command{args: args}
 	rules := map[string]genall.OutputRule{} // by generator, "" for all others
 	var order []string
 	for _, arg := range args {

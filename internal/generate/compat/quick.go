@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"go/ast"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,11 +27,7 @@ var errThorough = errors.New("needs the loader of controller-tools")
 
 // quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
 // too.
-func (a *attempt) quick(ctx context.Context) (*Result, error) {
-	patterns, err := a.patterns()
-	if err != nil {
-		return nil, err
-	}
+func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
 	a.program, a.found = ourmarkers.Load(ctx, ourmarkers.Config{
 		Dir: a.options.Dir, Patterns: patterns, AllowUnknown: a.options.AllowUnknown, Lenient: true,
 	})
@@ -57,44 +52,36 @@ func (a *attempt) quick(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if usesC(types.Roots) {
+	if slices.ContainsFunc(types.Roots, a.program.UsesC) {
 		return nil, errThorough
 	}
 	types.Collector = collector
-	result, err := a.command.generate(a.options.Dir, input{types, marked})
+	result, err := a.command.generate(a.options.Dir, input{types, marked, a.program.ReadFile})
 	return result, errors.Join(err, a.program.Problems(types.Roots))
 }
 
-// patterns returns the paths as markers.Load takes them. Trees of folders go on into modules below.
-func (a *attempt) patterns() ([]string, error) {
-	if a.options.BuildTags != nil && !slices.Equal(a.options.BuildTags, []string{DefaultBuildTags}) {
+// patterns returns the paths as markers.Load takes them.
+func (c *Command) patterns(o Options) ([]string, error) {
+	if o.BuildTags != nil && !slices.Equal(o.BuildTags, []string{DefaultBuildTags}) {
 		return nil, errThorough
 	}
-	if len(a.command.paths) == 0 {
+	if len(c.paths) == 0 {
 		return []string{"."}, nil
 	}
 	var patterns []string
-	for _, path := range a.command.paths {
+	for _, path := range c.paths {
 		if !strings.HasPrefix(path, ".") && !filepath.IsAbs(path) {
 			return nil, errThorough
 		}
 		absolute := path
 		if !filepath.IsAbs(path) {
-			absolute = filepath.Join(a.options.Dir, path)
+			absolute = filepath.Join(o.Dir, path)
 		}
-		rel, err := filepath.Rel(a.options.Dir, absolute)
+		rel, err := filepath.Rel(o.Dir, absolute)
 		if err != nil || !filepath.IsLocal(rel) {
 			return nil, errThorough
 		}
-		pattern := "./" + filepath.ToSlash(rel)
-		patterns = append(patterns, pattern)
-		if root, below := strings.CutSuffix(pattern, "/..."); below {
-			nested, err := nestedModules(a.options.Dir, root)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, errThorough
-			}
-			patterns = append(patterns, nested...)
-		}
+		patterns = append(patterns, "./"+filepath.ToSlash(rel))
 	}
 	return patterns, nil
 }

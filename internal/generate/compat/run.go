@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 )
 
@@ -21,23 +22,50 @@ type Options struct {
 	BuildTags []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
+	// Cache keeps results. The zero value keeps nothing.
+	Cache incremental.Store
 }
 
 // Run generates in memory. It fails only where controller-gen does; what else is wrong with markers is in the warnings of
 // the result. Errors are joined from *diagnostic.Error, with file names relative to the folder.
 func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
-	registry, err := c.registry()
+	a := &attempt{command: c, options: o}
+	patterns, err := c.patterns(o)
 	if err != nil {
-		return nil, err
+		return a.run(ctx, err, nil)
 	}
-	r := &attempt{command: c, options: o, registry: registry}
-	result, quickErr := r.quick(ctx)
-	if quickErr != nil {
-		if result, err = r.thorough(ctx); err != nil {
-			return nil, explain(err, quickErr)
+	kept, cached := c.memo(o)
+	if cached {
+		if result, ok := kept.restore(); ok {
+			return result, ctx.Err()
 		}
 	}
-	result.Warnings = r.warnings()
+	result, err := a.run(ctx, nil, patterns)
+	if err == nil && cached && a.program != nil {
+		if inputs, complete := a.program.Inputs(); complete && !a.wasThorough {
+			kept.keep(result, inputs)
+		}
+	}
+	return result, err
+}
+
+// run generates: quickly, unless there is a reason why not, or else as controller-gen does.
+func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Result, error) {
+	var err error
+	if a.registry, err = a.command.registry(); err != nil {
+		return nil, err
+	}
+	var result *Result
+	if reason == nil {
+		result, reason = a.quick(ctx, patterns)
+	}
+	if reason != nil {
+		a.wasThorough = true
+		if result, err = a.thorough(ctx); err != nil {
+			return nil, explain(err, reason)
+		}
+	}
+	result.Warnings = a.warnings()
 	return result, nil
 }
 
@@ -60,6 +88,8 @@ type attempt struct {
 	registry *markers.Registry
 	program  *ourmarkers.Program // nil if the packages could not be read
 	found    error               // what kctrl finds wrong with the markers
+	// wasThorough is set if the loader of controller-tools had a say.
+	wasThorough bool
 }
 
 // warnings returns what is wrong and yet keeps nobody from generating.
@@ -78,6 +108,9 @@ func (a *attempt) warnings() []error {
 		}
 	}
 	if a.program != nil {
+		for _, err := range diagnostic.All(a.program.Unmatched()) {
+			add(err)
+		}
 		for _, finding := range a.program.Findings() {
 			add(finding.Error)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"go/token"
+	"os"
 	"regexp"
 	"strings"
 
@@ -35,6 +36,10 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	for _, root := range roots {
 		root.Fset = fset
 	}
+	// Generators would say what follows from packages that are broken or missing, at length.
+	if err := ourmarkers.Problems(a.options.Dir, roots); err != nil {
+		return nil, err
+	}
 	var filters []loader.NodeFilter
 	for _, g := range a.command.generators {
 		if typed, ok := g.value.(genall.NeedsTypeChecking); ok {
@@ -48,6 +53,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 			Checker:   &loader.TypeChecker{NodeFilters: filters},
 		},
 		marked: roots,
+		read:   os.ReadFile,
 	}
 	result, err := a.command.generate(a.options.Dir, in)
 	if err := errors.Join(err, ourmarkers.Problems(a.options.Dir, roots)); err != nil {

@@ -7,17 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // Write writes the files whose content is new, and makes their folders. Each file is complete at every moment. If one
-// cannot be written, none is.
+// cannot be written, none is: those that were replaced by then are put back.
 func (r *Result) Write() error {
 	var staged []*stagedFile
 	defer func() {
-		for _, s := range staged {
+		for _, s := range slices.Backward(staged) {
 			s.discard()
 		}
 	}()
@@ -30,12 +31,23 @@ func (r *Result) Write() error {
 			staged = append(staged, s)
 		}
 	}
-	for _, s := range staged {
+	for i, s := range staged {
 		if err := s.commit(); err != nil {
-			return r.writeError(s.path, err)
+			return errors.Join(r.writeError(s.path, err), r.undo(staged[:i]))
 		}
 	}
 	return nil
+}
+
+// undo puts back what was replaced, the last first.
+func (r *Result) undo(done []*stagedFile) error {
+	var errs []error
+	for _, s := range slices.Backward(done) {
+		if err := s.undo(); err != nil {
+			errs = append(errs, r.undoError(s.path, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // stagedFile is new content beside the file that it is to replace.
@@ -44,6 +56,14 @@ type stagedFile struct {
 	temporary string // the file with the content; empty if the folder takes no new files, or when done
 	content   []byte
 	folder    string // the topmost folder that was made for it, or empty
+	made      string // what folder was before the file was replaced
+	before    *previous
+}
+
+// previous is a file before it was replaced.
+type previous struct {
+	content []byte
+	info    fs.FileInfo
 }
 
 // stage prepares a file to be replaced. It returns nil for a file that has the content already.
@@ -58,10 +78,15 @@ func stage(name string, content []byte) (*stagedFile, error) {
 	case err == nil && !info.Mode().IsRegular():
 		return nil, &fs.PathError{Op: "write", Path: name, Err: syscall.EISDIR}
 	case err == nil:
-		if present, err := os.ReadFile(name); err == nil && bytes.Equal(present, content) {
+		present, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(present, content) {
 			return nil, nil
 		}
 		mode = info.Mode().Perm()
+		s.before = &previous{present, info}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -107,14 +132,26 @@ func writable(name string) error {
 // commit replaces the file: at once, or in place where that is not allowed, as for a file that is a mount point.
 func (s *stagedFile) commit() error {
 	if s.temporary != "" && os.Rename(s.temporary, s.path) == nil {
-		s.temporary, s.folder = "", ""
+		s.temporary, s.folder, s.made = "", "", s.folder
 		return nil
 	}
 	err := os.WriteFile(s.path, s.content, 0o666)
 	if err == nil {
-		s.folder = ""
+		s.folder, s.made = "", s.folder
 	}
 	return err
+}
+
+// undo takes commit back.
+func (s *stagedFile) undo() error {
+	s.folder = s.made
+	if s.before == nil {
+		return os.Remove(s.path)
+	}
+	old := &stagedFile{path: s.path, content: s.before.content}
+	defer old.discard()
+	modified := s.before.info.ModTime()
+	return errors.Join(old.write(s.before.info.Mode().Perm(), true), old.commit(), os.Chtimes(s.path, modified, modified))
 }
 
 // discard removes what was prepared and not used.
@@ -145,6 +182,14 @@ func firstMissing(dir string) string {
 }
 
 func (r *Result) writeError(name string, err error) error {
+	return r.fileError("cannot write", name, err, "nothing was written; choose another folder with an output rule such as output:dir=folder")
+}
+
+func (r *Result) undoError(name string, err error) error {
+	return r.fileError("cannot put back", name, err, "restore the file from version control, or generate again")
+}
+
+func (r *Result) fileError(message, name string, err error, hint string) error {
 	if rel, relErr := filepath.Rel(r.dir, name); relErr == nil && filepath.IsLocal(rel) {
 		name = filepath.ToSlash(rel)
 	}
@@ -152,9 +197,5 @@ func (r *Result) writeError(name string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		cause = e.Err
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("cannot write %s: %v", name, cause),
-		Hint:    "nothing was written; choose another folder with an output rule such as output:dir=folder",
-		Cause:   err,
-	}
+	return &diagnostic.Error{Message: fmt.Sprintf("%s %s: %v", message, name, cause), Hint: hint, Cause: err}
 }

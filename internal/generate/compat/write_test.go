@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,5 +99,33 @@ func TestNothingIsWrittenIfOneFileCannotBe(t *testing.T) {
 				t.Error("a folder was left behind")
 			}
 		})
+	}
+}
+
+// TestFilesAreBackIfALaterOneCannotBeReplaced has a file and a folder of the same name, which is found out when the first
+// file is in place.
+func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
+	dir := project(t)
+	mustRun(t, dir, "object:headerFile=hack/boilerplate.go.txt paths=./api/v1")
+	name := filepath.Join(dir, "api/v1/zz_generated.deepcopy.go")
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	if err := errors.Join(os.Chmod(name, 0o600), os.Chtimes(name, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	before := oracle.Files(t, dir)
+	const line = "object crd rbac:roleName=manager,fileName=sub paths=./api/v1 paths=./api/v1beta1 paths=./internal/agent output:rbac:dir=out output:crd:dir=out/sub"
+	_, err := run(t, dir, strings.Fields(line), compat.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot write out/sub: ") {
+		t.Fatalf("error is %v", err)
+	}
+	if diff := cmp.Diff(before, oracle.Files(t, dir)); diff != "" {
+		t.Errorf("the tree is not as it was:\n%s", diff)
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm() != 0o600 || !info.ModTime().Equal(long) {
+		t.Errorf("%v, mode %v, modified %v", err, info.Mode(), info.ModTime())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("a folder is left")
 	}
 }

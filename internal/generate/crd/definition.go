@@ -33,6 +33,8 @@ func define(parser *crd.Parser, kind schema.GroupKind, maxDescLen *int) *apiexte
 		parser.NeedFlattenedSchemaFor(t.ident)
 		flattened := parser.FlattenedSchemata[t.ident]
 		props := flattened.DeepCopy()
+		// Nobody asks for it again, and those of many kinds are large.
+		delete(parser.FlattenedSchemata, t.ident)
 		if maxDescLen != nil {
 			crd.TruncateDescription(props, *maxDescLen)
 		}

@@ -55,14 +55,24 @@ type head struct {
 // beginning is not Go, belongs to it: parsing will say what is wrong. An error is an [*UnusualError] and says that nobody
 // knows; the name is returned all the same.
 func (m *Matcher) head(dir, name string) (head, error) {
-	if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, "_test.go") || !m.platform(name) {
+	if !m.considers(name) {
 		return head{}, nil
 	}
-	full := filepath.Join(dir, name)
-	content, err := m.beginning(full)
+	content, err := m.beginning(filepath.Join(dir, name))
 	if err != nil {
 		return head{matches: true}, nil
 	}
+	return m.headOf(dir, name, content)
+}
+
+// considers reports whether the name of a file lets it belong to a package.
+func (m *Matcher) considers(name string) bool {
+	return !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && m.platform(name)
+}
+
+// headOf is head for a file whose beginning is known.
+func (m *Matcher) headOf(dir, name string, content []byte) (head, error) {
+	full := filepath.Join(dir, name)
 	intro, packageName := introduction(content)
 	expression, old := constraintIn(intro)
 	switch {
@@ -89,6 +99,15 @@ func (m *Matcher) Match(dir, name string) (bool, error) {
 	return h.matches, err
 }
 
+// MatchContent is Match for a file that was read already.
+func (m *Matcher) MatchContent(dir, name string, content []byte) (bool, error) {
+	if !m.considers(name) {
+		return false, nil
+	}
+	h, err := m.headOf(dir, name, content[:min(len(content), headSize)])
+	return h.matches, err
+}
+
 // beginning reads as much of a file as introductions of it usually take.
 func (m *Matcher) beginning(name string) ([]byte, error) {
 	file, err := m.fsys.Open(name)
@@ -96,8 +115,7 @@ func (m *Matcher) beginning(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, headSize))
-	return content, err
+	return io.ReadAll(io.LimitReader(file, headSize))
 }
 
 // headSize is enough for a license, a package comment and the imports of nearly every file.
@@ -153,11 +171,15 @@ func introduction(content []byte) (intro []byte, packageName string) {
 			rest = rest[end+2:]
 		case bytes.HasPrefix(rest, []byte("package")):
 			intro = content[:len(content)-len(rest)]
-			words := bytes.FieldsFunc(rest[len("package"):], func(r rune) bool { return strings.ContainsRune(" \t\r\n;", r) })
-			if len(words) == 0 || !token.IsIdentifier(string(words[0])) {
+			words := bytes.TrimLeft(rest[len("package"):], " \t\r\n;")
+			end := bytes.IndexAny(words, " \t\r\n;")
+			if end < 0 {
+				end = len(words)
+			}
+			if !token.IsIdentifier(string(words[:end])) {
 				return content, ""
 			}
-			return intro, string(words[0])
+			return intro, string(words[:end])
 		default:
 			return content, ""
 		}

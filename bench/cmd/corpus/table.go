@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/bench/corpus"
+)
+
+// table counts files by project and generator.
+type table struct {
+	rows        []*row
+	differences []string
+}
+
+// row has the files of one generator in one project. A file that several calls write counts for each of them.
+type row struct {
+	project, generator   string
+	files, bytes         int // that controller-gen writes
+	identical, different int // comparisons, of which repeated runs make more than one for a file
+}
+
+// count adds a file that controller-gen has written.
+func (t *table) count(project, name, content string) {
+	r := t.row(project, generatorOf(name, content))
+	r.files++
+	r.bytes += len(content)
+}
+
+// add compares a file as both tools wrote it. Nil is a file that was not written.
+func (t *table) add(project, name string, want, got *string) {
+	content := got
+	if want != nil {
+		content = want
+	}
+	r := t.row(project, generatorOf(name, *content))
+	if want != nil && got != nil && *want == *got {
+		r.identical++
+		return
+	}
+	r.different++
+	switch {
+	case got == nil:
+		t.differ(project, name, "only controller-gen writes it")
+	case want == nil:
+		t.differ(project, name, "only kctrl writes it")
+	default:
+		t.differ(project, name, firstDifference(*want, *got))
+	}
+}
+
+// exit notes that a tool failed, or both did.
+func (t *table) exit(project string, call []string, failed, refused *corpus.Failed) {
+	arguments := strings.Join(call, " ")
+	switch {
+	case failed != nil && refused != nil:
+		t.differ(project, arguments, "both fail: "+failed.Error())
+	case failed != nil:
+		t.differ(project, arguments, "only controller-gen fails: "+failed.Error())
+	case refused != nil:
+		t.differ(project, arguments, "only kctrl fails: "+refused.Error())
+	}
+}
+
+// differ remembers a difference once.
+func (t *table) differ(project, name, what string) {
+	text := fmt.Sprintf("%s: %s: %s", project, name, what)
+	for _, known := range t.differences {
+		if known == text {
+			return
+		}
+	}
+	t.differences = append(t.differences, text)
+}
+
+func (t *table) row(project, generator string) *row {
+	for _, r := range t.rows {
+		if r.project == project && r.generator == generator {
+			return r
+		}
+	}
+	r := &row{project: project, generator: generator}
+	t.rows = append(t.rows, r)
+	return r
+}
+
+// same reports whether files were compared, and all were the same.
+func (t *table) same() bool { return len(t.rows) > 0 && len(t.differences) == 0 }
+
+func (t *table) print(out io.Writer) {
+	fmt.Fprintf(out, "| project | generator | files | bytes | compared | identical |\n|---|---|---:|---:|---:|---:|\n")
+	var all row
+	for _, r := range t.rows {
+		r.print(out, r.project)
+		all.files += r.files
+		all.bytes += r.bytes
+		all.identical += r.identical
+		all.different += r.different
+	}
+	all.print(out, "all")
+	for i, text := range t.differences {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, "-", text)
+	}
+}
+
+func (r *row) print(out io.Writer, project string) {
+	fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d |\n", project, r.generator, r.files, r.bytes, r.identical+r.different, r.identical)
+}
+
+// generatorOf says which generator makes such a file.
+func generatorOf(name, content string) string {
+	switch {
+	case strings.HasSuffix(name, ".go"):
+		return "object"
+	case strings.Contains(content, "\nkind: CustomResourceDefinition\n"):
+		return "crd"
+	case strings.Contains(content, "\nkind: ClusterRole\n"), strings.Contains(content, "\nkind: Role\n"):
+		return "rbac"
+	case strings.Contains(content, "WebhookConfiguration\n"):
+		return "webhook"
+	default:
+		return "other"
+	}
+}
+
+// firstDifference shows the first line that differs.
+func firstDifference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(a), len(b)) {
+		left, right := line(a, i), line(b, i)
+		if left != right {
+			return fmt.Sprintf("line %d: controller-gen has %s, kctrl has %s", i+1, left, right)
+		}
+	}
+	return "no difference"
+}
+
+func line(lines []string, i int) string {
+	if i >= len(lines) {
+		return "no such line"
+	}
+	return fmt.Sprintf("%q", lines[i])
+}

@@ -1,0 +1,134 @@
+package corpus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// copied is the time that all files of a copy have, so that what a tool writes is seen.
+var copied = time.Unix(1_000_000_000, 0)
+
+// Fetch downloads the modules of p unless the module cache has them, and copies them to dir.
+func (p Project) Fetch(ctx context.Context, dir string) error {
+	for _, module := range p.Modules {
+		source, err := module.download(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		if err := copyTree(filepath.Join(dir, module.Folder), source); err != nil {
+			return fmt.Errorf("copy %s: %w", module.Path, err)
+		}
+	}
+	return nil
+}
+
+// Prepare downloads what the packages of the project in dir import, and fills the build cache with what the go command
+// knows about them.
+func (p Project) Prepare(ctx context.Context, dir string) error {
+	var patterns []string
+	for _, call := range append(p.Calls(), p.More...) {
+		for _, arg := range paths(call) {
+			patterns = append(patterns, strings.Split(strings.TrimPrefix(arg, "paths="), ";")...)
+		}
+	}
+	slices.Sort(patterns)
+	for _, pattern := range slices.Compact(patterns) {
+		folder, rest := filepath.Join(dir, p.Folder, strings.TrimSuffix(pattern, "...")), "."
+		if strings.HasSuffix(pattern, "...") {
+			rest = "./..."
+		}
+		list := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-f", "", rest)
+		list.Dir, list.Env = folder, Environment()
+		if out, err := list.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: go list %s: %w\n%s", p.Name, pattern, err, out)
+		}
+	}
+	return nil
+}
+
+// Environment is that of this process, without what would make the go command look outside a project.
+func Environment(more ...string) []string {
+	return append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), more...)
+}
+
+// download returns the folder of the module in the module cache.
+func (m Module) download(ctx context.Context) (string, error) {
+	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.Path+"@"+m.Version)
+	command.Dir = os.TempDir()
+	command.Env = Environment()
+	out, failed := command.Output()
+	var answer struct{ Dir, Error string }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", fmt.Errorf("go mod download %s@%s: %w", m.Path, m.Version, errors.Join(failed, err))
+	}
+	if answer.Error != "" {
+		return "", errors.New(answer.Error)
+	}
+	return answer.Dir, failed
+}
+
+// copyTree copies a folder of the module cache, which is read-only, so that its files can be written.
+func copyTree(to, from string) error {
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, content, 0o644); err != nil {
+			return err
+		}
+		return os.Chtimes(target, copied, copied)
+	})
+}
+
+// Written returns the files in dir that were written since the copy was made, by path.
+func Written(dir string) (map[string]string, error) {
+	written := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || info.ModTime().Equal(copied) {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		written[filepath.ToSlash(rel)] = string(content)
+		return err
+	})
+	return written, err
+}
+
+// Accept makes files count as not written since the copy was made.
+func Accept(dir string, names ...string) error {
+	for _, name := range names {
+		if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), copied, copied); err != nil {
+			return err
+		}
+	}
+	return nil
+}

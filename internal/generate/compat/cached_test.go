@@ -1,0 +1,195 @@
+package compat_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+const manyGenerators = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/... output:rbac:stdout"
+
+// results runs a command with a cache and without, and requires the same. It reports whether the cache was of use.
+func results(t *testing.T, dir, line string, store incremental.Store) (result *compat.Result, hit bool) {
+	t.Helper()
+	command, err := compat.Parse(strings.Fields(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := modified(t, store)
+	result, err = command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := command.Run(t.Context(), compat.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plain.Files(), result.Files()); diff != "" {
+		t.Errorf("files differ (-plain +cached):\n%s", diff)
+	}
+	if diff := cmp.Diff(string(plain.Stdout()), string(result.Stdout())); diff != "" {
+		t.Errorf("standard output differs (-plain +cached):\n%s", diff)
+	}
+	if diff := cmp.Diff(texts(plain.Warnings), texts(result.Warnings)); diff != "" {
+		t.Errorf("warnings differ (-plain +cached):\n%s", diff)
+	}
+	after := modified(t, store)
+	return result, len(after) > 0 && cmp.Equal(before, after)
+}
+
+func texts(errs []error) []string {
+	var all []string
+	for _, err := range errs {
+		all = append(all, err.Error())
+	}
+	return all
+}
+
+// modified returns which entries there are, and since when.
+func modified(t *testing.T, store incremental.Store) map[string]int64 {
+	t.Helper()
+	files, err := os.ReadDir(store.Dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	found := map[string]int64{}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[file.Name()] = info.ModTime().UnixNano()
+	}
+	return found
+}
+
+// warm returns a project, with a result of the command in the cache that is written.
+func warm(t *testing.T, line string) (dir string, store incremental.Store) {
+	t.Helper()
+	dir, store = project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
+	oracle.Write(t, dir, "internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbca:groups=a,verbs=get\n")
+	result, hit := results(t, dir, line, store)
+	if hit {
+		t.Fatal("an empty cache was of use")
+	}
+	if err := result.Write(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, store
+}
+
+func TestNothingIsDoneTwice(t *testing.T) {
+	for _, line := range []string{
+		manyGenerators,
+		"schemapatch:manifests=manifests paths=./api/v1 output:dir=patched",
+		"crd paths=./third/... paths=./hack/... output:stdout",
+		"applyconfiguration paths=./apply/v2 output:none",
+	} {
+		dir, store := warm(t, line)
+		result, hit := results(t, dir, line, store)
+		if !hit {
+			t.Errorf("%s: the cache was of no use", line)
+		}
+		if line == manyGenerators && len(result.Warnings) == 0 {
+			t.Error("the warning is not repeated")
+		}
+	}
+}
+
+func TestChangesOfInputsCount(t *testing.T) {
+	const nested = "rbac:roleName=manager paths=./... output:stdout"
+	for name, test := range map[string]struct{ line, file, content string }{
+		"type":          {manyGenerators, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
+		"header":        {manyGenerators, "hack/boilerplate.go.txt", "// Other.\n"},
+		"right":         {manyGenerators, "internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n"},
+		"new package":   {manyGenerators, "internal/new/new.go", "package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n"},
+		"cgo":           {manyGenerators, "api/v1/c.go", "package v1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
+		"new module":    {nested, "deep/er/go.mod", "module example.com/deep\n\ngo 1.26\n"},
+		"hidden module": {nested, "testdata/er/go.mod", "module example.com/deep\n\ngo 1.26\n"},
+		"manifest":      {"schemapatch:manifests=manifests paths=./api/v1 output:stdout", "manifests/new.yaml", "kind: ConfigMap\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, store := warm(t, test.line)
+			oracle.Write(t, dir, test.file, test.content)
+			// What the loader of controller-tools has made is not kept.
+			if _, hit := results(t, dir, test.line, store); hit && name != "cgo" {
+				t.Error("the change was not seen")
+			}
+		})
+	}
+}
+
+func TestOptionsOfACommandCount(t *testing.T) {
+	dir, store := warm(t, "crd paths=./api/v1 output:stdout")
+	for _, line := range []string{"crd:maxDescLen=0 paths=./api/v1 output:stdout", "crd paths=./api/v1beta1 output:stdout", "crd paths=./api/v1 output:dir=other"} {
+		if _, hit := results(t, dir, line, store); hit {
+			t.Errorf("%s: has the result of another command", line)
+		}
+	}
+}
+
+func TestDamagedResultsAreMadeAnew(t *testing.T) {
+	dir, store := warm(t, manyGenerators)
+	for name := range modified(t, store) {
+		name = filepath.Join(store.Dir, name)
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)/2] ^= 1
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, hit := results(t, dir, manyGenerators, store); hit {
+		t.Error("a damaged entry was used")
+	}
+	if _, hit := results(t, dir, manyGenerators, store); !hit {
+		t.Error("a damaged entry was not replaced")
+	}
+}
+
+func TestCommandsMayRunAtTheSameTime(t *testing.T) {
+	dir, store := warm(t, manyGenerators)
+	oracle.Write(t, dir, "internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n")
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			command, err := compat.Parse(strings.Fields(manyGenerators))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			result, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
+			if err != nil || !strings.Contains(string(result.Stdout()), "  - b\n") {
+				t.Errorf("no right to b, or %v", err)
+			}
+		})
+	}
+	running.Wait()
+	if _, hit := results(t, dir, manyGenerators, store); !hit {
+		t.Error("nothing was kept")
+	}
+}
+
+func TestMistakesAreNotKept(t *testing.T) {
+	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
+	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n")
+	for range 2 {
+		if _, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store}); err == nil {
+			t.Error("the mistake was not told")
+		}
+	}
+	if kept := modified(t, store); len(kept) > 0 {
+		t.Errorf("a failure was kept: %v", kept)
+	}
+}
