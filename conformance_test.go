@@ -83,6 +83,8 @@ var rules = []struct{ id, text string }{
 	{"Q08", "The seven standard metrics."},
 	{"Q09", "Items of higher priority come first, and none waits for ever."},
 	{"L01", "One candidate leads at a time, judged by what each observes; losing the lease always ends the term."},
+	{"E01", "Core events: the same one counts up, the tenth similar one within ten minutes is combined with all further ones, one object causes 25 writes and then one in five minutes; a write is tried twelve times, what does not fit is dropped and nothing waits, and an event that is gone is created again."},
+	{"E02", "Events of events.k8s.io: the first is written at once, the second makes it a series, its count is written every half hour and when it has been quiet for six minutes."},
 	{"M01", "An unknown kind is looked up again, and one group that cannot be asked hides no other."},
 }
 

@@ -74,6 +74,9 @@ func All(err error) []error {
 
 // joined returns what err was joined from, or nil when err is a single error.
 func joined(err error) []error {
+	if _, single := err.(*Error); single {
+		return nil // with its hint, also when it says no more than its cause
+	}
 	multiple, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return nil

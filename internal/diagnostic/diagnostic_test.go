@@ -35,7 +35,8 @@ func TestAllTakesJoinedErrorsApartInOrderOfPosition(t *testing.T) {
 func TestAllKeepsErrorsWithAMessageOfTheirOwnWhole(t *testing.T) {
 	wrapped := fmt.Errorf("both: %w, %w", errors.New("one"), errors.New("two"))
 	single := &diagnostic.Error{Message: "m", Class: diagnostic.ErrUsage, Cause: fs.ErrNotExist}
-	for _, err := range []error{wrapped, single} {
+	echo := &diagnostic.Error{Message: fs.ErrExist.Error(), Hint: "h", Cause: fs.ErrExist}
+	for _, err := range []error{wrapped, single, echo} {
 		if got := diagnostic.All(err); len(got) != 1 || got[0] != err {
 			t.Errorf("All(%v) = %v", err, got)
 		}

@@ -41,9 +41,11 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
 	kind := templates.NewKind(kindNames(project, resource, header))
 	var steps []func() error
 	if opts.Resource {
+		steps = append(steps, func() error { return checkTypes(plan, kind) })
 		steps = append(steps, func() error { return writeKind(plan, kind, opts.Force) })
 	}
 	if opts.Controller {
+		steps = append(steps, func() error { return checkReconciler(plan, kind) })
 		steps = append(steps, func() error { return renderAll(plan, templates.Controller(), kind, opts.Force) })
 	}
 	steps = append(steps,
@@ -90,6 +92,9 @@ func addResource(project *Project, opts APIOptions) (Resource, error) {
 			Hint:    "add --resource to make it",
 			Class:   diagnostic.ErrUsage,
 		}
+	}
+	if err := checkServed(project, resource); err != nil {
+		return Resource{}, err
 	}
 	if err := errors.Join(checkNeighbours(project, resource), checkScope(project, resource)); err != nil {
 		return Resource{}, err

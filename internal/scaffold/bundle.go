@@ -71,17 +71,34 @@ func validateRuntime(mode RuntimeMode, kctrl Build) error {
 // there already may be replaced.
 func writeModules(plan *Plan, project *Project, build Build, replace bool) error {
 	view := templates.ModuleView{Repo: project.Repo}
-	if project.Runtime != Module {
-		if err := renderAll(plan, templates.Modules(), view, replace); err != nil {
-			return err
-		}
-		return writeBundle(plan)
+	list, writeRuntime := templates.Modules(), writeBundle
+	if project.Runtime == Module {
+		view.RuntimeVersion = build.Version
+		list, writeRuntime = templates.PublishedModules(), func(plan *Plan) error { return addRuntimeSums(plan, build) }
 	}
-	view.RuntimeVersion = build.Version
-	if err := renderAll(plan, templates.PublishedModules(), view, replace); err != nil {
+	if err := renderAll(plan, list, view, replace); err != nil {
 		return err
 	}
-	return addRuntimeSums(plan, build)
+	if err := checkRequired(plan, project); err != nil {
+		return err
+	}
+	return writeRuntime(plan)
+}
+
+// checkRequired refuses a project that would be a module which it needs.
+func checkRequired(plan *Plan, project *Project) error {
+	text, err := plan.Read(goModFile)
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse(goModFile, text, nil)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == project.Repo }) {
+		return nil
+	}
+	return invalidName("module path", project.Repo, "the project needs the module of that name", "example.com/guestbook")
 }
 
 // writeBundle plans the source of the runtime, without its tests.

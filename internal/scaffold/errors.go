@@ -25,6 +25,9 @@ func fileError(path, what string, cause error) *diagnostic.Error {
 	}
 }
 
+// escapes is how [os.Root] ends the error for a path that leaves it, which no exported error stands for.
+const escapes = "path escapes from parent"
+
 func causeHint(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -35,6 +38,10 @@ func causeHint(err error) string {
 		return "raise the limit on the size of files (ulimit -f), then run the command again"
 	case errors.Is(err, syscall.EROFS):
 		return "run the command where the file system can be written"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return "use shorter names"
+	case strings.HasSuffix(err.Error(), escapes):
+		return "a symbolic link leads out of the project, where kctrl does not go: replace it"
 	}
 	return ""
 }

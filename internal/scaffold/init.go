@@ -3,6 +3,9 @@ package scaffold
 import (
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"path"
 	"strings"
@@ -99,18 +102,19 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 			Class:   diagnostic.ErrUsage,
 		}
 	}
+	name := opts.ProjectName
+	if name == "" {
+		name = defaultProjectName(opts.Repo)
+	}
 	project := &Project{
 		Domain:     opts.Domain,
 		Repo:       opts.Repo,
-		Name:       opts.ProjectName,
+		Name:       name,
 		MultiGroup: opts.MultiGroup,
 		Namespaced: opts.Namespaced,
 		Runtime:    opts.Runtime,
 		Owner:      opts.Owner,
 		License:    opts.License,
-	}
-	if project.Name == "" {
-		project.Name = defaultProjectName(project.Repo)
 	}
 	if project.License == "" {
 		project.License = "apache2"
@@ -121,7 +125,7 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 	return project, errors.Join(
 		ValidateDomain(project.Domain),
 		ValidateModulePath(project.Repo),
-		ValidateProjectName(project.Name),
+		validateProjectName(project, opts.ProjectName != ""),
 		validateLicense(project.License),
 		validateOwner(project.Owner),
 		validateRuntime(project.Runtime, opts.Kctrl),
@@ -135,7 +139,22 @@ func defaultProjectName(repo string) string {
 	if parent := path.Dir(repo); parent != "." && isMajorVersion(base) {
 		base = path.Base(parent)
 	}
-	return strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(base))
+	return dnsCharacters(strings.ReplaceAll(base, ".", "-"), "-")
+}
+
+// validateProjectName checks the name of a project. One that nobody gave is as wrong as the module path it comes from.
+func validateProjectName(project *Project, given bool) error {
+	err := ValidateProjectName(project.Name)
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	switch {
+	case given || !ok:
+		return err
+	case ValidateModulePath(project.Repo) != nil:
+		return nil
+	}
+	e.Message += ", and it comes from --repo"
+	e.Hint = "add --project-name guestbook, or another name"
+	return e
 }
 
 func isMajorVersion(element string) bool {
@@ -201,7 +220,22 @@ func goHeader(plan *Plan) (string, error) {
 	if header == "" {
 		return "", nil
 	}
-	return header + "\n\n", nil
+	header += "\n\n"
+	return header, checkHeader(header)
+}
+
+// checkHeader refuses a boilerplate that is no Go comment.
+func checkHeader(header string) error {
+	_, err := parser.ParseFile(token.NewFileSet(), boilerplateFile, header+"package p\n", parser.SkipObjectResolution)
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
+		return &diagnostic.Error{
+			Pos:     list[0].Pos,
+			Message: "the text that Go files begin with is no comment",
+			Hint:    "write it between /* and */, or in lines that begin with //",
+			Cause:   err,
+		}
+	}
+	return err
 }
 
 func renderAll[V any](plan *Plan, list []templates.Template[V], view V, force bool) error {

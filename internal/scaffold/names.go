@@ -3,19 +3,21 @@ package scaffold
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gobuffalo/flect"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 )
 
-// namespaceSuffix ends the namespace of a project, after its name.
-const namespaceSuffix = "-system"
+// serviceSuffix ends the longest name that a project deploys as a DNS label: that of the service of its metrics.
+const serviceSuffix = "-controller-manager-metrics"
 
-// maxProjectName is the longest name of a project whose namespace is still a DNS label.
-const maxProjectName = validation.DNS1123LabelMaxLength - len(namespaceSuffix)
+// maxProjectName is the longest name of a project whose service is still a DNS label.
+const maxProjectName = validation.DNS1123LabelMaxLength - len(serviceSuffix)
 
 var (
 	versionText = regexp.MustCompile(`^v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?$`)
@@ -49,7 +51,8 @@ func ValidateVersion(version string) error {
 	if versionText.MatchString(version) {
 		return nil
 	}
-	fixed := dnsCharacters(strings.TrimLeft(version, "vV"), "")
+	major, _, _ := strings.Cut(version, ".")
+	fixed := dnsCharacters(strings.TrimLeft(major, "vV"), "")
 	fixed = orExample("v"+fixed, "v1", versionText.MatchString)
 	return invalidName("version", version, "want v1, v1beta1, v1alpha1 or the like", fixed)
 }
@@ -68,6 +71,8 @@ func ValidateKind(kind string) error {
 		reason = "a reserved word of generated API packages"
 	case kind != "List" && strings.HasSuffix(kind, "List"):
 		reason = "names ending in List are for the lists of kinds"
+	default:
+		reason = yamlProblem(kind)
 	}
 	if reason == "" {
 		return nil
@@ -89,15 +94,37 @@ func isReservedKind(kind string) bool {
 
 // ValidatePlural checks the resource name of a kind: a DNS label in lower case that begins with a letter.
 func ValidatePlural(plural string) error {
-	if len(validation.IsDNS1035Label(plural)) == 0 {
+	reason := yamlProblem(plural)
+	switch {
+	case len(plural) > validation.DNS1035LabelMaxLength:
+		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
+	case len(validation.IsDNS1035Label(plural)) != 0:
+		reason = "want lower-case letters, digits and dashes, beginning with a letter"
+	}
+	if reason == "" {
 		return nil
 	}
-	reason := "want lower-case letters, digits and dashes, beginning with a letter"
-	if len(plural) > validation.DNS1035LabelMaxLength {
-		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
-	}
 	fixed := dnsCharacters(plural, "-")
-	return invalidName("plural", plural, reason, orExample(fixed, "guestbooks", validateWith(validation.IsDNS1035Label)))
+	return invalidName("plural", plural, reason, orExample(fixed, "guestbooks", func(s string) bool {
+		return s != plural && ValidatePlural(s) == nil
+	}))
+}
+
+// yamlProblem returns what is wrong with a name that manifests cannot hold as it is, such as no or 12, or nothing.
+func yamlProblem(name string) string {
+	var value any
+	if err := yaml.Unmarshal([]byte(name), &value); err != nil {
+		return "YAML does not read it as a text"
+	}
+	switch value.(type) {
+	case string:
+		return ""
+	case bool:
+		return "YAML reads it as true or false"
+	case nil:
+		return "YAML reads it as nothing"
+	}
+	return "YAML reads it as a number"
 }
 
 // ValidateModulePath checks the path of a Go module as "go mod init" does.
@@ -112,6 +139,12 @@ func ValidateModulePath(path string) error {
 }
 
 func modulePathProblem(path string) string {
+	if slices.Contains([]string{"cmd", "go", "std", "toolchain"}, path) {
+		return "the go command keeps the name for itself"
+	}
+	if slices.Contains(strings.Split(path, "/"), "vendor") {
+		return "the go command keeps folders named vendor for itself"
+	}
 	if _, _, ok := module.SplitPathVersion(path); !ok {
 		return "major version suffixes are /v2, /v3 and so on"
 	}
@@ -123,17 +156,25 @@ func modulePathProblem(path string) string {
 }
 
 // ValidateProjectName checks the name that prefixes everything the project deploys: a DNS label in lower case, short
-// enough for the namespace <name>-system.
+// enough for the service <name>-controller-manager-metrics.
 func ValidateProjectName(name string) error {
-	valid := func(s string) bool { return len(s) <= maxProjectName && len(validation.IsDNS1123Label(s)) == 0 }
-	if valid(name) {
+	reason := projectNameProblem(name)
+	if reason == "" {
 		return nil
 	}
-	reason := "want lower-case letters, digits and dashes, beginning and ending with a letter or digit"
-	if len(name) > maxProjectName {
-		reason = fmt.Sprintf("longer than %d characters, so that the namespace <name>%s cannot exist", maxProjectName, namespaceSuffix)
+	return invalidName("project name", name, reason, orExample(dnsCharacters(name, "-"), "guestbook", func(s string) bool {
+		return projectNameProblem(s) == ""
+	}))
+}
+
+func projectNameProblem(name string) string {
+	switch {
+	case len(name) > maxProjectName:
+		return fmt.Sprintf("longer than %d characters, so that the service <name>%s cannot exist", maxProjectName, serviceSuffix)
+	case len(validation.IsDNS1123Label(name)) != 0:
+		return "want lower-case letters, digits and dashes, beginning and ending with a letter or digit"
 	}
-	return invalidName("project name", name, reason, orExample(dnsCharacters(name, "-"), "guestbook", valid))
+	return yamlProblem(name)
 }
 
 // Plural returns the resource name of a kind: its English plural in lower case.

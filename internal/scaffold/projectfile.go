@@ -105,7 +105,14 @@ func LoadProject(fsys fs.FS) (*Project, error) {
 	if err != nil {
 		return nil, fileError(ProjectFile, "cannot read", err)
 	}
-	return parseProject(text)
+	project, err := parseProject(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModule(fsys, project); err != nil {
+		return nil, err
+	}
+	return project, nil
 }
 
 func parseProject(text []byte) (*Project, error) {

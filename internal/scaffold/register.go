@@ -39,6 +39,9 @@ func writeRegistration(plan *Plan, project *Project) error {
 	if err != nil {
 		return err
 	}
+	if err := checkDeclared(plan, project); err != nil {
+		return err
+	}
 	if err := render(plan, templates.Register(), registerView(project, header), true); err != nil {
 		return err
 	}

@@ -56,8 +56,11 @@ type KindView struct {
 	CRDBase string
 	// CRDBases is the path from the controller's folder to that of the CRDs.
 	CRDBases string
-	// SampleFile is the file of the sample in config/samples, SampleName the object in it.
-	SampleFile, SampleName string
+	// SampleFile is the file of the sample in config/samples, SampleName the object in it. SampleNamespace is where it
+	// lives: empty for a cluster scoped kind, and where only the namespace of the manager will do.
+	SampleFile, SampleName, SampleNamespace string
+	// Protected says that the group is the Kubernetes community's, whose kinds want to be approved.
+	Protected bool
 }
 
 // VersionView is what an API package is rendered from.
@@ -95,6 +98,10 @@ func NewKind(n KindNames) KindView {
 	if n.Namespaced {
 		v.Scope = "Namespaced"
 	}
+	if n.Namespaced && n.RestrictedTo == "" {
+		v.SampleNamespace = "default"
+	}
+	v.Protected = protected(v.QualifiedGroup)
 	if n.MultiGroup {
 		v.ControllerFolder = path.Join(v.ControllerFolder, n.Group)
 		v.ControllerAlias = apiPrefix(identifier(n.Group)) + v.ControllerAlias
@@ -155,6 +162,11 @@ func shortGroup(n KindNames) string {
 	}
 	first, _, _ := strings.Cut(n.Domain, ".")
 	return first
+}
+
+// protected reports whether API servers take a CRD of the group only with the annotation api-approved.kubernetes.io.
+func protected(group string) bool {
+	return strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
 }
 
 // apiAlias returns the import name of an API package, such as webappv1: a Go identifier that no other import of a

@@ -37,10 +37,26 @@ func TestNamesOfKind(t *testing.T) {
 		{"sample", with(func(*KindNames) {}).SampleFile, "webapp_v1_guestbook.yaml"},
 		{"crd", with(func(*KindNames) {}).CRDBase, "bases/webapp.example.com_guestbooks.yaml"},
 		{"rights in one namespace", with(func(n *KindNames) { n.RestrictedTo = "guestbook-system" }).RBACNamespace, "namespace=guestbook-system,"},
+		{"sample in a namespace", with(func(n *KindNames) { n.Namespaced = true }).SampleNamespace, "default"},
+		{"sample where the manager is", with(func(n *KindNames) { n.Namespaced, n.RestrictedTo = true, "x-system" }).SampleNamespace, ""},
 	}
 	for _, test := range tests {
 		if test.got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, test.got, test.want)
+		}
+	}
+}
+
+func TestKindInProtectedGroupIsAnnotated(t *testing.T) {
+	for domain, want := range map[string]bool{"k8s.io": true, "sigs.k8s.io": true, "kubernetes.io": true, "x-k8s.io": false, "example.com": false} {
+		names := guestbook()
+		names.Domain = domain
+		types, err := Kind()[0].Render(NewKind(names))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(types), "api-approved.kubernetes.io"); got != want {
+			t.Errorf("%s: the types have the annotation: %t, want %t", domain, got, want)
 		}
 	}
 }

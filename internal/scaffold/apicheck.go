@@ -1,0 +1,199 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// maxCRDName is the longest <plural>.<group> whose file, <group>_<plural>.yaml, file systems can hold.
+const maxCRDName = 250
+
+// checkServed refuses a kind that no API server would serve, or that Go has no place for.
+func checkServed(project *Project, r Resource) error {
+	group := r.APIGroup()
+	message, hint := "", ""
+	switch {
+	case !strings.Contains(group, "."):
+		message = fmt.Sprintf("the API group %q has no dot, and API servers refuse such groups", group)
+		hint = "add --group webapp"
+	case strings.Contains(r.Domain, ".") && strings.HasSuffix("."+r.Group, "."+r.Domain):
+		message = fmt.Sprintf("the group %q ends in the domain of the project, which is added to it", r.Group)
+		hint = "use --group " + orExample(strings.TrimSuffix(strings.TrimSuffix(r.Group, r.Domain), "."), "webapp", func(s string) bool { return s != "" })
+	case yamlProblem(group) != "":
+		message = fmt.Sprintf("invalid API group %q: %s", group, yamlProblem(group))
+		hint = "use --group webapp"
+	case len(r.Plural)+len(".")+len(group) > maxCRDName:
+		message = fmt.Sprintf("the CRD's name, %s.%s, is longer than %d characters", r.Plural, group, maxCRDName)
+		hint = "use a shorter group or kind"
+	case project.MultiGroup && slices.Contains([]string{"internal", "testdata", "vendor"}, r.Group):
+		message = fmt.Sprintf("the group %q would be a folder whose packages the go command hides", r.Group)
+		hint = "use another group"
+	default:
+		return nil
+	}
+	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// checkTypes refuses a kind whose Go types the API package has already, in any file but that of the kind itself.
+func checkTypes(plan *Plan, kind templates.KindView) error {
+	names := []string{kind.Kind, kind.Kind + "Spec", kind.Kind + "Status", kind.Kind + "List"}
+	return checkUndeclared(plan, kind.Folder, kind.TypesFile(), names)
+}
+
+// checkReconciler refuses a controller whose Go type the package of the controllers has already.
+func checkReconciler(plan *Plan, kind templates.KindView) error {
+	return checkUndeclared(plan, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
+}
+
+// checkUndeclared refuses names that a package declares outside of one file.
+func checkUndeclared(plan *Plan, folder, except string, names []string) error {
+	files, err := goFiles(plan, folder)
+	if err != nil {
+		return err
+	}
+	declared, _, err := declarations(plan, files)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if pos, ok := declared[name]; ok && pos.Filename != except {
+			errs = append(errs, &diagnostic.Error{
+				Pos:     pos,
+				Message: fmt.Sprintf("%s is declared here, and the new kind would declare it again", name),
+				Hint:    "give the kind another name, or rename this",
+			})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
+// not compile.
+func checkDeclared(plan *Plan, project *Project) error {
+	var errs []error
+	for i, r := range project.Resources {
+		kind := templates.NewKind(kindNames(project, r, ""))
+		if r.API {
+			errs = append(errs, checkDeclares(plan, project.places[resourceName(i)+"api"].pos, r, "api", kind.TypesFile(), kind.Kind))
+		}
+		if r.Controller {
+			at := project.places[resourceName(i)+"controller"].pos
+			errs = append(errs, checkDeclares(plan, at, r, "controller", kind.ControllerFile(".go"), kind.Reconciler))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkDeclares refuses a resource one of whose fields promises a Go type that no file of the package declares. The file
+// where it is most likely is looked at first.
+func checkDeclares(plan *Plan, at token.Position, r Resource, field, file, name string) error {
+	folder := path.Dir(file)
+	declared, all, err := declarations(plan, []string{file})
+	if _, found := declared[name]; err != nil || found || !all {
+		return err
+	}
+	files, err := goFiles(plan, folder)
+	if err != nil {
+		return err
+	}
+	declared, all, err = declarations(plan, files)
+	if _, found := declared[name]; err != nil || found || !all {
+		return err
+	}
+	return &diagnostic.Error{
+		Pos:     at,
+		Message: fmt.Sprintf("%s is listed with %s: true, but %s declares no %s", r, field, folder, name),
+		Hint:    fmt.Sprintf("bring back the type %s, or write %s: false", name, field),
+	}
+}
+
+// declarations returns where Go files declare names of their package, and reports whether all of them could be read: one
+// that does not parse is left to others to complain of.
+func declarations(plan *Plan, files []string) (declared map[string]token.Position, all bool, err error) {
+	declared, all = map[string]token.Position{}, true
+	for _, name := range files {
+		source, err := plan.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
+		if err != nil {
+			all = false
+			continue
+		}
+		for _, ident := range packageNames(file) {
+			declared[ident.Name] = set.Position(ident.Pos())
+		}
+	}
+	return declared, all, nil
+}
+
+// goFiles lists the Go files of a folder, without tests: those on disk and those that are planned.
+func goFiles(plan *Plan, folder string) ([]string, error) {
+	files, err := fs.Glob(plan.fsys, path.Join(folder, "*.go"))
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", folder, err)
+	}
+	for name := range plan.files {
+		if path.Dir(name) == folder && path.Ext(name) == ".go" {
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	return slices.Compact(files), nil
+}
+
+// packageNames returns the names that a file declares in its package, without methods.
+func packageNames(file *ast.File) []*ast.Ident {
+	var names []*ast.Ident
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names = append(names, d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, spec.Name)
+				case *ast.ValueSpec:
+					names = append(names, spec.Names...)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// checkModule refuses a project whose go.mod names another module, so that no import of it would be found. A go.mod that
+// is missing or broken is left to others.
+func checkModule(fsys fs.FS, project *Project) error {
+	text, err := fs.ReadFile(fsys, goModFile)
+	if err != nil {
+		return nil
+	}
+	module := modfile.ModulePath(text)
+	if module == "" || module == project.Repo {
+		return nil
+	}
+	return project.problem("repo", project.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", project.Repo, module), "write repo: "+module)
+}
