@@ -48,10 +48,10 @@ func (p Project) Calls() [][]string {
 }
 
 // Once merges the calls of a Makefile into one that makes the same files. It reports false if they look at different
-// packages, or if there is one call only.
+// packages, if one says where all output goes, or if there is one call only.
 func (p Project) Once() ([]string, bool) {
 	object, manifests := paths(p.Object), paths(p.Manifests)
-	if len(p.Object) == 0 || !slices.Equal(object, manifests) {
+	if len(p.Object) == 0 || !slices.Equal(object, manifests) || slices.ContainsFunc(p.Manifests, isOutputOfAll) {
 		return nil, false
 	}
 	once := slices.Clone(p.Manifests)
@@ -64,6 +64,8 @@ func (p Project) Once() ([]string, bool) {
 }
 
 func isPath(arg string) bool { return strings.HasPrefix(arg, "paths=") }
+
+func isOutputOfAll(arg string) bool { return strings.HasPrefix(arg, "output:dir=") }
 
 func paths(args []string) []string {
 	var found []string

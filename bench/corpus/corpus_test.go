@@ -28,14 +28,18 @@ func TestProjectsAreWhole(t *testing.T) {
 }
 
 func TestCallsMergeWhenTheyLookAtTheSamePackages(t *testing.T) {
-	p := Project{Object: args("object paths=./a paths=./b"), Manifests: args("crd paths=./a paths=./b output:dir=out")}
+	p := Project{Object: args("object paths=./a paths=./b"), Manifests: args("crd paths=./a paths=./b output:crd:dir=out")}
 	once, ok := p.Once()
-	if want := args("crd paths=./a paths=./b output:dir=out object"); !ok || !slices.Equal(once, want) {
+	if want := args("crd paths=./a paths=./b output:crd:dir=out object"); !ok || !slices.Equal(once, want) {
 		t.Errorf("got %v, %v, want %v", once, ok, want)
 	}
 	p.Manifests = args("crd paths=./a")
 	if once, ok := p.Once(); ok {
 		t.Errorf("calls over other packages merge to %v", once)
+	}
+	p.Manifests = args("crd paths=./a paths=./b output:dir=out")
+	if once, ok := p.Once(); ok {
+		t.Errorf("calls that write to other folders merge to %v", once)
 	}
 }
 

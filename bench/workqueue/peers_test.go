@@ -58,7 +58,9 @@ func (q kctrl) get() key {
 	return item
 }
 
-type priority struct{ controllerruntime.PriorityQueue[key] }
+type priority struct {
+	controllerruntime.PriorityQueue[key]
+}
 
 func (q priority) addAll(items []key) { q.AddWithOpts(controllerruntime.AddOpts{}, items...) }
 

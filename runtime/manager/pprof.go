@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -78,14 +79,35 @@ func profileCPU(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), length)
 	defer cancel()
 	binary(w, "profile")
-	if err := pprof.StartCPUProfile(w); err != nil {
+	begun := &lockedWriter{w: w}
+	if err := pprof.StartCPUProfile(begun); err != nil {
 		w.Header().Del("Content-Disposition")
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
 	defer pprof.StopCPUProfile()
-	_ = http.NewResponseController(w).Flush() // tells the client that the profile has begun
+	begun.flush() // tells the client that the profile has begun
 	<-ctx.Done()
+}
+
+// lockedWriter is an answer that is written by another goroutine.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  http.ResponseWriter
+}
+
+// Write writes a part of the body.
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// flush sends the header and what was written.
+func (l *lockedWriter) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = http.NewResponseController(l.w).Flush()
 }
 
 // binary announces a profile that is not text.
