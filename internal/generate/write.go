@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -49,7 +50,7 @@ func (g *generation) writeFile(o output) error {
 }
 
 // prune deletes the files that the lock knows from a generator that ran and did not make them again. One that the user
-// has edited stays.
+// has edited stays, and so does one behind a link, which is another file than the one that was written.
 func (g *generation) prune(made map[string]bool) error {
 	lock, err := scaffold.LoadLock(os.DirFS(g.dir))
 	if err != nil {
@@ -62,7 +63,7 @@ func (g *generation) prune(made map[string]bool) error {
 		webhookTemplate:     g.options.Webhook,
 	}
 	for entry := range lock.All() {
-		if !ran[entry.Template] || made[entry.Path] {
+		if !ran[entry.Template] || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
 		}
 		if err := g.plan.Delete(entry.Path, scaffold.Once); err != nil {
@@ -75,6 +76,17 @@ func (g *generation) prune(made map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// isBehindLink reports whether a folder on the way from the project to the file is a symbolic link.
+func (g *generation) isBehindLink(name string) bool {
+	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(folder)))
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // kustomizations are the files that list what is deployed, by the folder of what they list.
