@@ -107,8 +107,8 @@ func (c *comparison) compare(ctx context.Context, t *table, call []string) error
 	if err != nil {
 		return err
 	}
-	for name, content := range want {
-		t.count(c.project.Name, name, content)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		t.count(c.project.Name, name, want[name])
 	}
 	for range c.repeat {
 		if err := errors.Join(c.remove(want), os.RemoveAll(filepath.Join(c.work, "cache"))); err != nil {
