@@ -22,7 +22,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	files := overlay(g.dir, g.plan)
 	key, environment, keyed := g.key()
 	if keyed {
-		if entry, ok := g.options.Cache.Get(key); ok && entry.Inputs.Unchanged(environment, files) {
+		if entry, ok := g.options.Cache.Current(key, environment, files); ok {
 			g.restore(entry)
 			g.tellInputs(entry.Inputs)
 			return ctx.Err()
@@ -36,12 +36,14 @@ func (g *generation) runCached(ctx context.Context) error {
 		}
 	}
 	err := g.load(ctx, files, warn)
-	if err == nil {
-		err = g.run(ctx)
-	}
 	if g.program == nil {
 		return err
 	}
+	if err != nil {
+		// What is wrong with types is worth knowing in the same run as what is wrong with markers.
+		g.program.Silence()
+	}
+	err = g.program.Beside(err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
 	g.tellInputs(inputs)
 	if err == nil && complete && keyed {

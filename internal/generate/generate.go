@@ -100,13 +100,7 @@ func (g *generation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := g.code(types); err != nil {
-		return err
-	}
-	if err := g.manifests(types); err != nil {
-		return err
-	}
-	return g.program.Problems(types.Roots)
+	return errors.Join(g.code(types), g.manifests(types), g.program.Problems(types.Roots))
 }
 
 // code generates Go.

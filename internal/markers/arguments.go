@@ -33,6 +33,7 @@ func (c *checker) collect() []error {
 		}
 		emits := c.emits(pkg)
 		for _, at := range c.broken(pkg, err) {
+			c.program.broken = append(c.program.broken, brokenComment{pkg.Package, at.comment})
 			f := c.argumentError(at.place, at.definition, errors.Join(at.errs...), emits || c.reaches(at.place))
 			if c.program.lenient {
 				kept = append(kept, f.Error)

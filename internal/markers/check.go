@@ -116,6 +116,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at place) {
 	if err != nil {
 		return // The collector says so too.
 	}
+	c.checkRule(at, value)
 	e := entry{place: at, name: here.Name, value: value}
 	if rest, ok := strings.CutPrefix(here.Name, crdmarkers.ValidationItemsPrefix); ok {
 		e.name, e.items = "kubebuilder:validation:"+rest, true

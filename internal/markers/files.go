@@ -23,6 +23,7 @@ type tree struct {
 	matcher *resolve.Matcher // decides which files belong to a package; nil leaves it to go/build
 	log     *inputLog        // what was learnt from the disk; may be nil
 	seen    *sync.Map        // what was learnt of files and folders by name, so that none is read twice; nil remembers nothing
+	stamps  *stampLog        // what was looked at; may be nil
 }
 
 func newTree(overlay map[string][]byte) *tree {
@@ -50,6 +51,7 @@ func (t *tree) content(name string) ([]byte, error) {
 	content, planned := t.overlay[name]
 	switch {
 	case !planned:
+		t.stamp(name)
 		return os.ReadFile(name)
 	case content == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -59,6 +61,7 @@ func (t *tree) content(name string) ([]byte, error) {
 
 func (t *tree) open(name string) (io.ReadCloser, error) {
 	if _, planned := t.overlay[name]; !planned {
+		t.stamp(name)
 		return os.Open(name)
 	}
 	content, err := t.content(name)
@@ -73,6 +76,7 @@ func (t *tree) entries(dir string) ([]fs.DirEntry, error) {
 	if known, ok := t.seen.Load(dir); ok {
 		return known.([]fs.DirEntry), nil
 	}
+	t.stamp(dir)
 	entries, err := os.ReadDir(dir)
 	if err == nil {
 		t.seen.Store(dir, entries)
@@ -93,11 +97,21 @@ func (t *tree) isFile(name string) bool {
 		return content != nil
 	}
 	info, err := os.Stat(name)
+	t.stamps.found(name, info, err)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// stamp notes that name is about to be looked at.
+func (t *tree) stamp(name string) {
+	if t.stamps != nil {
+		info, err := os.Stat(name)
+		t.stamps.found(name, info, err)
+	}
 }
 
 func (t *tree) isFolder(name string) bool {
 	info, err := os.Stat(name)
+	t.stamps.folder(name, info, err)
 	found := t.added[name] || err == nil && info.IsDir()
 	if t.log.wants(name) {
 		t.log.note(AskFolder, name, answerBool(found))

@@ -57,7 +57,7 @@ func (p *Program) resolved(wanted map[module][]string, order []module) (roots []
 		err = p.finishGraph()
 	}
 	if err != nil {
-		p.vertices, p.listed = nil, true
+		p.vertices = nil
 		return nil, nil, false
 	}
 	return roots, checker, true

@@ -158,7 +158,7 @@ func (l *inputLog) note(question Question, name string, answer Answer) {
 }
 
 // Inputs returns what was learnt so far, sorted. It reports false if there is more: the go command had a say, and nobody
-// has watched it.
+// knows what it looked at.
 func (p *Program) Inputs() (in Inputs, complete bool) {
 	if p.tree.log == nil {
 		return nil, false
@@ -167,5 +167,5 @@ func (p *Program) Inputs() (in Inputs, complete bool) {
 	defer p.tree.log.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(p.tree.log.known), func(a, b Input) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Question, b.Question))
-	}), !p.listed
+	}), !p.unknown
 }

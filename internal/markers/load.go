@@ -25,12 +25,13 @@ type Program struct {
 	lenient   bool
 	warn      func(Finding)
 	unmatched error
+	broken    []brokenComment // markers that keep the collector from collecting those beside them
 
 	environment    *resolve.Environment
 	environmentErr error
 	vertices       map[*loader.Package]*vertex // of the packages that were found without the go command
 	graphErr       error                       // why one of them could not be expanded
-	listed         bool                        // the go command was asked
+	unknown        bool                        // the go command was asked, and nobody knows what it looked at
 }
 
 // Load reads the packages that the patterns match and checks their markers. Everything that is wrong is returned at

@@ -59,6 +59,7 @@ func (c *checker) rescue(pkg *packageDecls, at place, definition *markers.Defini
 		return
 	}
 	file := fileAt(pkg, at.pos)
+	c.checkRule(at, value)
 	pkg.rescued = append(pkg.rescued, rescued{file, definition.Name, value})
 }
 

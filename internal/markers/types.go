@@ -9,10 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -39,10 +36,12 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 		return types, nil
 	}
 	for _, mod := range modules {
+		listing := p.beginListing(mod.dir)
 		loaded, err := p.loadModule(ctx, mod, wanted[mod])
 		if err != nil {
 			return types, err
 		}
+		listing.end(loaded)
 		types.Roots = append(types.Roots, loaded...)
 	}
 	p.reuseSyntax(types.Roots)
@@ -153,34 +152,4 @@ func Reachable(roots []*loader.Package) map[*loader.Package]bool {
 		visit(root)
 	}
 	return seen
-}
-
-var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+))?: (.*)$`)
-
-// listError says why the go command could not list packages at all.
-func (p *Program) listError(ctx context.Context, mod module, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	text := err.Error()
-	if i := strings.Index(text, "stderr: "); i >= 0 {
-		text = strings.TrimSpace(text[i+len("stderr: "):])
-	}
-	// "go: errors parsing go.mod:" is followed by what is wrong.
-	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") {
-		text = rest
-	}
-	first, _, _ := strings.Cut(text, "\n")
-	d := &diagnostic.Error{Cause: err}
-	if m := listPosition.FindStringSubmatch(first); m != nil {
-		d.Pos = at(p.dir, filepath.Join(mod.dir, m[1]))
-		d.Pos.Line, _ = strconv.Atoi(m[2])
-		d.Pos.Column, _ = strconv.Atoi(m[3])
-		text = m[4]
-	}
-	d.Message, d.Hint = p.listProblem(text)
-	if d.Pos.Filename == "" {
-		d.Message = "go list: " + d.Message
-	}
-	return d
 }

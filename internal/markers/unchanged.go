@@ -13,12 +13,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
 
-// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers.
-func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) bool {
+// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers. If so, and if stamps
+// can stand for them without an overlay, it returns these too.
+func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
 	t := newTree(overlay)
 	t.use(environment)
 	t.log = nil
 	t.seen = &sync.Map{}
+	t.stamps = &stampLog{stamps: map[string]Stamp{}, unsettled: len(overlay) > 0}
 	// What is in files comes first: other questions are about the same files.
 	var contents, others Inputs
 	for _, input := range in {
@@ -28,7 +30,11 @@ func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string]
 			others = append(others, input)
 		}
 	}
-	return contents.unchanged(t) && others.unchanged(t)
+	if !contents.unchanged(t) || !others.unchanged(t) {
+		return nil, false, false
+	}
+	stamps, stamped = t.stamps.all()
+	return stamps, stamped, true
 }
 
 // unchanged asks all questions again, several at a time.
@@ -66,6 +72,7 @@ func (r *rereader) answer(in Input) Answer {
 	if in.Question != AskContent || planned {
 		return r.tree.answer(in.Question, in.Name)
 	}
+	r.tree.stamp(in.Name)
 	content, err := r.read(in.Name)
 	if err != nil {
 		return Answer{}

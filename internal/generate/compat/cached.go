@@ -45,9 +45,23 @@ func (c *Command) memo(o Options) (memo, bool) {
 
 // restore returns the result that was kept, if nothing has changed that it was made from.
 func (m memo) restore() (*Result, bool) {
+	stamped, known := m.store.GetStamped(m.key)
+	known = known && stamped.Inputs.Hold()
+	if known && len(stamped.Outputs) > 0 && stamped.Outputs.Hold() {
+		return m.upToDate(stamped), true
+	}
 	entry, ok := m.store.Get(m.key)
-	if !ok || !entry.Inputs.Unchanged(m.environment, nil) {
+	if !ok {
 		return nil, false
+	}
+	known = known && stamped.Entry == entry.Sum
+	isNew := !known
+	if isNew {
+		stamps, settled, unchanged := entry.Inputs.Unchanged(m.environment, nil)
+		if !unchanged {
+			return nil, false
+		}
+		stamped, known = &incremental.Stamped{Entry: entry.Sum, Inputs: stamps, Warnings: entry.Warnings}, settled
 	}
 	result := newResult(m.dir)
 	for _, file := range entry.Files {
@@ -57,10 +71,39 @@ func (m memo) restore() (*Result, bool) {
 		}
 		result.files[filepath.Join(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
 	}
-	for _, warning := range entry.Warnings {
-		result.Warnings = append(result.Warnings, warning.Error)
+	result.warn(entry.Warnings)
+	// What goes to standard output has to be read from the entry, and so all is.
+	if hasFiles := len(result.files) > 0 && result.stdout.Len() == 0; known && (isNew || hasFiles) {
+		result.isWritten = func(outputs ourmarkers.Stamps) { m.noteWritten(result, stamped, outputs) }
 	}
 	return result, true
+}
+
+// upToDate is the result whose files are on disk already.
+func (m memo) upToDate(stamped *incremental.Stamped) *Result {
+	result := newResult(m.dir)
+	for _, output := range stamped.Outputs {
+		result.current = append(result.current, output.Name)
+	}
+	result.warn(stamped.Warnings)
+	return result
+}
+
+// noteWritten keeps how the disk looks after a result was written without any change.
+func (m memo) noteWritten(result *Result, stamped *incremental.Stamped, outputs ourmarkers.Stamps) {
+	if result.stdout.Len() > 0 {
+		outputs = nil
+	}
+	// Without stamps the next run reads what this one has read.
+	_ = m.store.PutStamped(m.key, &incremental.Stamped{
+		Entry: stamped.Entry, Inputs: stamped.Inputs, Outputs: outputs, Warnings: stamped.Warnings,
+	})
+}
+
+func (r *Result) warn(findings []ourmarkers.Finding) {
+	for _, finding := range findings {
+		r.Warnings = append(r.Warnings, finding.Error)
+	}
 }
 
 // standardOutput is the template of the entry's file that stands for it.

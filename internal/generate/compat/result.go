@@ -2,10 +2,12 @@ package compat
 
 import (
 	"bytes"
-	"maps"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // Result is what a command generated.
@@ -16,6 +18,10 @@ type Result struct {
 	dir    string
 	files  map[string]*bytes.Buffer // by absolute path
 	stdout bytes.Buffer
+	// current are the paths of files that are on disk with the right content, and not in files.
+	current []string
+	// isWritten is told of the files if all had the right content already; may be nil.
+	isWritten func(ourmarkers.Stamps)
 }
 
 func newResult(dir string) *Result { return &Result{dir: dir, files: map[string]*bytes.Buffer{}} }
@@ -26,8 +32,14 @@ func (r *Result) Stdout() []byte { return r.stdout.Bytes() }
 // Files returns the files with their absolute paths, in order.
 func (r *Result) Files() []artifact.File {
 	var files []artifact.File
-	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		files = append(files, artifact.File{Path: name, Content: r.files[name].Bytes()})
+	for name, content := range r.files {
+		files = append(files, artifact.File{Path: name, Content: content.Bytes()})
 	}
+	for _, name := range r.current {
+		if content, err := os.ReadFile(name); err == nil {
+			files = append(files, artifact.File{Path: name, Content: content})
+		}
+	}
+	slices.SortFunc(files, func(a, b artifact.File) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }

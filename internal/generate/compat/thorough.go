@@ -31,7 +31,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 		BuildFlags: []string{"-tags=" + strings.Join(tags, ",")},
 	}, a.command.paths...)
 	if err != nil {
-		return nil, loadError(ctx, err)
+		return nil, loadError(ctx, a.options.Dir, err)
 	}
 	for _, root := range roots {
 		root.Fset = fset
@@ -65,13 +65,20 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
 
 // loadError says why packages could not be listed at all, on one line.
-func loadError(ctx context.Context, err error) error {
+func loadError(ctx context.Context, dir string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	root := dir
+	if m := loaderPrefix.FindStringSubmatch(err.Error()); m != nil {
+		root = m[1]
 	}
 	text := loaderPrefix.ReplaceAllString(err.Error(), "")
 	if _, stderr, ok := strings.Cut(text, "stderr: "); ok {
 		text = stderr
+	}
+	if d := ourmarkers.ListError(dir, root, text, err); d != nil {
+		return d
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return &diagnostic.Error{

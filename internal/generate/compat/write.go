@@ -5,17 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 )
 
 // Write writes the files whose content is new, and makes their folders. Each file is complete at every moment. If one
 // cannot be written, none is: those that were replaced by then are put back.
 func (r *Result) Write() error {
+	if len(r.current) > 0 {
+		return nil
+	}
+	// Stamps from before the comparison show whatever changes during it.
+	stamps, settled := incremental.StampFiles(slices.Collect(maps.Keys(r.files)))
 	var staged []*stagedFile
 	defer func() {
 		for _, s := range slices.Backward(staged) {
@@ -30,6 +37,9 @@ func (r *Result) Write() error {
 		if s != nil {
 			staged = append(staged, s)
 		}
+	}
+	if len(staged) == 0 && settled && r.isWritten != nil {
+		r.isWritten(stamps)
 	}
 	for i, s := range staged {
 		if err := s.commit(); err != nil {

@@ -20,6 +20,8 @@ type Entry struct {
 	Kinds  []schema.GroupVersionKind
 	// Warnings are what the run warned of, in order.
 	Warnings []markers.Finding
+	// Sum tells an entry that was read from others. It is not written.
+	Sum [sha256.Size]byte
 }
 
 // File is a generated file. Its path is relative to the project, with slashes.
@@ -42,10 +44,9 @@ type warning struct {
 	Fix                 *markers.Fix
 }
 
-// encode returns the text of a file: the format, the hash of all that follows, the key, and the entry.
+// encode returns the text of the file of an entry.
 func encode(key Key, e *Entry) []byte {
 	w := writer{}
-	w = append(w, key[:]...)
 	w.number(len(e.Inputs))
 	for _, input := range e.Inputs {
 		w = append(w, byte(input.Question))
@@ -64,31 +65,42 @@ func encode(key Key, e *Entry) []byte {
 		w.text([]byte(kind.Version))
 		w.text([]byte(kind.Kind))
 	}
-	var warnings []warning
-	for _, f := range e.Warnings {
-		warnings = append(warnings, warning{f.Pos, f.Message, f.Hint, f.Code, f.Fatal, f.Fix})
+	w.warnings(e.Warnings)
+	return seal(format, key, w)
+}
+
+// seal returns the text of a file: its format, the hash of all that follows, the key, and the content.
+func seal(format string, key Key, content []byte) []byte {
+	text := append([]byte(format), make([]byte, sha256.Size)...)
+	text = append(append(text, key[:]...), content...)
+	sum := sha256.Sum256(text[len(format)+sha256.Size:])
+	copy(text[len(format):], sum[:])
+	return text
+}
+
+// open returns a reader of the content of what was sealed for the same key.
+func open(format string, key Key, text []byte) (*reader, error) {
+	head := len(format) + sha256.Size
+	if len(text) < head || string(text[:len(format)]) != format {
+		return nil, errDamaged
 	}
-	// Strings and numbers can always be encoded.
-	text, _ := json.Marshal(warnings)
-	w.text(text)
-	sum := sha256.Sum256(w)
-	return append(append([]byte(format), sum[:]...), w...)
+	if sha256.Sum256(text[head:]) != [sha256.Size]byte(text[len(format):head]) {
+		return nil, errDamaged
+	}
+	r := &reader{rest: text[head:]}
+	if Key(r.bytes(len(key))) != key {
+		return nil, errDamaged
+	}
+	return r, nil
 }
 
 // decode reads what encode wrote for the same key. The contents of files are parts of content.
 func decode(key Key, content []byte) (*Entry, error) {
-	head := len(format) + sha256.Size
-	if len(content) < head || string(content[:len(format)]) != format {
-		return nil, errDamaged
+	r, err := open(format, key, content)
+	if err != nil {
+		return nil, err
 	}
-	if sha256.Sum256(content[head:]) != [sha256.Size]byte(content[len(format):head]) {
-		return nil, errDamaged
-	}
-	r := reader{rest: content[head:]}
-	if Key(r.bytes(len(key))) != key {
-		return nil, errDamaged
-	}
-	e := &Entry{}
+	e := &Entry{Sum: [sha256.Size]byte(content[len(format):])}
 	for range r.number() {
 		question := markers.Question(r.bytes(1)[0])
 		input := markers.Input{Question: question, Name: string(r.text())}
@@ -101,16 +113,35 @@ func decode(key Key, content []byte) (*Entry, error) {
 	for range r.number() {
 		e.Kinds = append(e.Kinds, schema.GroupVersionKind{Group: string(r.text()), Version: string(r.text()), Kind: string(r.text())})
 	}
+	if e.Warnings, err = r.warnings(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (w *writer) warnings(findings []markers.Finding) {
+	var warnings []warning
+	for _, f := range findings {
+		warnings = append(warnings, warning{f.Pos, f.Message, f.Hint, f.Code, f.Fatal, f.Fix})
+	}
+	// Strings and numbers can always be encoded.
+	text, _ := json.Marshal(warnings)
+	w.text(text)
+}
+
+// warnings reads the warnings, which come last.
+func (r *reader) warnings() ([]markers.Finding, error) {
 	var warnings []warning
 	if text := r.text(); r.failed || json.Unmarshal(text, &warnings) != nil || len(r.rest) > 0 {
 		return nil, errDamaged
 	}
+	var findings []markers.Finding
 	for _, w := range warnings {
-		e.Warnings = append(e.Warnings, markers.Finding{
+		findings = append(findings, markers.Finding{
 			Error: &diagnostic.Error{Pos: w.Pos, Message: w.Message, Hint: w.Hint, Code: w.Code}, Fatal: w.Fatal, Fix: w.Fix,
 		})
 	}
-	return e, nil
+	return findings, nil
 }
 
 // writer appends numbers, and texts after their lengths.

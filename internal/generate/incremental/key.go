@@ -22,6 +22,8 @@ type identity struct {
 	Settings map[string]string
 	Options  json.RawMessage
 	Headers  []string
+	// Words are the files by which plurals are made, where there are any.
+	Words map[string][]byte
 }
 
 // NewKey returns the key of generating in a folder with options, which must be all there is to say in JSON, and with the
@@ -35,7 +37,7 @@ func NewKey(environment *resolve.Environment, dir string, options any, headers .
 	if err != nil {
 		return Key{}, false
 	}
-	id := identity{Program: self, Dir: dir, Settings: map[string]string{}, Options: text, Headers: headers}
+	id := identity{Program: self, Dir: dir, Settings: map[string]string{}, Options: text, Headers: headers, Words: words()}
 	for _, name := range resolve.Settings {
 		if value := environment.Get(name); value != "" {
 			id.Settings[name] = value
@@ -48,6 +50,21 @@ func NewKey(environment *resolve.Environment, dir string, options any, headers .
 		return Key{}, false
 	}
 	return sha256.Sum256(all), true
+}
+
+// words returns the files that flect has read when the program began.
+func words() map[string][]byte {
+	found := map[string][]byte{}
+	for variable, usual := range map[string]string{"INFLECT_PATH": "inflections.json", "ACRONYMS_PATH": "acronyms.json"} {
+		name, ok := os.LookupEnv(variable)
+		if !ok {
+			name = usual
+		}
+		if content, err := os.ReadFile(name); err == nil {
+			found[usual] = content
+		}
+	}
+	return found
 }
 
 // program is this program: two builds of the same source with the same tools are the same one, if at all, only as long

@@ -35,10 +35,11 @@ const (
 	touchAge = 24 * time.Hour
 )
 
-// The names of files: of entries, and of those that are being written.
+// The names of files: of entries, of their stamps, and of those that are being written.
 const (
-	entrySuffix = ".entry"
-	freshSuffix = ".fresh"
+	entrySuffix   = ".entry"
+	stampedSuffix = ".stamps"
+	freshSuffix   = ".fresh"
 )
 
 // Store is a folder of entries. The zero value, and one without a folder, is always empty.
@@ -58,21 +59,27 @@ func UserStore() Store {
 	return Store{Dir: filepath.Join(cache, "kctrl", "generate")}
 }
 
-func (s Store) file(key Key) string {
-	return filepath.Join(s.Dir, hex.EncodeToString(key[:16])+entrySuffix)
+func (s Store) file(key Key, suffix string) string {
+	return filepath.Join(s.Dir, hex.EncodeToString(key[:16])+suffix)
 }
 
 // Get returns the entry of a key, if there is one that can be trusted.
 func (s Store) Get(key Key) (*Entry, bool) {
-	if s.Dir == "" {
-		return nil, false
-	}
-	name := s.file(key)
-	content, err := os.ReadFile(name)
-	if err != nil {
+	content, ok := s.read(key, entrySuffix)
+	if !ok {
 		return nil, false
 	}
 	entry, err := decode(key, content)
+	return entry, err == nil
+}
+
+// read returns the content of a file, which is in use from now on.
+func (s Store) read(key Key, suffix string) ([]byte, bool) {
+	if s.Dir == "" {
+		return nil, false
+	}
+	name := s.file(key, suffix)
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return nil, false
 	}
@@ -81,11 +88,20 @@ func (s Store) Get(key Key) (*Entry, bool) {
 		// The order in which entries go is all that depends on it.
 		_ = os.Chtimes(name, now, now)
 	}
-	return entry, true
+	return content, true
 }
 
 // Put keeps an entry in the place of the one that the key has. An error says why it could not.
 func (s Store) Put(key Key, entry *Entry) error {
+	if err := s.write(key, entrySuffix, encode(key, entry)); err != nil {
+		return err
+	}
+	s.prune(time.Now())
+	return nil
+}
+
+// write replaces a file.
+func (s Store) write(key Key, suffix string, content []byte) error {
 	if s.Dir == "" {
 		return errors.New("there is no cache folder")
 	}
@@ -96,15 +112,14 @@ func (s Store) Put(key Key, entry *Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(encode(key, entry))
+	_, err = file.Write(content)
 	err = errors.Join(err, file.Close())
 	if err == nil {
-		err = os.Rename(file.Name(), s.file(key))
+		err = os.Rename(file.Name(), s.file(key, suffix))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	s.prune(time.Now())
 	return nil
 }
 
@@ -136,7 +151,7 @@ func (s Store) removeOld(now time.Time) (kept []fs.FileInfo, total int64) {
 			continue
 		}
 		age := now.Sub(info.ModTime())
-		isEntry := strings.HasSuffix(file.Name(), entrySuffix)
+		isEntry := strings.HasSuffix(file.Name(), entrySuffix) || strings.HasSuffix(file.Name(), stampedSuffix)
 		switch {
 		case isEntry && age > maxAge, strings.HasSuffix(file.Name(), freshSuffix) && age > leftoverAge:
 			_ = os.Remove(filepath.Join(s.Dir, file.Name()))

@@ -60,6 +60,9 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	if !ok {
 		t.Fatal("no entry")
 	}
+	if want.Sum = got.Sum; got.Sum == ([32]byte{}) {
+		t.Error("the entry has no sum")
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -156,7 +159,7 @@ func TestOldestEntriesGoFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		used := now.Add(time.Duration(i-10) * time.Minute)
-		if err := os.Chtimes(store.file(Key{byte(i)}), used, used); err != nil {
+		if err := os.Chtimes(store.file(Key{byte(i)}, entrySuffix), used, used); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,13 +181,13 @@ func TestUseKeepsAnEntryYoung(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-2 * touchAge)
-	if err := os.Chtimes(store.file(Key{1}), old, old); err != nil {
+	if err := os.Chtimes(store.file(Key{1}, entrySuffix), old, old); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := store.Get(Key{1}); !ok {
 		t.Fatal("no entry")
 	}
-	info, err := os.Stat(store.file(Key{1}))
+	info, err := os.Stat(store.file(Key{1}, entrySuffix))
 	if err != nil || !info.ModTime().After(old) {
 		t.Errorf("last used %v, %v", info.ModTime(), err)
 	}

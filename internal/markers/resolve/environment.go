@@ -24,6 +24,8 @@ type Environment struct {
 
 	settings map[string]string // of the go command, from its configuration files
 	vendor   vendorMode
+	// listing says why only the go command finds packages, although it is known what it goes by; may be nil.
+	listing error
 }
 
 // vendorMode is what GOFLAGS says of vendor folders.
@@ -39,11 +41,11 @@ const (
 var Settings = []string{
 	"GO111MODULE", "GOARCH", "GOENV", "GOEXPERIMENT", "GOFIPS140", "GOFLAGS", "GOMODCACHE", "GOOS", "GOPATH", "GOROOT",
 	"GOTOOLCHAIN", "GOWORK", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOWASM",
-	"GOPACKAGESDRIVER",
+	"GOPACKAGESDRIVER", "CGO_ENABLED",
 }
 
-// NewEnvironment reads the settings of the go command in PATH. An error is an [*UnusualError]; the folders that could be
-// found are returned all the same.
+// NewEnvironment reads the settings of the go command in PATH. An error is an [*UnusualError] and says that nobody but the
+// go command knows what it goes by; the folders that could be found are returned all the same.
 func NewEnvironment() (*Environment, error) {
 	e := &Environment{settings: map[string]string{}}
 	if file := userSettings(); file != "" {
@@ -151,13 +153,15 @@ func (e *Environment) check() error {
 	if e.Get("GO111MODULE") == "off" {
 		return unusual("GO111MODULE=off")
 	}
-	for _, name := range []string{"GOEXPERIMENT", "GOPACKAGESDRIVER"} {
-		if value := e.Get(name); value != "" && value != "off" {
-			return unusual(name + " is set")
-		}
+	if value := e.Get("GOPACKAGESDRIVER"); value != "" && value != "off" {
+		return unusual("GOPACKAGESDRIVER is set")
+	} else if _, err := exec.LookPath("gopackagesdriver"); err == nil && value == "" {
+		return unusual("there is a gopackagesdriver")
 	}
-	if fips := e.Get("GOFIPS140"); fips != "" && fips != "off" {
-		return unusual("GOFIPS140 is set")
+	for _, name := range []string{"GOEXPERIMENT", "GOFIPS140"} {
+		if value := e.Get(name); value != "" && value != "off" {
+			e.listing = unusual(name + " is set")
+		}
 	}
 	if toolchain := e.Get("GOTOOLCHAIN"); !slices.Contains([]string{"", "local", "auto", "path", e.Version}, toolchain) {
 		return unusual("GOTOOLCHAIN=" + toolchain)
@@ -183,9 +187,14 @@ func (e *Environment) checkFlags() error {
 				e.vendor = vendorNever
 			case "vendor":
 				e.vendor = vendorAlways
+			case "mod":
+				// What is missing in go.mod is added to it, which changes what is known of it.
+				e.vendor, e.listing = vendorNever, unusual("GOFLAGS="+flag)
 			default:
 				return unusual("GOFLAGS=" + flag)
 			}
+		case "modcacherw":
+			e.listing = unusual("GOFLAGS=" + flag)
 		default:
 			return unusual("GOFLAGS=" + flag)
 		}

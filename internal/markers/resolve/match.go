@@ -21,15 +21,15 @@ import (
 type Matcher struct {
 	fsys    FS
 	context build.Context
-	// foreign is set if the toolchain is of another release than the one this program was built with, or builds for
-	// another platform: what is on by default there is unknown.
+	// foreign is set if the toolchain is of another release than the one this program was built with, builds for another
+	// platform or with experiments: what is on there is unknown.
 	foreign bool
 }
 
 // NewMatcher returns a matcher for the platform of an environment.
 func NewMatcher(fsys FS, e *Environment) *Matcher {
 	m := &Matcher{fsys: fsys, context: e.context()}
-	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS || e.Arch != runtime.GOARCH
+	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS || e.Arch != runtime.GOARCH || e.Get("GOEXPERIMENT") != ""
 	m.context.OpenFile = fsys.Open
 	return m
 }

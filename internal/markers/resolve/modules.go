@@ -58,7 +58,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	if err := m.findVendored(); err != nil {
 		return nil, err
 	}
-	return m, m.checkLocal()
+	return m, m.checkAllLocal()
 }
 
 // readMain reads the go.mod file of a main module.
@@ -196,32 +196,42 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	if !m.fsys.IsFolder(found.dir) {
 		return found, unusual("the module cache has no " + actual.String())
 	}
+	if found.local && m.workDir == "" {
+		if err := m.checkLocal(found.dir); err != nil {
+			return found, err
+		}
+	}
 	m.folders[path] = found
 	return found, nil
 }
 
-// checkLocal makes sure that nothing which a local module requires is newer than what was selected: the go command would
-// then want to change go.mod.
-func (m *modules) checkLocal() error {
-	if m.vendored != nil {
+// checkAllLocal does for a workspace, whose modules the go command reads all, what is otherwise done for the modules that
+// packages come from: the others need not even exist.
+func (m *modules) checkAllLocal() error {
+	if m.workDir == "" {
 		return nil
 	}
 	for path := range m.selected {
-		if m.actual(path).Version != "" {
-			continue
-		}
-		file, err := m.readMod(m.actual(path).Path)
-		if err != nil {
-			return err
-		}
-		if err := m.checkGo(file.Go, nil); err != nil {
-			return err
-		}
-		if err := m.checkRequired(file); err != nil {
-			return err
+		if actual := m.actual(path); actual.Version == "" {
+			if err := m.checkLocal(actual.Path); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// checkLocal makes sure that nothing which a local module requires is newer than what was selected: the go command would
+// then want to change go.mod.
+func (m *modules) checkLocal(dir string) error {
+	file, err := m.readMod(dir)
+	if err != nil {
+		return err
+	}
+	if err := m.checkGo(file.Go, nil); err != nil {
+		return err
+	}
+	return m.checkRequired(file)
 }
 
 func (m *modules) checkRequired(file *modfile.File) error {

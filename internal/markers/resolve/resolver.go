@@ -56,6 +56,9 @@ type Resolver struct {
 // New returns a resolver for the main module in a folder, an absolute path. All errors of this package are
 // [*UnusualError].
 func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
+	if e.listing != nil {
+		return nil, e.listing
+	}
 	loaded, err := loadModules(fsys, e, dir)
 	if err != nil {
 		return nil, err

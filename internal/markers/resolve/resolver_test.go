@@ -160,6 +160,29 @@ import _ "example.com/other"
 -- vendor/example.com/other/other.go --
 package other
 `, "."},
+		"replacements that are not needed": {`
+-- go.mod --
+module example.com/p
+go 1.26
+require (
+	example.com/lib v1.0.0
+	example.com/gone v1.0.0
+	example.com/newer v1.0.0
+)
+replace example.com/lib => ./lib
+replace example.com/gone => ../gone
+replace example.com/newer => ./newer
+-- a.go --
+package p
+import _ "example.com/lib"
+-- lib/go.mod --
+module example.com/lib
+-- lib/lib.go --
+package lib
+-- newer/go.mod --
+module example.com/newer
+require example.com/lib v1.1.0
+`, "."},
 		"modules of the cache": {`
 -- go.mod --
 module example.com/p
@@ -188,36 +211,37 @@ func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 		archive string
 		env     map[string]string
 	}{
-		"-mod=mod":               {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=mod"}},
-		"-modfile":               {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-modfile=x.mod"}},
-		"-overlay":               {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-overlay=x.json"}},
-		"GOPATH mode":            {archive: mod + a + lib, env: map[string]string{"GO111MODULE": "off"}},
-		"a driver":               {archive: mod + a + lib, env: map[string]string{"GOPACKAGESDRIVER": "/bin/true"}},
-		"experiments":            {archive: mod + a + lib, env: map[string]string{"GOEXPERIMENT": "rangefunc"}},
-		"another toolchain":      {archive: mod + a + lib, env: map[string]string{"GOTOOLCHAIN": "go1.99.0"}},
-		"no go command":          {archive: mod + a + lib, env: map[string]string{"PATH": os.DevNull}},
-		"no vendor folder":       {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=vendor"}},
-		"a newer Go":             {archive: strings.Replace(mod, "1.26", "1.99", 1) + a + lib},
-		"an old go.mod":          {archive: strings.Replace(mod, "1.26", "1.16", 1) + a + lib},
-		"no go line":             {archive: strings.Replace(mod, "go 1.26\n", "", 1) + a + lib},
-		"a broken go.mod":        {archive: mod + "require\n" + a + lib},
-		"an unknown module":      {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\n" + a},
-		"no sum":                 {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire example.com/lib v1.0.0\n" + a},
-		"a folder that is gone":  {archive: mod + a},
-		"no such package":        {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/none\"\n" + lib},
-		"not in std":             {archive: mod + "-- a.go --\npackage p\nimport _ \"fmt/none\"\n" + lib},
-		"internal":               {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/internal/x\"\n" + lib + "-- lib/internal/x/x.go --\npackage x\n"},
-		"internal of std":        {archive: mod + "-- a.go --\npackage p\nimport _ \"internal/abi\"\n" + lib},
-		"a program":              {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n" + strings.Replace(lib, "package lib", "package main", 1)},
-		"relative":               {archive: mod + "-- a.go --\npackage p\nimport _ \"./lib\"\n" + lib},
-		"two packages":           {archive: mod + a + lib + "-- lib/more.go --\npackage more\n"},
-		"only for Windows":       {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib_windows.go --\npackage lib\n"},
-		"only cgo":               {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib.go --\npackage lib\nimport \"C\"\n"},
-		"a newer requirement":    {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n"},
-		"inconsistent vendoring": {archive: mod + a + lib + "-- vendor/modules.txt --\n# example.com/lib v1.0.1 => ./lib\n## explicit\nexample.com/lib\n-- vendor/example.com/lib/lib.go --\npackage lib\n"},
-		"outside the workspace":  {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse ./lib\n"},
-		"an older workspace":     {archive: mod + a + lib + "-- go.work --\ngo 1.25\nuse .\n"},
-		"ambiguous":              {archive: mod + "require example.com v1.0.0\nreplace example.com => ./other\n" + a + lib + "-- other/go.mod --\nmodule example.com\n-- other/lib/lib.go --\npackage lib\n"},
+		"-mod=mod":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=mod"}},
+		"-modfile":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-modfile=x.mod"}},
+		"-overlay":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-overlay=x.json"}},
+		"GOPATH mode":                       {archive: mod + a + lib, env: map[string]string{"GO111MODULE": "off"}},
+		"a driver":                          {archive: mod + a + lib, env: map[string]string{"GOPACKAGESDRIVER": "/bin/true"}},
+		"experiments":                       {archive: mod + a + lib, env: map[string]string{"GOEXPERIMENT": "rangefunc"}},
+		"another toolchain":                 {archive: mod + a + lib, env: map[string]string{"GOTOOLCHAIN": "go1.99.0"}},
+		"no go command":                     {archive: mod + a + lib, env: map[string]string{"PATH": os.DevNull}},
+		"no vendor folder":                  {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=vendor"}},
+		"a newer Go":                        {archive: strings.Replace(mod, "1.26", "1.99", 1) + a + lib},
+		"an old go.mod":                     {archive: strings.Replace(mod, "1.26", "1.16", 1) + a + lib},
+		"no go line":                        {archive: strings.Replace(mod, "go 1.26\n", "", 1) + a + lib},
+		"a broken go.mod":                   {archive: mod + "require\n" + a + lib},
+		"an unknown module":                 {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\n" + a},
+		"no sum":                            {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire example.com/lib v1.0.0\n" + a},
+		"a folder that is gone":             {archive: mod + a},
+		"no such package":                   {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/none\"\n" + lib},
+		"not in std":                        {archive: mod + "-- a.go --\npackage p\nimport _ \"fmt/none\"\n" + lib},
+		"internal":                          {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/internal/x\"\n" + lib + "-- lib/internal/x/x.go --\npackage x\n"},
+		"internal of std":                   {archive: mod + "-- a.go --\npackage p\nimport _ \"internal/abi\"\n" + lib},
+		"a program":                         {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n" + strings.Replace(lib, "package lib", "package main", 1)},
+		"relative":                          {archive: mod + "-- a.go --\npackage p\nimport _ \"./lib\"\n" + lib},
+		"two packages":                      {archive: mod + a + lib + "-- lib/more.go --\npackage more\n"},
+		"only for Windows":                  {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib_windows.go --\npackage lib\n"},
+		"only cgo":                          {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib.go --\npackage lib\nimport \"C\"\n"},
+		"a newer requirement":               {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + strings.Replace(lib, "lib\n", "lib\nrequire example.com/x v1.1.0\n", 1) + "-- x/go.mod --\nmodule example.com/x\n"},
+		"a workspace without a replacement": {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- go.work --\ngo 1.26\nuse .\n"},
+		"inconsistent vendoring":            {archive: mod + a + lib + "-- vendor/modules.txt --\n# example.com/lib v1.0.1 => ./lib\n## explicit\nexample.com/lib\n-- vendor/example.com/lib/lib.go --\npackage lib\n"},
+		"outside the workspace":             {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse ./lib\n"},
+		"an older workspace":                {archive: mod + a + lib + "-- go.work --\ngo 1.25\nuse .\n"},
+		"ambiguous":                         {archive: mod + "require example.com v1.0.0\nreplace example.com => ./other\n" + a + lib + "-- other/go.mod --\nmodule example.com\n-- other/lib/lib.go --\npackage lib\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOFLAGS", "")
@@ -259,40 +283,4 @@ func resolveRoot(dir string) error {
 	}
 	_, err = imported.Files()
 	return err
-}
-
-func TestImmutableIsWhatNeverChanges(t *testing.T) {
-	environment, err := resolve.NewEnvironment()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]bool{
-		filepath.Join(environment.ModuleCache, "k8s.io", "api@v1.0.0", "x.go"): true,
-		filepath.Join(environment.Root, "src", "fmt", "print.go"):              true,
-		environment.ModuleCache + "x":                                          false,
-		filepath.Join(t.TempDir(), "x.go"):                                     false,
-	} {
-		if got := environment.Immutable(name); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
-	}
-}
-
-func TestSettingsOfTheGoCommandCount(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "env")
-	if err := os.WriteFile(file, []byte("# Mine.\nGOOS=plan9\nGOARCH=386\nGOFLAGS=-mod=mod\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("GOENV", file)
-	t.Setenv("GOOS", "")
-	t.Setenv("GOARCH", "amd64")
-	t.Setenv("GOFLAGS", "-mod=readonly")
-	environment, err := resolve.NewEnvironment()
-	if err != nil || environment.OS != "plan9" || environment.Arch != "amd64" {
-		t.Errorf("%s/%s, %v", environment.OS, environment.Arch, err)
-	}
-	t.Setenv("GOFLAGS", "")
-	if _, err := resolve.NewEnvironment(); err == nil {
-		t.Error("-mod=mod in the settings does not count")
-	}
 }

@@ -1,0 +1,145 @@
+package compat_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// settled calls f some seconds later, when all files that were written before have settled.
+func settled(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	now := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(now.Add(5 * time.Second)))
+		f(t)
+	})
+}
+
+// ran runs a command, writes the result, and reports whether that was known to be up to date without the entry: the cache
+// has one again otherwise.
+func ran(t *testing.T, dir, line string, store incremental.Store) (upToDate bool) {
+	t.Helper()
+	for name := range modified(t, store) {
+		if filepath.Ext(name) == ".entry" {
+			if err := os.Remove(filepath.Join(store.Dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	written(t, dir, line, store)
+	for name := range modified(t, store) {
+		if filepath.Ext(name) == ".entry" {
+			return false
+		}
+	}
+	return true
+}
+
+func written(t *testing.T, dir, line string, store incremental.Store) {
+	t.Helper()
+	command, err := compat.Parse(strings.Fields(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
+	if err == nil {
+		err = result.Write()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const toFiles = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/..."
+
+// TestNothingIsReadTwice makes changes while nothing but stamps tells whether the result is up to date.
+func TestNothingIsReadTwice(t *testing.T) {
+	put := func(name, content string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) { oracle.Write(t, dir, name, content) }
+	}
+	away := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		change  func(t *testing.T, dir string)
+		nothing bool
+	}{
+		"nothing":           {nothing: true, change: func(*testing.T, string) {}},
+		"a file elsewhere":  {nothing: true, change: put("docs/new.md", "Read me.\n")},
+		"a type":            {change: put("api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n")},
+		"a header":          {change: put("hack/boilerplate.go.txt", "// Other.\n")},
+		"a right":           {change: put("internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n")},
+		"a package":         {change: put("internal/new/new.go", "package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n")},
+		"a module":          {change: put("internal/odd/go.mod", "module example.com/odd\n")},
+		"a workspace":       {change: put("go.work", "go 1.26.0\n\nuse .\n")},
+		"a file that goes":  {change: away("internal/odd/odd.go")},
+		"an output":         {change: put("config/rbac/role.yaml", "# mine\n")},
+		"an output is gone": {change: away("api/v1/zz_generated.deepcopy.go")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, store := warm(t, toFiles)
+			settled(t, func(t *testing.T) {
+				written(t, dir, toFiles, store)
+				if !ran(t, dir, toFiles, store) {
+					t.Fatal("the result was made again")
+				}
+				test.change(t, dir)
+				if upToDate := ran(t, dir, toFiles, store); upToDate != test.nothing {
+					t.Errorf("after the change: up to date %v, want %v", upToDate, test.nothing)
+				}
+				results(t, dir, toFiles, store)
+			})
+		})
+	}
+}
+
+// TestFreshFilesAreReadAgain has files that changed so shortly ago that the next change might not show.
+func TestFreshFilesAreReadAgain(t *testing.T) {
+	dir, store := warm(t, toFiles)
+	synctest.Test(t, func(t *testing.T) {
+		// It is the year 2000 here: everything was written in the future.
+		written(t, dir, toFiles, store)
+		if ran(t, dir, toFiles, store) {
+			t.Error("the result was not made again")
+		}
+	})
+}
+
+// TestDamagedStampsAreNotUsed damages the stamps, of which nothing else is left.
+func TestDamagedStampsAreNotUsed(t *testing.T) {
+	dir, store := warm(t, toFiles)
+	settled(t, func(t *testing.T) {
+		written(t, dir, toFiles, store)
+		names, err := filepath.Glob(filepath.Join(store.Dir, "*.stamps"))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%v, %v", names, err)
+		}
+		content, err := os.ReadFile(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, len(content) / 2, len(content) - 1} {
+			damaged := append([]byte{}, content...)
+			damaged[i] ^= 1
+			if err := os.WriteFile(names[0], damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if ran(t, dir, toFiles, store) {
+				t.Errorf("stamps with another byte %d were used", i)
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package incremental
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"os"
+
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// Stamped says of an entry how the disk looked when it was found to be up to date. While all looks like that, neither the
+// inputs nor the entry need be read.
+type Stamped struct {
+	// Entry is the sum of the entry.
+	Entry [sha256.Size]byte
+	// Inputs are what the answers came from, and Outputs the files that had the content of the entry. No outputs are known
+	// if there are none.
+	Inputs, Outputs markers.Stamps
+	// Warnings are those of the entry.
+	Warnings []markers.Finding
+}
+
+// stampedFormat begins every file of stamps, and changes whenever the encoding does.
+const stampedFormat = "kctrl generate stamps 1\n"
+
+// GetStamped returns the stamps of a key, if there are some that can be trusted.
+func (s Store) GetStamped(key Key) (*Stamped, bool) {
+	content, ok := s.read(key, stampedSuffix)
+	if !ok {
+		return nil, false
+	}
+	r, err := open(stampedFormat, key, content)
+	if err != nil {
+		return nil, false
+	}
+	stamped := &Stamped{}
+	copy(stamped.Entry[:], r.bytes(len(stamped.Entry)))
+	stamped.Inputs, stamped.Outputs = r.stamps(), r.stamps()
+	if stamped.Warnings, err = r.warnings(); err != nil {
+		return nil, false
+	}
+	return stamped, true
+}
+
+// PutStamped keeps stamps in the place of those that the key has. An error says why it could not.
+func (s Store) PutStamped(key Key, stamped *Stamped) error {
+	w := writer{}
+	w = append(w, stamped.Entry[:]...)
+	w.stamps(stamped.Inputs)
+	w.stamps(stamped.Outputs)
+	w.warnings(stamped.Warnings)
+	return s.write(key, stampedSuffix, seal(stampedFormat, key, w))
+}
+
+func (w *writer) stamps(stamps markers.Stamps) {
+	w.number(len(stamps))
+	for _, stamp := range stamps {
+		w.text([]byte(stamp.Name))
+		*w = append(*w, byte(stamp.Kind))
+		if stamp.Kind != markers.StampWhole {
+			continue
+		}
+		for _, n := range []uint64{stamp.Device, stamp.Inode, uint64(stamp.Size), uint64(stamp.Modified), uint64(stamp.Changed)} {
+			*w = binary.LittleEndian.AppendUint64(*w, n)
+		}
+	}
+}
+
+func (r *reader) stamps() markers.Stamps {
+	count := r.number()
+	stamps := make(markers.Stamps, 0, count)
+	for range count {
+		stamp := markers.Stamp{Name: string(r.text()), Kind: markers.StampKind(r.bytes(1)[0])}
+		if stamp.Kind == markers.StampWhole {
+			stamp.Device, stamp.Inode = r.uint64(), r.uint64()
+			stamp.Size, stamp.Modified, stamp.Changed = int64(r.uint64()), int64(r.uint64()), int64(r.uint64())
+		}
+		stamps = append(stamps, stamp)
+	}
+	return stamps
+}
+
+func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
+
+// StampFiles stamps files that have the content that belongs there. It reports false if the next change of one of them
+// might not show.
+func StampFiles(names []string) (markers.Stamps, bool) {
+	var stamps markers.Stamps
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, false
+		}
+		stamp, settled := markers.StampFile(name, info)
+		if !settled {
+			return nil, false
+		}
+		stamps = append(stamps, stamp)
+	}
+	return stamps, true
+}

@@ -1,0 +1,134 @@
+package resolve
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+// Asked is what the go command has to know about modules before it finds packages in them.
+type Asked struct {
+	fsys  FS
+	env   *Environment
+	local []moduleFolder // modules that are not in the module cache
+	err   error          // there is something that nobody can ask
+}
+
+// Ask asks fsys everything that the go command asks about the main module in a folder, so that whoever writes down the
+// answers knows when it would say something else. An error is an [*UnusualError]: there is more than can be asked.
+func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
+	a := &Asked{fsys: fsys, env: e}
+	work, err := (&modules{fsys: fsys, env: e}).findWorkspace(dir)
+	if err != nil {
+		return nil, err
+	}
+	a.main(dir)
+	if work != "" {
+		a.workspace(work)
+	}
+	return a, a.err
+}
+
+// fits notes that another toolchain would run, which has constraints and folders of its own.
+func (a *Asked) fits(line *modfile.Go, toolchain *modfile.Toolchain) {
+	if err := (&modules{env: a.env}).checkGo(line, toolchain); err != nil && a.err == nil {
+		a.err = err
+	}
+}
+
+// main asks about a main module.
+func (a *Asked) main(dir string) {
+	a.vendor(dir)
+	_, _ = a.fsys.ReadFile(filepath.Join(dir, "go.sum"))
+	file, ok := a.module(dir)
+	if !ok {
+		return
+	}
+	a.fits(file.Go, file.Toolchain)
+	a.replacements(file.Replace, dir)
+}
+
+// module asks about the module in a folder.
+func (a *Asked) module(dir string) (*modfile.File, bool) {
+	name := filepath.Join(dir, "go.mod")
+	content, err := a.fsys.ReadFile(name)
+	if err != nil {
+		return nil, false
+	}
+	file, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		// What a dependency may say and a main module may not.
+		file, err = modfile.ParseLax(name, content, nil)
+	}
+	if err != nil || file.Module == nil {
+		return nil, false
+	}
+	a.local = append(a.local, moduleFolder{file.Module.Mod.Path, dir, true})
+	return file, true
+}
+
+// replacements asks about modules that are folders. Packages have the path of what is replaced.
+func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
+	for _, r := range replace {
+		if r.New.Version != "" || r.New == (module.Version{}) {
+			continue
+		}
+		folder := filepath.FromSlash(r.New.Path)
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(dir, folder)
+		}
+		a.fsys.IsFolder(folder)
+		if file, ok := a.module(folder); ok {
+			a.fits(file.Go, nil)
+		}
+		a.local = append(a.local, moduleFolder{r.Old.Path, folder, true})
+	}
+}
+
+func (a *Asked) vendor(dir string) {
+	if vendor := filepath.Join(dir, "vendor"); a.fsys.IsFolder(vendor) {
+		_, _ = a.fsys.ReadFile(filepath.Join(vendor, "modules.txt"))
+	}
+}
+
+// workspace asks about a go.work file.
+func (a *Asked) workspace(name string) {
+	dir := filepath.Dir(name)
+	a.vendor(dir)
+	_, _ = a.fsys.ReadFile(filepath.Join(dir, "go.work.sum"))
+	content, err := a.fsys.ReadFile(name)
+	if err != nil {
+		return
+	}
+	work, err := modfile.ParseWork(name, content, nil)
+	if err != nil {
+		return
+	}
+	a.fits(work.Go, work.Toolchain)
+	a.replacements(work.Replace, dir)
+	for _, use := range work.Use {
+		used := filepath.FromSlash(use.Path)
+		if !filepath.IsAbs(used) {
+			used = filepath.Join(dir, used)
+		}
+		a.main(used)
+	}
+}
+
+// Package asks in which folders the package with an import path could be.
+func (a *Asked) Package(importPath string) {
+	for _, m := range a.local {
+		rest, ok := strings.CutPrefix(importPath+"/", m.path+"/")
+		if !ok {
+			continue
+		}
+		dir := filepath.Join(m.dir, filepath.FromSlash(path.Clean(rest)))
+		_, _ = a.fsys.GoNames(dir)
+		for ; len(dir) > len(m.dir); dir = filepath.Dir(dir) {
+			a.fsys.Exists(filepath.Join(dir, "go.mod"))
+		}
+	}
+}
