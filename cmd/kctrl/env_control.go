@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 )
@@ -31,16 +32,22 @@ func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Re
 	}
 }
 
-// obey carries out one command: "kill NAME", "start NAME" or "compact".
+// obey carries out one command: "kill NAME", "start NAME", "slow DURATION" or "compact".
 func obey(ctx context.Context, instance *controlplane.Instance, command string) error {
-	verb, name, _ := strings.Cut(command, " ")
+	verb, argument, _ := strings.Cut(command, " ")
 	switch verb {
 	case "kill":
-		return instance.Kill(name)
+		return instance.Kill(argument)
 	case "start":
-		return instance.Restart(ctx, name)
+		return instance.Restart(ctx, argument)
+	case "slow":
+		delay, err := time.ParseDuration(argument)
+		if err != nil {
+			return err
+		}
+		return instance.Slow(delay)
 	case "compact":
 		return instance.Compact(ctx)
 	}
-	return fmt.Errorf("unknown command %q: want kill NAME, start NAME or compact", command)
+	return fmt.Errorf("unknown command %q: want kill NAME, start NAME, slow DURATION or compact", command)
 }

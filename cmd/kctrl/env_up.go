@@ -36,7 +36,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
-	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start or compact, for tests of failures")
+	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 	return cmd
 }
@@ -123,7 +123,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 		return err
 	}
 	defer os.RemoveAll(folder)
-	o.start.Folder, o.start.Attached = folder, true
+	o.start.Folder, o.start.Attached, o.start.Faults = folder, true, o.control
 	if pipe(s.in) && !o.control {
 		go func() { // ends with the process at the latest: a read of standard input cannot be interrupted
 			_, _ = io.Copy(io.Discard, s.in)

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"time"
 )
 
 // Kill ends a part of the control plane as a power failure would, and returns when it is gone. Nobody takes that for a
@@ -64,6 +66,32 @@ func (i *Instance) component(name string) (*component, error) {
 		return nil, fmt.Errorf("the control plane has no %s", name)
 	}
 	return all[n], nil
+}
+
+// store returns the URL at which the API server finds etcd.
+func (i *Instance) store() (string, error) {
+	if !i.opts.Faults {
+		return i.etcd, nil
+	}
+	at, err := url.Parse(i.etcd)
+	if err != nil {
+		return "", err
+	}
+	if i.line, err = newProxy(at.Host); err != nil {
+		return "", err
+	}
+	at.Host = i.line.address()
+	return at.String(), nil
+}
+
+// Slow makes all that the API server and etcd say to each other arrive that much later, in either direction, what is on
+// its way included. Zero is no delay. It takes an instance of [Options].Faults.
+func (i *Instance) Slow(delay time.Duration) error {
+	if i.line == nil {
+		return fmt.Errorf("the control plane was started without faults")
+	}
+	i.line.slow(max(0, delay))
+	return nil
 }
 
 // Compact makes etcd forget all states but the present one. An API server forgets what it remembers by itself only when

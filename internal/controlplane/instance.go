@@ -39,6 +39,8 @@ type Options struct {
 	FeatureGates string
 	// Attached ends the instance when this process dies.
 	Attached bool
+	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.
+	Faults bool
 
 	started func(Process) error // is told of each process before anything depends on it
 }
@@ -53,6 +55,7 @@ type Instance struct {
 	opts Options
 	ids  *identities
 	etcd string // the URL for clients of etcd
+	line *proxy // from the API server to etcd; nil without Options.Faults
 
 	mu         sync.Mutex
 	components []*component // in start order
@@ -128,7 +131,11 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	if err := instance.add("etcd", opts, assets.etcd(etcdFlags(opts, instance.etcd, peer)...)); err != nil {
 		return instance, err
 	}
-	if err := instance.add("kube-apiserver", opts, assets.apiServer(apiServerFlags(opts, instance.etcd, ports[2])...)); err != nil {
+	store, err := instance.store()
+	if err != nil {
+		return instance, err
+	}
+	if err := instance.add("kube-apiserver", opts, assets.apiServer(apiServerFlags(opts, store, ports[2])...)); err != nil {
 		return instance, err
 	}
 	if err := instance.waitReady(ctx); err != nil {
@@ -258,6 +265,9 @@ func (i *Instance) Stop() {
 	i.mu.Unlock()
 	for _, c := range slices.Backward(i.all()) {
 		c.stop()
+	}
+	if i.line != nil {
+		i.line.close()
 	}
 }
 

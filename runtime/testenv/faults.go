@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // Part is a program of the control plane.
@@ -18,8 +19,8 @@ const (
 	Etcd      Part = "etcd"
 )
 
-// WithFaults lets the test kill and restart parts of the server, and compact its history. Such a server is for one test,
-// or for tests that do not run in parallel.
+// WithFaults lets the test kill and restart parts of the server, slow its storage down, and compact its history. Such a
+// server is for one test, or for tests that do not run in parallel.
 func WithFaults() Option {
 	return func(o *options) {
 		o.faults = true
@@ -28,12 +29,17 @@ func WithFaults() Option {
 }
 
 // Kill ends a part as a power failure would (SIGKILL), and returns when it is gone. It takes a server of [WithFaults],
-// as do [Env.Restart] and [Env.Compact].
+// as do [Env.Restart], [Env.Slow] and [Env.Compact].
 func (e *Env) Kill(p Part) error { return e.control.ask("kill " + string(p)) }
 
 // Restart starts a part that was killed once more, at the same address and with the data it had. It returns when the
 // server is ready, or at once while the other part is still down.
 func (e *Env) Restart(p Part) error { return e.control.ask("start " + string(p)) }
+
+// Slow makes everything between the API server and etcd take that much longer in either direction, what is on its way
+// included, until it is called again. Zero is as fast as it was. A read that the API server answers from its memory is not
+// slower. At more than some seconds the API server gives requests up, and its connections to etcd too.
+func (e *Env) Slow(delay time.Duration) error { return e.control.ask("slow " + delay.String()) }
 
 // Compact makes etcd forget all states but the present one. The API server itself remembers the last changes until it is
 // restarted; then a watch from before the compaction is refused as expired.

@@ -3,7 +3,11 @@ package testenv_test
 import (
 	"net"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -17,6 +21,18 @@ func TestPartsAreKilledAndRestarted(t *testing.T) {
 		}
 	}
 	must(env.Compact())
+	const delay = 50 * time.Millisecond
+	must(env.Slow(delay))
+	c, err := client.New(env.Config, client.Options{})
+	must(err)
+	begin := time.Now()
+	must(c.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "slow"},
+	}}))
+	if took := time.Since(begin); took < 2*delay {
+		t.Errorf("a write to slow storage took %s", took)
+	}
+	must(env.Slow(0))
 	must(env.Kill(testenv.APIServer))
 	if conn, err := net.Dial("tcp", address(t, env.Config.Host)); err == nil {
 		conn.Close()
