@@ -1,0 +1,48 @@
+package pack_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
+)
+
+// FuzzUnpack unpacks what no packer has made: it is refused, or becomes an object that can be packed.
+func FuzzUnpack(f *testing.F) {
+	var packers []*pack.Packer[object.Object]
+	for which, prototype := range prototypes() {
+		p, err := pack.New(prototype)
+		if err != nil {
+			f.Fatal(err)
+		}
+		packers = append(packers, p)
+		for seed := range uint64(5) {
+			packed, err := p.Pack(random(prototype, seed))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint8(which), []byte(packed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		p := packers[int(which)%len(packers)]
+		packed := pack.Packed(data)
+		_ = p.Key(packed)
+		_ = packed.SameState(packed) && packed.SameObject(packed)
+		obj, err := p.Unpack(packed)
+		if err != nil {
+			return
+		}
+		again, err := p.Pack(obj)
+		if err != nil {
+			t.Fatalf("what was unpacked cannot be packed: %v", err)
+		}
+		if same, err := p.Unpack(again); err != nil || !reflect.DeepEqual(same, obj) && !hasNaN(same) {
+			t.Fatalf("it does not stay what it is: %v\n%#v\n%#v", err, obj, same)
+		}
+	})
+}
+
+// hasNaN reports whether v is not deeply equal to itself, as a NaN is not.
+func hasNaN(v object.Object) bool { return !reflect.DeepEqual(v, v.DeepCopyObject()) }

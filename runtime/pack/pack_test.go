@@ -1,0 +1,198 @@
+package pack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
+)
+
+// unexported makes differences in unexported fields seen.
+var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
+
+func packerOf(t testing.TB, prototype object.Object) *pack.Packer[object.Object] {
+	t.Helper()
+	p, err := pack.New(prototype)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestWhatIsUnpackedEqualsWhatWasPacked(t *testing.T) {
+	for _, prototype := range prototypes() {
+		p := packerOf(t, prototype)
+		for seed := range uint64(300) {
+			obj, same := random(prototype, seed), random(prototype, seed)
+			packed, err := p.Pack(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(obj, same) {
+				t.Fatalf("%T %d was modified", prototype, seed)
+			}
+			got, err := p.Unpack(packed)
+			if err != nil {
+				t.Fatalf("%T %d: %v", prototype, seed, err)
+			}
+			if !reflect.DeepEqual(got, obj) {
+				t.Fatalf("%T %d: %s", prototype, seed, cmp.Diff(obj, got, unexported))
+			}
+			if key := p.Key(packed); key != object.KeyOf(obj) {
+				t.Errorf("key %q, want %q", key, object.KeyOf(obj))
+			}
+		}
+	}
+}
+
+func TestDecodedObjectsStayWhatTheyAre(t *testing.T) {
+	for _, prototype := range prototypes() {
+		p := packerOf(t, prototype)
+		for seed := range uint64(100) {
+			data, err := json.Marshal(random(prototype, seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoded := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(object.Object)
+			var into any = decoded
+			if u, ok := decoded.(*unstructured.Unstructured); ok {
+				into = &u.Object
+			}
+			if err := utiljson.Unmarshal(data, into); err != nil {
+				continue // a text that is no UTF-8
+			}
+			packed, err := p.Pack(decoded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.Unpack(packed); err != nil || !reflect.DeepEqual(got, decoded) {
+				t.Fatalf("%T %d: %v\n%s", prototype, seed, err, cmp.Diff(decoded, got, unexported))
+			}
+		}
+	}
+}
+
+func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
+	p := packerOf(t, &corev1.ConfigMap{})
+	for i := range 20_000 {
+		o := &corev1.ConfigMap{Data: map[string]string{"the key of all": "the value of all", fmt.Sprint("key of ", i/4): fmt.Sprint("value of ", i)}}
+		packed, err := p.Pack(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 100 && len(packed) > 50 {
+			t.Fatalf("object %d is packed in %d bytes", i, len(packed))
+		}
+		if got, err := p.Unpack(packed); err != nil || !reflect.DeepEqual(got, object.Object(o)) {
+			t.Fatalf("got %v, %v", got, err)
+		}
+	}
+}
+
+func TestQuantityOfAnyScaleIsKept(t *testing.T) {
+	p := packerOf(t, &kind[resource.Quantity]{})
+	for _, text := range []string{"1e999999", "5e-9", "7E", "1.5Ki"} {
+		packed, err := p.Pack(&kind[resource.Quantity]{Field: resource.MustParse(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Unpack(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := resource.MustParse(text)
+		if got := got.(*kind[resource.Quantity]).Field.String(); got != want.String() {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
+func TestStatesAreToldApartWithoutUnpacking(t *testing.T) {
+	for _, prototype := range []object.Object{&corev1.Pod{}, &unstructured.Unstructured{Object: map[string]any{}}} {
+		p := packerOf(t, prototype)
+		state := func(uid, version string) pack.Packed {
+			o := prototype.DeepCopyObject().(object.Object)
+			o.SetName("a")
+			o.SetUID(types.UID(uid))
+			o.SetResourceVersion(version)
+			packed, err := p.Pack(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return packed
+		}
+		ids := []string{"", "1", "12", "a", "ab", "0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a00", "0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a01"}
+		for _, uid := range ids {
+			for _, version := range ids {
+				a := state(uid, version)
+				for _, otherUID := range ids {
+					for _, otherVersion := range ids {
+						b := state(otherUID, otherVersion)
+						sameObject := uid == otherUID
+						same := sameObject && version == otherVersion
+						if a.SameObject(b) != sameObject || a.SameState(b) != (same && version != "") {
+							t.Errorf("%q@%q and %q@%q: %v, %v", uid, version, otherUID, otherVersion, a.SameObject(b), a.SameState(b))
+						}
+						if a.IsState([]byte(otherUID), []byte(otherVersion)) != same {
+							t.Errorf("%q@%q is taken for %q@%q, or not", uid, version, otherUID, otherVersion)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// kind is an object with a field of type F.
+type kind[F any] struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Field F
+}
+
+func (k *kind[F]) DeepCopyObject() runtime.Object { return k }
+
+func TestTypeThatCannotBePackedIsAnErrorThatNamesTheField(t *testing.T) {
+	type hidden struct{ Deep []struct{ secret int } }
+	for want, prototype := range map[string]object.Object{
+		".Field: a chan int cannot be packed":                        &kind[chan int]{},
+		".Field[]: a func() cannot be packed":                        &kind[map[string]func()]{},
+		".Field: a map by float64 cannot be packed":                  &kind[map[float64]int]{},
+		".Field.Deep[].secret: an unexported field cannot be packed": &kind[*hidden]{},
+		"the prototype is <nil>, which is no pointer to a struct":    nil,
+	} {
+		if _, err := pack.New(prototype); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestValueThatNoDecoderMakesIsAnError(t *testing.T) {
+	untyped := &unstructured.Unstructured{Object: map[string]any{"a": int32(1)}}
+	extension := &kind[runtime.RawExtension]{Field: runtime.RawExtension{Object: &corev1.Pod{}}}
+	for _, o := range []object.Object{untyped, extension} {
+		p := packerOf(t, o)
+		if packed, err := p.Pack(o); err == nil {
+			t.Errorf("%T is packed as %q", o, packed)
+		}
+	}
+	if _, err := packerOf(t, untyped).Pack(&corev1.Pod{}); err == nil {
+		t.Error("a pod is packed as an unstructured object")
+	}
+	if _, err := packerOf(t, &corev1.Pod{}).Pack((*corev1.Pod)(nil)); err == nil {
+		t.Error("no object is packed")
+	}
+}

@@ -1,0 +1,129 @@
+package pack
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Packed is a packed object. It begins with what identifies the object and its state.
+type Packed string
+
+// Packer packs objects of one Go type. It is safe for concurrent use.
+type Packer[T object.Object] struct {
+	form    reflect.Type // the struct that T points to
+	body    *codec
+	meta    []int // where form has its metadata; nil for types of which the body has all of it
+	strings *table
+
+	mu      sync.Mutex
+	scratch writer
+}
+
+// New returns a packer of objects that have the Go type of prototype. T may be that pointer type or an interface such as
+// object.Object. It fails when the type has a field that cannot be packed: a channel, a function, or a struct with
+// unexported fields that does not encode itself as JSON.
+func New[T object.Object](prototype T) (*Packer[T], error) {
+	form := reflect.TypeOf(prototype)
+	if form == nil || form.Kind() != reflect.Pointer || form.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("the prototype is %T, which is no pointer to a struct", prototype)
+	}
+	p := &Packer[T]{form: form.Elem(), strings: newTable()}
+	p.scratch.strings = p.strings
+	if p.form == reflect.TypeFor[unstructured.Unstructured]() {
+		p.body = &codec{pack: packUnstructured, unpack: unpackUnstructured}
+		return p, nil
+	}
+	if f, ok := p.form.FieldByName("ObjectMeta"); ok && f.Type == metaType && len(f.Index) == 1 {
+		p.meta = f.Index
+	}
+	var err error
+	p.body, err = newCodec(p.form, p.meta != nil)
+	return p, err
+}
+
+// Pack returns obj packed. It does not keep obj. It fails when obj has, in a field whose type is an interface, a value
+// that no decoder makes.
+func (p *Packer[T]) Pack(obj T) (Packed, error) {
+	v := reflect.ValueOf(obj)
+	if !v.IsValid() || v.Type() != reflect.PointerTo(p.form) || v.IsNil() {
+		return "", fmt.Errorf("pack a %T as a *%s", obj, p.form)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := &p.scratch
+	w.begin()
+	if p.meta != nil {
+		meta := v.Elem().FieldByIndex(p.meta).Addr().Interface().(*metav1.ObjectMeta)
+		w.identity(string(meta.UID), meta.ResourceVersion, meta.Namespace, meta.Name)
+	} else {
+		w.identity(string(obj.GetUID()), obj.GetResourceVersion(), obj.GetNamespace(), obj.GetName())
+	}
+	p.body.pack(w, v.Elem())
+	if w.err != nil {
+		return "", fmt.Errorf("pack %s: %w", object.KeyOf(obj), w.err)
+	}
+	return Packed(w.buf), nil
+}
+
+// Unpack returns a new object that is equal to the one that was packed. It fails for what the packer has not packed.
+func (p *Packer[T]) Unpack(packed Packed) (T, error) {
+	var none T
+	r := reader{data: string(packed), strings: p.strings.all()}
+	r.id.uid, r.id.version = r.text(), r.text()
+	r.id.namespace, r.id.name = r.text(), r.text()
+	obj := reflect.New(p.form)
+	p.body.unpack(&r, obj.Elem())
+	if r.err == nil && r.at != len(r.data) {
+		r.fail("%d bytes are left over", len(r.data)-r.at)
+	}
+	if r.err != nil {
+		return none, fmt.Errorf("unpack a %s: %w", p.form, r.err)
+	}
+	if p.meta != nil {
+		meta := obj.Elem().FieldByIndex(p.meta).Addr().Interface().(*metav1.ObjectMeta)
+		meta.UID, meta.ResourceVersion = types.UID(r.id.uid), r.id.version
+		meta.Namespace, meta.Name = r.id.namespace, r.id.name
+	}
+	return obj.Interface().(T), nil
+}
+
+// Key returns the key of the object, whose strings are part of packed.
+func (p *Packer[T]) Key(packed Packed) object.Key {
+	r := reader{data: string(packed), strings: p.strings.all()}
+	r.skipText()
+	r.skipText()
+	return object.Key{Namespace: r.text(), Name: r.text()}
+}
+
+// SameObject reports whether p and other, which have one key, are states of one object and not of one that was deleted
+// and created again: whether they have one UID.
+func (p Packed) SameObject(other Packed) bool {
+	r := reader{data: string(p)}
+	r.skipText()
+	return strings.HasPrefix(string(other), string(p[:r.at]))
+}
+
+// SameState reports whether p and other are one state of one object: whether they have one UID and one resource version,
+// which is not empty.
+func (p Packed) SameState(other Packed) bool {
+	r := reader{data: string(p)}
+	r.skipText()
+	version := r.at
+	r.skipText()
+	return r.err == nil && p[version] != emptyText && strings.HasPrefix(string(other), string(p[:r.at]))
+}
+
+// IsState reports whether p is the state of an object that has that UID and that resource version.
+func (p Packed) IsState(uid, version []byte) bool {
+	var space [96]byte
+	id := appendText(appendText(space[:0], uid), version)
+	return len(p) >= len(id) && string(p[:len(id)]) == string(id)
+}

@@ -1,0 +1,217 @@
+package pack
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// What an untyped value begins with.
+const (
+	untypedNil = iota
+	untypedFalse
+	untypedTrue
+	untypedInt
+	untypedFloat
+	untypedString
+	untypedMap
+	untypedList
+	untypedNilMap
+	untypedNilList
+)
+
+func packInterface(w *writer, v reflect.Value) { w.untyped(v.Interface()) }
+
+func unpackInterface(r *reader, v reflect.Value) {
+	if value := r.untyped(); value != nil {
+		v.Set(reflect.ValueOf(value))
+	}
+}
+
+// untyped writes a value of a kind that decoders make where no type is known.
+func (w *writer) untyped(value any) {
+	switch value := value.(type) {
+	case nil:
+		w.byte(untypedNil)
+	case bool:
+		if value {
+			w.byte(untypedTrue)
+		} else {
+			w.byte(untypedFalse)
+		}
+	case int64:
+		w.byte(untypedInt)
+		w.int(value)
+	case float64:
+		w.byte(untypedFloat)
+		w.uint(math.Float64bits(value))
+	case string:
+		w.byte(untypedString)
+		w.text(value)
+	case map[string]any:
+		if value == nil {
+			w.byte(untypedNilMap)
+			return
+		}
+		w.byte(untypedMap)
+		w.members(value, nil)
+	case []any:
+		if value == nil {
+			w.byte(untypedNilList)
+			return
+		}
+		w.byte(untypedList)
+		w.uint(uint64(len(value)))
+		for _, element := range value {
+			w.untyped(element)
+		}
+	default:
+		w.fail(fmt.Errorf("an untyped value is a %T", value))
+	}
+}
+
+// members writes the members of m, in order, without those that omit has with the same value.
+func (w *writer) members(m map[string]any, omit map[string]string) {
+	start := len(w.keys)
+	for key, value := range m {
+		if text, ok := value.(string); ok && text != "" && omit[key] == text {
+			continue
+		}
+		w.keys = append(w.keys, key)
+	}
+	end := len(w.keys)
+	slices.Sort(w.keys[start:end])
+	w.uint(uint64(end - start))
+	for i := start; i < end; i++ {
+		key := w.keys[i]
+		w.text(key)
+		w.untyped(m[key])
+	}
+	w.keys = w.keys[:start]
+}
+
+// untyped returns the value at the reader.
+func (r *reader) untyped() any {
+	if !r.enter() {
+		return nil
+	}
+	defer r.leave()
+	switch tag := r.byte(); tag {
+	case untypedNil:
+		return nil
+	case untypedFalse, untypedTrue:
+		return tag == untypedTrue
+	case untypedInt:
+		return r.int()
+	case untypedFloat:
+		return math.Float64frombits(r.uint())
+	case untypedString:
+		return r.boxedText()
+	case untypedMap:
+		return r.members()
+	case untypedList:
+		return r.elements()
+	case untypedNilMap:
+		return map[string]any(nil)
+	case untypedNilList:
+		return []any(nil)
+	default:
+		r.fail("no untyped value begins with %d", tag)
+		return nil
+	}
+}
+
+// boxedText returns the text at the reader as an any, which takes no memory for one in the table.
+func (r *reader) boxedText() any {
+	start := r.at
+	if head := r.uint(); head&3 == knownText {
+		return r.known(head >> 2).boxed
+	}
+	if r.err == nil {
+		r.at = start
+	}
+	return r.text()
+}
+
+func (r *reader) members() map[string]any {
+	count := r.count()
+	m := make(map[string]any, min(count, maxPrealloc))
+	for i := 0; i < count && r.err == nil; i++ {
+		key := r.text()
+		m[key] = r.untyped()
+	}
+	return m
+}
+
+func (r *reader) elements() []any {
+	count := r.count()
+	list := make([]any, 0, min(count, maxPrealloc))
+	for i := 0; i < count && r.err == nil; i++ {
+		list = append(list, r.untyped())
+	}
+	return list
+}
+
+// count returns the number of elements that follow, of which each has at least one byte.
+func (r *reader) count() int {
+	n := r.uint()
+	if n > uint64(r.left()) {
+		r.stop(errShort)
+		return 0
+	}
+	return int(n)
+}
+
+// metadata is the member of an unstructured object that has what identifies it.
+const metadata = "metadata"
+
+// packUnstructured packs an unstructured object, whose identity is not repeated in its metadata.
+func packUnstructured(w *writer, v reflect.Value) {
+	object := v.Addr().Interface().(*unstructured.Unstructured).Object
+	w.length(len(object), object == nil)
+	start := len(w.keys)
+	for key := range object {
+		w.keys = append(w.keys, key)
+	}
+	slices.Sort(w.keys[start:])
+	for i := range len(object) {
+		key := w.keys[start+i]
+		w.text(key)
+		meta, ok := object[key].(map[string]any)
+		if key == metadata && ok && meta != nil {
+			w.byte(untypedMap)
+			w.members(meta, w.id.members())
+			continue
+		}
+		w.untyped(object[key])
+	}
+	w.keys = w.keys[:start]
+}
+
+func unpackUnstructured(r *reader, v reflect.Value) {
+	count, ok := r.length()
+	if !ok {
+		return
+	}
+	object := make(map[string]any, min(count, maxPrealloc))
+	for i := 0; i < count && r.err == nil; i++ {
+		key := r.text()
+		object[key] = r.untyped()
+	}
+	if meta, ok := object[metadata].(map[string]any); ok && meta != nil {
+		for key, text := range r.id.members() {
+			if text != "" {
+				meta[key] = text
+			}
+		}
+	}
+	v.Addr().Interface().(*unstructured.Unstructured).Object = object
+}
+
+// members returns what of the metadata of an unstructured object is the identity.
+func (id identity) members() map[string]string {
+	return map[string]string{"uid": id.uid, "resourceVersion": id.version, "namespace": id.namespace, "name": id.name}
+}
