@@ -87,8 +87,9 @@ type cborLister[T object.Object] struct {
 
 // listCBOR reads the list that body is.
 func (d *Decoder[T]) listCBOR(body io.Reader, known Known[T]) (*Page[T], error) {
-	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: source{body: body}, known: known}}
+	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}}
 	defer d.release(r.cursor)
+	defer r.source.close()
 	if err := r.members(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,9 @@ import (
 // maxDepth is how deep JSON may be nested, which is apimachinery's bound.
 const maxDepth = 10000
 
+// maxList is how many elements there is room for in a cursor that waits.
+const maxList = 1024
+
 // errShort says that the data ended before the value did.
 var errShort = errors.New("unexpected end of JSON input")
 
@@ -23,6 +26,9 @@ type cursor struct {
 	// scratch is where a string is unescaped, until the next one is.
 	scratch []byte
 	strings interner
+	places  map[*plan]*elements // by the plan of the elements
+	// list has the elements of the untyped lists that are being decoded. It is kept up to maxList elements.
+	list []any
 }
 
 // reset puts the cursor at the beginning of data, which is depth levels deep in the JSON.

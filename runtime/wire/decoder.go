@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"sync"
@@ -48,6 +49,8 @@ type Decoder[T object.Object] struct {
 
 	mu   sync.Mutex
 	idle []*cursor // at most maxIdle, with the strings that they keep
+
+	buffers sync.Pool // of *[fullBuffer]byte
 }
 
 // maxIdle is how many cursors wait for their next use.
@@ -111,6 +114,9 @@ func (d *Decoder[T]) release(c *cursor) {
 		d.idle = append(d.idle, c)
 	}
 }
+
+// source returns a source that reads body.
+func (d *Decoder[T]) source(body io.Reader) source { return source{body: body, spare: &d.buffers} }
 
 // empty returns a new object.
 func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }

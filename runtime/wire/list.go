@@ -43,8 +43,9 @@ type listReader[T object.Object] struct {
 
 // listJSON reads the list that body is.
 func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) {
-	r := &listReader[T]{decoder: d, cursor: d.cursor(), source: source{body: body}, known: known}
+	r := &listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}
 	defer d.release(r.cursor)
+	defer r.source.close()
 	if err := r.members(); err != nil {
 		return nil, err
 	}

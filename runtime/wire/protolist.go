@@ -15,8 +15,9 @@ import (
 
 // listProto reads the list that body is.
 func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error) {
-	r := &protoLister[T]{decoder: d, cursor: d.cursor(), source: source{body: body}, known: known, page: &Page[T]{}}
+	r := &protoLister[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known, page: &Page[T]{}}
 	defer d.release(r.cursor)
+	defer r.source.close()
 	prefix, err := r.source.need(len(protoPrefix))
 	switch {
 	case err == io.EOF:
@@ -63,7 +64,7 @@ func (r *protoLister[T]) wrapper() error {
 			}
 			continue
 		}
-		value, err := r.source.take(length)
+		value, err := r.source.chunk(length)
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (r *protoLister[T]) list(length int64) error {
 		if length -= int64(head) + size; length < 0 {
 			return &Error{errProto}
 		}
-		value, err := r.source.take(size)
+		value, err := r.source.chunk(size)
 		if err != nil {
 			return err
 		}

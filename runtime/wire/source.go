@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // MaxObject is the length of the longest object, and of the longest watch event, that is read. The server stores nothing
@@ -11,9 +12,11 @@ import (
 const MaxObject = 16 << 20
 
 const (
-	// firstBuffer and fullBuffer are the sizes of a buffer that short objects are read through, at first and at most.
-	firstBuffer = 4 << 10
-	fullBuffer  = 256 << 10
+	// firstBuffer and fullBuffer are the sizes of a buffer that short objects are read through, at first and at most, and
+	// bufferGrowth is by how much it grows in between.
+	firstBuffer  = 4 << 10
+	fullBuffer   = 256 << 10
+	bufferGrowth = 8
 )
 
 // Error reports a body that is not what the API promises. Errors of the connection are not of this type.
@@ -34,6 +37,10 @@ type source struct {
 	err        error // what ended body
 	got        int   // how much the last read brought
 	full       bool  // it left no room: there is more than buf is for
+	// first is the buffer of that size, which is kept while there is a larger one.
+	first []byte
+	// spare has buffers of full size that nobody uses. Nil has none.
+	spare *sync.Pool
 }
 
 // unused is what was read and not yet used. It is valid until more is read.
@@ -66,17 +73,49 @@ func (s *source) makeRoom() {
 		size = firstBuffer
 	case used == 0 && size > fullBuffer:
 		size = fullBuffer
-	case used == size, s.full && size < fullBuffer:
+	case (used == size || s.full) && size < fullBuffer:
+		size = min(bufferGrowth*size, fullBuffer)
+	case used == size:
 		size *= 2
 	}
 	if size != len(s.buf) {
-		buf := make([]byte, size)
+		buf := s.take(size)
 		s.end = copy(buf, s.unused())
+		s.give(s.buf)
 		s.buf, s.start = buf, 0
 	} else if s.start > 0 {
 		s.end = copy(s.buf, s.unused())
 		s.start = 0
 	}
+}
+
+// take returns a buffer of that size, or one of full size that is there already instead of one in between.
+func (s *source) take(size int) []byte {
+	if size == firstBuffer {
+		if s.first == nil {
+			s.first = make([]byte, firstBuffer)
+		}
+		return s.first
+	}
+	if size <= fullBuffer && s.spare != nil {
+		if spare, ok := s.spare.Get().(*[fullBuffer]byte); ok {
+			return spare[:]
+		}
+	}
+	return make([]byte, size)
+}
+
+// give takes back a buffer that is used no more.
+func (s *source) give(buf []byte) {
+	if len(buf) == fullBuffer && s.spare != nil {
+		s.spare.Put((*[fullBuffer]byte)(buf))
+	}
+}
+
+// close gives the buffers back. What was returned of them is not valid any more.
+func (s *source) close() {
+	s.give(s.buf)
+	s.buf, s.first, s.start, s.end = nil, nil, 0, 0
 }
 
 // double reads until there is twice as much as now, or the end.
@@ -126,8 +165,8 @@ func (s *source) need(n int) ([]byte, error) {
 	return s.buf[s.start : s.start+n], nil
 }
 
-// take returns the next n bytes, which are valid until more is read.
-func (s *source) take(n int64) ([]byte, error) {
+// chunk returns the next n bytes, which are valid until more is read.
+func (s *source) chunk(n int64) ([]byte, error) {
 	if n > MaxObject {
 		return nil, &Error{errTooLong}
 	}

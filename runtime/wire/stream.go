@@ -33,6 +33,7 @@ func (s *Stream[T]) Next() (Event[T], error) {
 	if err != nil {
 		s.err = err
 		s.decoder.release(s.cursor)
+		s.frames.close()
 		s.cursor, s.frames, s.known = nil, frames{}, nil
 		return Event[T]{}, err
 	}
@@ -103,7 +104,7 @@ func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*
 // Watch returns the stream of the events that body is, in the format that contentType names. Of the events before the
 // end of the initial ones, what known has is not built again; it may be nil.
 func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
-	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: source{body: body}}, known: known}
+	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: d.source(body)}, known: known}
 	switch formatOf(contentType) {
 	case Protobuf:
 		s.read = (*Stream[T]).nextProto

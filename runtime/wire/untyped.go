@@ -69,16 +69,24 @@ func (c *cursor) untypedObject(m *mask) (map[string]any, error) {
 	return object, err
 }
 
-// untypedList returns a list, of whose elements m keeps the same.
+// untypedList returns a list, of whose elements m keeps the same. The elements are put on top of those of the lists
+// around it until it is known how many they are.
 func (c *cursor) untypedList(m *mask) ([]any, error) {
-	list := make([]any, 0)
+	bottom := len(c.list)
 	more, err := c.enter(']')
 	for more && err == nil {
 		var element any
 		if element, err = c.untyped(m); err == nil {
-			list = append(list, element)
+			c.list = append(c.list, element)
 			more, err = c.more(']')
 		}
+	}
+	list := make([]any, len(c.list)-bottom)
+	copy(list, c.list[bottom:])
+	clear(c.list[bottom:])
+	c.list = c.list[:bottom]
+	if cap(c.list) > maxList && bottom == 0 {
+		c.list = nil
 	}
 	return list, err
 }

@@ -83,6 +83,12 @@ func decodeSlice(c *cursor, v reflect.Value, elem *plan) error {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		return nil
 	}
+	if v.Cap() == 0 {
+		if place := c.elements(elem, v.Type()); place != nil {
+			defer place.release()
+			return decodeElements(c, v, elem, place)
+		}
+	}
 	n := 0
 	for ; more && err == nil; n++ {
 		if n >= v.Cap() {
@@ -97,6 +103,21 @@ func decodeSlice(c *cursor, v reflect.Value, elem *plan) error {
 	}
 	v.SetLen(n)
 	return err
+}
+
+// decodeElements decodes the elements of a slice, of which there is at least one, into v, which has no room.
+func decodeElements(c *cursor, v reflect.Value, elem *plan, place *elements) error {
+	for more := true; more; {
+		err := elem.decode(c, place.next())
+		if err == nil {
+			more, err = c.more(']')
+		}
+		if err != nil {
+			return err
+		}
+	}
+	place.moveTo(v)
+	return nil
 }
 
 func decodeMap(c *cursor, v reflect.Value, elem *plan) error {

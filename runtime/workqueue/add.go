@@ -1,6 +1,9 @@
 package workqueue
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // AddOptions say how [Queue.AddWith] adds. The zero value adds as [Queue.Add] does.
 type AddOptions struct {
@@ -85,8 +88,11 @@ func (q *Queue[T]) failLocked(e *entry[T], now instant) {
 	if now < e.floor {
 		return
 	}
-	e.floor = now.add(q.backoff.delay(e.failures))
-	e.failures++
+	q.table.own(e)
+	e.floor = now.add(q.backoff.delay(int(e.failures)))
+	if e.failures < math.MaxInt32 {
+		e.failures++
+	}
 	if e.at != 0 && e.at < e.floor {
 		e.at = e.floor
 		q.scheduleLocked(e, e.at)
@@ -95,6 +101,7 @@ func (q *Queue[T]) failLocked(e *entry[T], now instant) {
 
 // waitLocked lets the entry become dirty at that time, or when it would have before if that is earlier.
 func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
+	q.table.own(e)
 	switch {
 	case e.at == 0:
 		e.waitPriority = p

@@ -247,8 +247,8 @@ func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 		}
 		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
-		if len(q.table.entries) != 0 || q.Retries("a") != 0 {
-			t.Errorf("%d entries are left", len(q.table.entries))
+		if q.table.count != 0 || q.Retries("a") != 0 {
+			t.Errorf("%d entries are left", q.table.count)
 		}
 	})
 }

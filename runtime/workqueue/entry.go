@@ -14,12 +14,12 @@ func (i instant) add(d time.Duration) instant {
 
 func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 
-// entry is all that a queue knows about one item.
+// entry is all that a queue knows about one item. There is one for every item of a list that is read at the start, so it
+// has no more than all items need.
 type entry[T comparable] struct {
 	item T
-
-	// level is where the entry is ready: it has one iff it is dirty and not processing.
-	level *level[T]
+	// same is the next entry in the chain of the table.
+	same *entry[T]
 	// next and prev are the neighbours in the list of the level or, of an entry that is processing, in the list of
 	// those.
 	next, prev *entry[T]
@@ -30,22 +30,30 @@ type entry[T comparable] struct {
 	urgent bool
 	// priority is the highest with which the item was added since it became dirty.
 	priority priority
-	// waitPriority is the highest with which the item was added since at was set.
-	waitPriority priority
-	// gotPriority is the one that the item had when it was got. It is zero unless the item is processing.
-	gotPriority priority
+	// placed is the priority of the level in which the entry is ready or, of one that is processing, the one that it had
+	// when it was got.
+	placed priority
 
 	// since is when the item became dirty, and got when it was got.
 	since, got instant
 	// rank is the place among all ready entries: the least is got first.
 	rank instant
 
+	// delay is what the item waits for. It is never nil; one that is shared with other entries is zero and stays so.
+	*delay
+}
+
+// delay is what a queue knows about an item that waits or has failed.
+type delay struct {
 	// at is when the item becomes dirty. An item waits iff it has one.
 	at instant
-	// failures is how often the item failed since the last Forget, and floor is how long it backs off after the last
-	// of them. Until then it does not become ready, unless somebody ignores its backoff.
-	failures int
-	floor    instant
+	// floor is how long the item backs off after the last failure. Until then it does not become ready, unless somebody
+	// ignores its backoff.
+	floor instant
+	// failures is how often the item failed since the last Forget.
+	failures int32
+	// waitPriority is the highest with which the item was added since at was set.
+	waitPriority priority
 
 	// wake is when the schedule hands out the entry: at, if there is one, or else when the failures expire.
 	wake instant

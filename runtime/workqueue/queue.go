@@ -116,7 +116,7 @@ func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
 	}
 	e := q.ready.pop()
 	e.dirty, e.processing = false, true
-	e.gotPriority = e.priority
+	e.placed = e.priority
 	q.processing.push(e)
 	q.processings++
 	q.wakeLocked()
@@ -146,7 +146,6 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 		worked = q.now().sub(e.got)
 	}
 	e.processing = false
-	e.gotPriority = 0
 	q.processing.remove(e)
 	q.processings--
 	q.returnLocked(e)
@@ -210,7 +209,7 @@ func (q *Queue[T]) Retries(item T) int {
 	q.lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil {
-		return e.failures
+		return int(e.failures)
 	}
 	return 0
 }
@@ -220,8 +219,8 @@ func (q *Queue[T]) Retries(item T) int {
 func (q *Queue[T]) Priority(item T) int {
 	q.lock()
 	defer q.mu.Unlock()
-	if e := q.table.find(item); e != nil {
-		return int(e.gotPriority)
+	if e := q.table.find(item); e != nil && e.processing {
+		return int(e.placed)
 	}
 	return 0
 }

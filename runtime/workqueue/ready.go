@@ -64,7 +64,7 @@ func (r *readyList[T]) rank(p priority, now instant) instant {
 func (r *readyList[T]) push(e *entry[T], now instant) {
 	l := r.level(e.priority)
 	e.rank = r.rank(e.priority, now)
-	e.level = l
+	e.placed = e.priority
 	l.entries.push(e)
 	r.count++
 	if l.place == 0 {
@@ -105,10 +105,9 @@ func (r *readyList[T]) pop() *entry[T] {
 
 // remove takes e, which must be in the list, out of it.
 func (r *readyList[T]) remove(e *entry[T]) {
-	l := e.level
+	l := r.level(e.placed)
 	first := l.entries.first == e
 	l.entries.remove(e)
-	e.level = nil
 	r.count--
 	switch {
 	case l.entries.first == nil:

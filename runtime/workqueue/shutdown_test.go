@@ -16,8 +16,8 @@ func TestAddAfterShutDownDoesNothing(t *testing.T) {
 	q.Add("a")
 	q.AddAfter("b", 0)
 	q.AddRateLimited("c")
-	if q.Len() != 0 || len(q.table.entries) != 0 || q.Retries("c") != 0 {
-		t.Errorf("%d items are ready of %d", q.Len(), len(q.table.entries))
+	if q.Len() != 0 || q.table.count != 0 || q.Retries("c") != 0 {
+		t.Errorf("%d items are ready of %d", q.Len(), q.table.count)
 	}
 }
 

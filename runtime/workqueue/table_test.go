@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -66,8 +67,8 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 				}
 				time.Sleep(2 * time.Hour) // Failures expire.
 				synctest.Wait()
-				if left := heapInUse() - before; left > burst/20 || len(q.table.entries) != 0 {
-					t.Errorf("of %d bytes %d are left, and %d entries", burst, left, len(q.table.entries))
+				if left := heapInUse() - before; left > burst/20 || q.table.count != 0 {
+					t.Errorf("of %d bytes %d are left, and %d entries", burst, left, q.table.count)
 				}
 				runtime.KeepAlive(q)
 			})
@@ -91,4 +92,70 @@ func TestQueueHasNoGoroutineOfItsOwn(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		q.ShutDown()
 	})
+}
+
+func TestItemsOfOneHashAreToldApart(t *testing.T) {
+	const items = 2000
+	q := New[int](Options{})
+	q.table.hash = func(item int) uint64 { return uint64(item % 3) }
+	for round := range 3 {
+		for item := range items {
+			q.Add(item)
+			q.Add(item)
+		}
+		if q.Len() != items || q.table.count != items {
+			t.Fatalf("round %d: %d of %d items are ready of %d", round, q.Len(), items, q.table.count)
+		}
+		for item := range items {
+			if got, ok := q.Get(t.Context()); !ok || got != item {
+				t.Fatalf("round %d: got %d, want %d", round, got, item)
+			}
+			q.Done(item)
+			if q.table.find(item) != nil {
+				t.Fatalf("round %d: %d is still there", round, item)
+			}
+		}
+	}
+	if q.table.count != 0 {
+		t.Errorf("%d entries are left", q.table.count)
+	}
+	for item := range 10 {
+		q.AddRateLimited(item)
+	}
+	for item := range 20 {
+		if failed := q.Retries(item) == 1; failed != (item < 10) {
+			t.Errorf("%d has failed: %t", item, failed)
+		}
+	}
+}
+
+func TestItemThatWaitsNowAndThenTakesNoNewMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](Options{})
+		once := func() {
+			q.AddAfter(1, time.Second)
+			item, _ := q.Get(t.Context())
+			q.Done(item)
+		}
+		once()
+		if allocations := testing.AllocsPerRun(100, once); allocations > 0 {
+			t.Errorf("%v allocations", allocations)
+		}
+	})
+}
+
+func TestItemThatIsNotItselfDoesNoHarm(t *testing.T) {
+	q := New[float64](Options{})
+	for range 100 {
+		q.Add(math.NaN())
+		q.AddAfter(math.NaN(), time.Hour)
+		q.AddRateLimited(math.NaN())
+	}
+	item, ok := q.Get(t.Context())
+	if !ok || item == item {
+		t.Errorf("got %v, %t", item, ok)
+	}
+	q.Done(item)
+	q.Forget(item)
+	q.ShutDown()
 }
