@@ -10,20 +10,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
 // a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
-// handlers get. A kind is cached in one Go type, the first that was asked for, save that one of which only the metadata
-// were asked for is cached whole if that is asked for before the cache runs and before the first handler. Where the
+// handlers get. A kind is cached in one Go type: before the cache runs and before the first handler, in the one that has
+// the most of what was asked for, from the metadata over typed objects to unstructured ones; after that it stays. Where the
 // objects can be converted, from an unstructured informer to typed ones and from any to the metadata, handlers get
-// objects that were; otherwise it is an error to ask for another type. With [Options].Namespaces the API server is asked
-// whether the kind has namespaces.
+// objects that were; otherwise it is an error to ask for another type. A kind with a Transform is not cached unstructured
+// once it was asked for typed, as that would get objects of another type. With [Options].Namespaces the API server is
+// asked whether the kind has namespaces.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
@@ -59,15 +62,17 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 func (c *Cache) viewLocked(known *Informer, prototype object.Object, opts KindOptions) (*Informer, error) {
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	_, onlyMetadata := known.stored.(*metav1.PartialObjectMetadata)
 	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
 		return known, nil
 	}
 	if _, ok := converter(known.stored, prototype, known.gvk); ok {
 		return &Informer{known.kind, prototype}, nil
 	}
-	if !onlyMetadata || c.stage != created || len(known.handlers) > 0 {
+	if !hasMore(prototype, known.stored, opts) || c.stage != created || len(known.handlers) > 0 {
 		return nil, fmt.Errorf("cache: %s is cached as %T and cannot be cached as %T too", known.gvk.Kind, known.stored, prototype)
+	}
+	if err := known.pack(prototype); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
 	}
 	var parts []part
 	for _, old := range known.parts {
@@ -81,6 +86,15 @@ func (c *Cache) viewLocked(known *Informer, prototype object.Object, opts KindOp
 	return &Informer{known.kind, prototype}, nil
 }
 
+// hasMore reports whether objects like wanted have all that those like stored have.
+func hasMore(wanted, stored object.Object, opts KindOptions) bool {
+	if _, onlyMetadata := stored.(*metav1.PartialObjectMetadata); onlyMetadata {
+		return true
+	}
+	_, isUnstructured := wanted.(*unstructured.Unstructured)
+	return isUnstructured && opts.Transform == nil
+}
+
 func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
 	k := &kind{
 		gvk:        gvk,
@@ -88,7 +102,11 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 		logger:     cmp.Or(c.opts.Logger, slog.Default()),
 		scope:      scope{opts.Labels, opts.Fields},
 		everywhere: everywhere,
+		packed:     c.opts.Packed || opts.Packed,
 		stored:     prototype,
+	}
+	if err := k.pack(prototype); err != nil {
+		return nil, err
 	}
 	for _, disabled := range c.opts.DisableFor {
 		live, err := object.GVK(disabled, c.live.Scheme())
@@ -114,6 +132,14 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 	return &Informer{k, prototype}, nil
 }
 
+// pack makes the parts of k that are made from now on keep objects like prototype packed, if they are to be.
+func (k *kind) pack(prototype object.Object) (err error) {
+	if k.packed {
+		k.packer, err = pack.New(prototype)
+	}
+	return err
+}
+
 // newPart returns the part of k for one namespace. It is not started, and not among those of k.
 func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, namespace string) (part, error) {
 	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
@@ -137,6 +163,7 @@ func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, name
 		Indexes:   k.indexes,
 		Applied:   l.applied,
 		Metrics:   c.opts.Metrics,
+		Packer:    k.packer,
 	})
 	l.store = i.Store()
 	l.note(client.Write{ResourceVersion: c.floors[k.gvk.GroupKind()]})

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -53,8 +54,20 @@ type fixture struct {
 	cache *cache.Cache
 }
 
-// run tests with a cache in a bubble of virtual time. The cache has run to its end when the test has.
+// run tests with a cache, and with one that keeps everything packed, each in a bubble of virtual time. The cache has run
+// to its end when the test has.
 func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
+	t.Helper()
+	for _, packed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("packed=%v", packed), func(t *testing.T) {
+			opts.Packed = packed
+			runIn(t, opts, test)
+		})
+	}
+}
+
+// runIn is run for the form that opts say.
+func runIn(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // Informer is the informer of one kind, in the Go type that was asked for: over all namespaces, or over several of them
@@ -32,6 +33,9 @@ type kind struct {
 	logger     *slog.Logger
 	scope      scope
 	everywhere bool // it is cluster-scoped, or has namespaces of its own: those of the cache do not matter
+	packed     bool // what is read from the stores is the reader's own
+
+	packer *pack.Packer[object.Object] // of the type of stored, if packed; guarded by the mutex of the cache
 
 	mu       sync.Mutex
 	stored   object.Object // of what is in the stores
@@ -55,7 +59,7 @@ type life struct {
 }
 
 // wait blocks until the part has synced. When ctx ends earlier, the error says why it has not.
-// It does not wait for a kind that the server does not know: that is an error as it is of a live read.
+// It does not wait for a kind that the server does not know, or knows no longer: that is an error as it is of a live read.
 func (p part) wait(ctx context.Context) error {
 	err := p.waitKnown(ctx)
 	if err == nil {
@@ -74,6 +78,9 @@ const askAgain = 100 * time.Millisecond
 func (p part) waitKnown(ctx context.Context) error {
 	select {
 	case <-p.Synced():
+		if err := p.Informer.Err(); err != nil && meta.IsNoMatchError(err) {
+			return errUnknownKind
+		}
 		return nil
 	default:
 	}

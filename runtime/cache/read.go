@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,11 +36,17 @@ func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return err
 	}
-	if !o.UnsafeDisableDeepCopy {
+	if !o.UnsafeDisableDeepCopy && !c.unpacks(gvk) {
 		cached = cached.DeepCopyObject().(object.Object)
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
 	return nil
+}
+
+// unpacks reports whether objects of a kind that are read from the cache are the reader's own.
+func (c *Cache) unpacks(gvk schema.GroupVersionKind) bool {
+	i := c.declared(gvk)
+	return i != nil && i.packed
 }
 
 // get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server.
@@ -135,6 +142,7 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 	if err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
+	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.packed
 	return fill(list, matching, version, o, convert)
 }
 
@@ -208,8 +216,9 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 // collect returns what matches in the store of a part.
 func collect(p part, o client.ListOptions) (matching []object.Object) {
 	after, _ := afterToken(o.Continue)
-	for key, cached := range p.Store().All() {
-		if compareKeys(key, after) > 0 && matches(cached, o) {
+	inScope := func(key object.Key) bool { return compareKeys(key, after) > 0 && selectsKey(o, key) }
+	for _, cached := range p.Store().Select(inScope) {
+		if o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(cached.GetLabels())) {
 			matching = append(matching, cached)
 		}
 	}

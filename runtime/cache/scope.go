@@ -27,6 +27,8 @@ type KindOptions struct {
 	Fields fields.Selector
 	// Mask are the only fields that are cached, see [Options].Masks.
 	Mask []string
+	// Packed keeps the objects packed, see [Options].Packed.
+	Packed bool
 	// KeepManagedFields keeps metadata.managedFields.
 	KeepManagedFields bool
 	// Transform is applied to each object before it is cached. It may modify the object, but not its namespace, its

@@ -24,7 +24,8 @@ func TestOnARealServer(t *testing.T) {
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: scheme})
+	config := testenv.Start(t).Config
+	live, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +34,7 @@ func TestOnARealServer(t *testing.T) {
 	}
 	t.Run("lists", func(t *testing.T) { listsAgree(t, live) })
 	t.Run("scopes", func(t *testing.T) { scopesHold(t, live) })
+	t.Run("views", func(t *testing.T) { viewsShare(t, config, live) })
 }
 
 // readsAgree tests that what a cache of prototype reads in the end is what the server says.

@@ -32,6 +32,7 @@ type conn struct {
 	http      *http.Client
 	userAgent string
 	warnings  *warnings
+	answers   *answers
 }
 
 // newConn returns a conn for config. A nil httpClient is made from config.
@@ -53,7 +54,7 @@ func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) 
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}
-	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger)}, nil
+	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger), answers: newAnswers()}, nil
 }
 
 // request is one call. Its String is what errors call it, such as "get guestbooks default/x".
@@ -166,7 +167,11 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	if r.body != nil {
 		req.Header.Set("Content-Type", r.contentType)
 	}
-	return c.http.Do(req)
+	resp, err := c.http.Do(req)
+	if err == nil && resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
+		c.answers.came()
+	}
+	return resp, err
 }
 
 // retryDelay reports whether the server asks to send the request again, and after what time. It never asks for that

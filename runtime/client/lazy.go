@@ -8,7 +8,7 @@ import (
 
 const (
 	minReload = 250 * time.Millisecond
-	maxReload = 10 * time.Second
+	maxReload = 2 * time.Second
 )
 
 // lazy is a document of the API server that is loaded when it is first needed, and again when what is looked for is not

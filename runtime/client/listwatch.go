@@ -30,6 +30,7 @@ type Scope struct {
 	KeepManagedFields bool
 	// Mask are the only fields that the objects have, with all that is below them, such as "metadata" and
 	// "status.conditions"; none means all. See [wire.Options]. Such an object must not be written back as a whole.
+	// Informers and caches can keep what is left packed, which takes least memory.
 	Mask []string
 	// Formats are the encodings that the server is asked for, in order of preference: see [wire.Options]. None means
 	// protobuf for kinds whose Go type has that form, and JSON.

@@ -57,6 +57,7 @@ func TestOnARealServer(t *testing.T) {
 		{"the scope of a kind is known", testScopeOfKinds},
 		{"a streaming list ends with a bookmark", testStreamingList},
 		{"a list is read page by page", testPages},
+		{"a format that the server does not have is not needed", testFormatThatIsNotServed},
 		{"a kind whose CRD comes later is found, and forgotten with it", testCustomResource},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -23,10 +23,11 @@ const discoveryTimeout = 30 * time.Second
 //
 // It loads only what it is asked about: one document for a kind whose version is known, the versions of its group when
 // it is not, and the list of all groups only for a resource without a group. A kind that is not there makes it look
-// again, at growing intervals from a quarter of a second to ten seconds, so a kind whose CRD has just been created is
+// again, at growing intervals from a quarter of a second to two seconds, so a kind whose CRD has just been created is
 // found without a restart, and until then costs the server little however often it is asked for. What was found stays
-// until a request of the client finds that its path is not served any more, as when the CRD was deleted. Lookups that find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any
-// other error means that the server could not be asked. A group that cannot be asked does not hide the others.
+// until a request of the client finds that its path is not served any more, as when the CRD was deleted. Lookups that
+// find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any other error means that the server could
+// not be asked. A group that cannot be asked does not hide the others.
 //
 // A Mapper is safe for concurrent use. What it returns belongs to the caller.
 type Mapper struct {

@@ -35,7 +35,8 @@ type Handler[T object.Object, R comparable] func(ctx context.Context, e informer
 // ForObject is a handler that requests the object of the event.
 func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	return func(_ context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
-		queue.Add(reconcile.Request{NamespacedName: object.KeyOf(e.Object)})
+		// Add would allocate a list for each of the many events that come here.
+		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(e.Object)}, 0)
 	}
 }
 

@@ -21,7 +21,7 @@ func nodeDelta(kind EventType, name string, version int) Delta[meta] {
 //
 // Stronger: the events that come of a batch start from what the store had, so nothing is told twice.
 func TestBatchIsAppliedInOneStep(t *testing.T) {
-	c := newContents[meta](nil)
+	c := newContents[meta](nil, nil)
 	watched := NewIndex(func(o meta) []string {
 		if c.mu.TryRLock() {
 			c.mu.RUnlock()
@@ -44,7 +44,7 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	if want := "[Added a 2 Added b 3 Deleted a 5]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if _, has := c.items[nodeDelta(Added, "a", 0).Key]; has || len(c.items) != 2 || c.version != "9" {
-		t.Errorf("%d objects at %s", len(c.items), c.version)
+	if c.has(nodeDelta(Added, "a", 0).Key) || c.len() != 2 || c.version != "9" {
+		t.Errorf("%d objects at %s", c.len(), c.version)
 	}
 }

@@ -1,6 +1,10 @@
 package informer
 
-import "github.com/kctrl-dev/kctrl/runtime/object"
+import (
+	"iter"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
 
 // Delta is one step from a state of the source to a later one.
 type Delta[T object.Object] struct {
@@ -21,10 +25,39 @@ type Delta[T object.Object] struct {
 
 	// byKey has, for Replaced, Objects by their keys, unless it is nil. The receiver may keep and change it.
 	byKey map[object.Key]T
+	// rested has, for Replaced, what Objects would have, if that rests in another form at the receiver.
+	rested *listed[T]
 }
 
 // Deltas are successive steps, oldest first.
 type Deltas[T object.Object] []Delta[T]
+
+// count returns the number of objects of a Replaced.
+func (d Delta[T]) count() int {
+	if d.rested != nil {
+		return len(d.rested.order)
+	}
+	return len(d.Objects)
+}
+
+// listed returns the keys of the objects of a Replaced.
+func (d Delta[T]) listed() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, obj := range d.Objects {
+			if !yield(object.KeyOf(obj)) {
+				return
+			}
+		}
+		if d.rested == nil {
+			return
+		}
+		for _, key := range d.rested.order {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
 
 func (d Delta[T]) slot() (object.Key, slotKind) {
 	switch d.Type {

@@ -60,8 +60,8 @@ func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
 
 func knownAfter[T object.Object](replaced Delta[T]) func(object.Key) bool {
 	keys := make(map[object.Key]bool, len(replaced.Objects)+len(replaced.Retained))
-	for _, obj := range replaced.Objects {
-		keys[object.KeyOf(obj)] = true
+	for key := range replaced.listed() {
+		keys[key] = true
 	}
 	for _, key := range replaced.Retained {
 		keys[key] = true

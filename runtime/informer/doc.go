@@ -17,6 +17,7 @@
 //   - A [Scoped] informer is one for several namespaces, which may come and go. A [Factory] has one for each kind, and runs
 //     them together.
 //   - A [MutationCache] shows the user's own writes before the watch has brought them. An [ExpiringStore] forgets.
+//   - With [Options].Packer the store holds its objects packed, in a fraction of the memory.
 //   - For tests, [Options].Mutated finds out who modifies an object in a store, and [Verify] whether a streaming list is
 //     what the server has.
 //
@@ -45,5 +46,5 @@
 // panic in a handler, a transform or an index function is not caught. Index functions run with the store locked.
 //
 // The package does not copy objects: a handler and a reader get the very objects in the store, and must not modify
-// them.
+// them. Only of a packed store each reader gets objects of his own; those in events are shared by the handlers even then.
 package informer

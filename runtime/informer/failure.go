@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -44,6 +45,17 @@ func isTooLarge(err error) bool {
 // asked for again.
 func isRefusal(err error) bool {
 	return apierrors.IsTooManyRequests(err) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// isAbsent reports whether the server does not know the kind.
+func isAbsent(err error) bool { return apimeta.IsNoMatchError(err) }
+
+// isOutage reports whether the server fails, or cannot be reached, and not only for what was asked for.
+func isOutage(err error) bool {
+	if status, ok := statusOf(err); ok {
+		return status.Code >= http.StatusInternalServerError || status.Code == http.StatusTooManyRequests
+	}
+	return isBroken(err) && !isAbsent(err) && !errors.Is(err, errShortWatch)
 }
 
 // isUnsupported reports whether the server does not know streaming lists.

@@ -23,9 +23,9 @@ func bookmark(version string) client.WatchEvent[obj] {
 // Stronger: adding a handler hands over the whole store in one step and does not wait for the handler, so nothing else
 // stands still meanwhile.
 func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		logs := make([]*log, 20)
 		for i := range logs {
 			logs[i] = &log{}
@@ -61,9 +61,9 @@ func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 
 // C04
 func TestHandlersDoNotWaitForEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		release := make(chan struct{})
 		inf.AddHandler(func(informer.Event[obj]) { <-release })
 		inf.AddHandler(l.handle)
@@ -78,8 +78,8 @@ func TestHandlersDoNotWaitForEachOther(t *testing.T) {
 func TestRegistrationIsSyncedAfterItsInitialEvents(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inf := build(newSource("a", "b"), options{})
+			inBothForms(t, func(t *testing.T, in form) {
+				inf := build(newSource("a", "b"), in(options{}))
 				if late {
 					run(t, inf)
 				}
@@ -103,10 +103,10 @@ func TestRegistrationIsSyncedAfterItsInitialEvents(t *testing.T) {
 
 // C05
 func TestRegistrationWithoutObjectsIsSyncedWithTheInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource()
 		s.noBegin = true
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		reg := inf.AddHandler(func(informer.Event[obj]) {})
 		synctest.Wait()
 		if isClosed(reg.Synced()) {
@@ -119,9 +119,9 @@ func TestRegistrationWithoutObjectsIsSyncedWithTheInformer(t *testing.T) {
 
 // C06
 func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l, other := newSource("a"), &log{}, &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		reg := inf.AddHandler(l.handle)
 		inf.AddHandler(other.handle)
 		synctest.Wait()
@@ -139,8 +139,8 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 // Stronger: when Remove has returned the handler is not called again, and calling Remove from inside a handler does not
 // deadlock, so one method does what upstream needs two for.
 func TestRemoveWaitsForTheHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inf := start(t, newSource("a"), options{})
+	inBothForms(t, func(t *testing.T, in form) {
+		inf := start(t, newSource("a"), in(options{}))
 		release, removed := make(chan struct{}), make(chan struct{})
 		reg := inf.AddHandler(func(informer.Event[obj]) { <-release })
 		synctest.Wait()
@@ -159,9 +159,9 @@ func TestRemoveWaitsForTheHandler(t *testing.T) {
 
 // C06
 func TestHandlersMayRemoveThemselvesAndEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b")
-		inf := build(s, options{})
+		inf := build(s, in(options{}))
 		var regs [2]*informer.Registration
 		calls := 0
 		remove := func(informer.Event[obj]) {
@@ -182,9 +182,9 @@ func TestHandlersMayRemoveThemselvesAndEachOther(t *testing.T) {
 
 // C06
 func TestHandlerMayBeRemovedBeforeRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), options{})
+		inf := build(newSource("a"), in(options{}))
 		reg := inf.AddHandler(l.handle)
 		reg.Remove()
 		run(t, inf)
@@ -195,9 +195,9 @@ func TestHandlerMayBeRemovedBeforeRun(t *testing.T) {
 
 // C06
 func TestHandlerMayAddAHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), options{})
+		inf := build(newSource("a"), in(options{}))
 		inf.AddHandler(func(informer.Event[obj]) { inf.AddHandler(l.handle) })
 		run(t, inf)
 		expect(t, "events", l.got(), "+a@11!")
@@ -210,8 +210,8 @@ func TestHandlerMayAddAHandler(t *testing.T) {
 func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 	const mark = "KCTRL_TEST_PANIC"
 	if os.Getenv(mark) != "" {
-		synctest.Test(t, func(t *testing.T) {
-			inf := build(newSource("a"), options{})
+		inBothForms(t, func(t *testing.T, in form) {
+			inf := build(newSource("a"), in(options{}))
 			inf.AddHandler(func(informer.Event[obj]) { panic("handler is broken") })
 			run(t, inf)
 		})
@@ -229,9 +229,9 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 //
 // A handler that stands still costs memory for objects, and is told of each object's last state when it goes on.
 func TestSlowHandlerIsToldTheLastState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("busy", "quiet"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		release := make(chan struct{})
 		inf.AddHandler(func(e informer.Event[obj]) { <-release; l.handle(e) })
 		synctest.Wait()

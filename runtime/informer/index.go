@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -19,7 +20,7 @@ type Index[T object.Object, K comparable] struct {
 
 // Indexer is an *[Index] of any K.
 type Indexer[T object.Object] interface {
-	table(items map[object.Key]T) table[T]
+	table(objects iter.Seq2[object.Key, T]) table[T]
 }
 
 // NewIndex returns an index of objects under the values that values returns; none leaves an object out. The function
@@ -52,31 +53,30 @@ func (ix *Index[T, K]) Get(view View[T], value K) []T {
 func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, s := range view.stores("") {
-			for _, e := range ix.between(s.contents, from, to) {
-				if !yield(e.value, e.obj) {
+			values, objects := ix.between(s.contents, from, to)
+			for obj := range objects {
+				if !yield(values[0], obj) {
 					return
 				}
+				values = values[1:]
 			}
 		}
 	}
 }
 
 func (ix *Index[T, K]) appendFrom(found []T, c *contents[T], value K) []T {
+	return slices.AppendSeq(found, ix.with(c, value))
+}
+
+// with returns the objects with that value.
+func (ix *Index[T, K]) with(c *contents[T], value K) iter.Seq[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for key := range ix.of(c).keys[value] {
-		found = append(found, c.items[key])
-	}
-	return found
+	return c.items.pick(maps.Keys(ix.of(c).keys[value]))
 }
 
-// indexed is an object and the value under which it was found.
-type indexed[T object.Object, K comparable] struct {
-	value K
-	obj   T
-}
-
-func (ix *Index[T, K]) between(c *contents[T], from, to K) []indexed[T, K] {
+// between returns the values that are not less than from and less than to, and as many objects with these.
+func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
 	ix.sort(c)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -84,13 +84,14 @@ func (ix *Index[T, K]) between(c *contents[T], from, to K) []indexed[T, K] {
 	if !t.ordered {
 		t = t.sorted() // the whole content was replaced in between
 	}
-	var found []indexed[T, K]
+	var values []K
+	var keys []object.Key
 	for value := range t.order.between(from, to) {
 		for key := range t.keys[value] {
-			found = append(found, indexed[T, K]{value, c.items[key]})
+			values, keys = append(values, value), append(keys, key)
 		}
 	}
-	return found
+	return values, c.items.pick(slices.Values(keys))
 }
 
 // sort makes the table in c keep its values in order, if it does not yet.
@@ -117,10 +118,10 @@ func (ix *Index[T, K]) of(c *contents[T]) *indexTable[T, K] {
 	return t.(*indexTable[T, K])
 }
 
-// table returns the content of ix for items.
-func (ix *Index[T, K]) table(items map[object.Key]T) table[T] {
+// table returns the content of ix for objects.
+func (ix *Index[T, K]) table(objects iter.Seq2[object.Key, T]) table[T] {
 	t := &indexTable[T, K]{index: ix, keys: make(map[K]map[object.Key]struct{})}
-	for key, obj := range items {
+	for key, obj := range objects {
 		t.insert(key, obj)
 	}
 	return t

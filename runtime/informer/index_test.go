@@ -26,9 +26,9 @@ func version(o obj) []int {
 //
 // Stronger: an index is a value and not a name, so two cannot conflict, and its keys have a type.
 func TestIndexCanBeAddedLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b")
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		byDigit := informer.NewIndex(versionDigit)
 		inf.AddIndex(byDigit)
 		s.create("c")
@@ -42,11 +42,11 @@ func TestIndexCanBeAddedLater(t *testing.T) {
 
 // S01
 func TestIndexHasKeysOfAnyType(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b")
 		byKey := informer.NewIndexFunc(func(o obj) []object.Key { return []object.Key{object.KeyOf(o)} },
 			func(a, b object.Key) int { return cmp.Compare(a.String(), b.String()) })
-		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{byKey}})
+		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byKey}}))
 		if got := names(byKey.Get(inf.Store(), keyOf("b"))); got != "b" {
 			t.Errorf("got %s", got)
 		}
@@ -60,10 +60,10 @@ func TestIndexHasKeysOfAnyType(t *testing.T) {
 
 // S01
 func TestObjectIsFoundUnderEachOfItsValuesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
 		twice := informer.NewIndex(func(o obj) []string { return []string{o.Name, o.Name, "x" + o.Name} })
-		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{twice}})
+		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{twice}}))
 		for value, want := range map[string]string{"a": "a", "xa": "a", "b": ""} {
 			if got := names(twice.Get(inf.Store(), value)); got != want {
 				t.Errorf("%s: got %q", value, got)
@@ -79,14 +79,14 @@ func TestObjectIsFoundUnderEachOfItsValuesOnce(t *testing.T) {
 
 // S01
 func TestRangeIsInTheOrderOfTheValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		random := rand.New(rand.NewPCG(5, 6))
 		s := newSource()
 		for i := range 1500 {
 			s.create(fmt.Sprint("o", i))
 		}
 		byAge := informer.NewIndex(version)
-		inf := start(t, s, options{Indexes: []informer.Indexer[obj]{byAge}})
+		inf := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byAge}}))
 		for round := range 100 {
 			for range 30 {
 				mutateOne(s, fmt.Sprint("o", random.IntN(1600)), random)

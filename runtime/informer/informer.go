@@ -134,12 +134,12 @@ func (i *Informer[T]) handle(deltas Deltas[T]) {
 	first := deltas[0].Type == Replaced && !i.synced
 	if first {
 		i.synced = true
-		markInitial(events)
+		events.markInitial()
 	}
 	i.distributeLocked(events, first)
 }
 
-func (i *Informer[T]) distributeLocked(events []Event[T], first bool) {
+func (i *Informer[T]) distributeLocked(events batch[T], first bool) {
 	folded := 0
 	for l := range i.listeners {
 		folded += l.push(events, first)

@@ -94,9 +94,9 @@ func isClosed(c <-chan struct{}) bool {
 
 // C01
 func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a", "b"), &log{}
-		inf := build(s, options{})
+		inf := build(s, in(options{}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		s.update("a")
@@ -113,9 +113,9 @@ func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
 // Stronger: an object that was deleted and created again is always told as Deleted and then Added, by its UID, so a
 // handler that forgets to compare UIDs is right too.
 func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a", "b"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
@@ -131,9 +131,9 @@ func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 
 // C02
 func TestRecreationWithoutADeletionIsTwoEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		s.create("a")
 		synctest.Wait()
@@ -143,9 +143,9 @@ func TestRecreationWithoutADeletionIsTwoEvents(t *testing.T) {
 
 // C01
 func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		s.send(client.WatchEvent[obj]{Type: watch.Modified, Object: s.objects[keyOf("a")].DeepCopy(), ResourceVersion: "11"})
 		synctest.Wait()
@@ -157,9 +157,9 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 //
 // Stronger: what is in the same state as before the list is not told at all.
 func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b", "c")
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		var seen []string
 		inf.AddHandler(func(e informer.Event[obj]) {
 			if e.Initial {
@@ -194,9 +194,9 @@ func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client
 
 // P01
 func TestObjectListedTwiceIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(doubling{newSource("a", "b")}, options{DisableWatchList: true})
+		inf := build(doubling{newSource("a", "b")}, in(options{DisableWatchList: true}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		expect(t, "events", l.got(), "+a@11!", "+b@12!")
@@ -205,9 +205,9 @@ func TestObjectListedTwiceIsToldOnce(t *testing.T) {
 
 // C03
 func TestRelistWithoutChangesTellsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
@@ -219,9 +219,9 @@ func TestRelistWithoutChangesTellsNothing(t *testing.T) {
 
 // R12
 func TestObjectRemovedWithoutAnEventIsFoundByTheRelist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a", "broken"), &log{}
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
@@ -239,11 +239,11 @@ func TestObjectRemovedWithoutAnEventIsFoundByTheRelist(t *testing.T) {
 
 // F07
 func TestDeletionOfAnUnknownObjectIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("hidden"), &log{}
 		hidden := s.objects[keyOf("hidden")].DeepCopy()
 		delete(s.objects, keyOf("hidden"))
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
 		s.mu.Lock()
 		s.recordLocked("DELETED", hidden)
@@ -255,9 +255,9 @@ func TestDeletionOfAnUnknownObjectIsTold(t *testing.T) {
 
 // S03
 func TestStoreKnowsHowFarItHasCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
-		inf := build(s, options{})
+		inf := build(s, in(options{}))
 		at := func(want string) {
 			t.Helper()
 			synctest.Wait()
@@ -280,10 +280,10 @@ func TestStoreKnowsHowFarItHasCome(t *testing.T) {
 }
 
 func TestMetricsTellOfListsWatchesAndFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, registry := newSource("a", "b"), metrics.NewRegistry()
 		s.onWatch = once(forbidden("watch"))
-		start(t, s, options{Metrics: registry})
+		start(t, s, in(options{Metrics: registry}))
 		pass(2 * time.Second)
 		var text strings.Builder
 		_, _ = registry.WriteTo(&text)

@@ -20,9 +20,9 @@ import (
 // Stronger: what must be set before the start is in Options and cannot be set too late, and a second Run is an error
 // and not a warning.
 func TestInformerRunsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := build(s, options{})
+		inf := build(s, in(options{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- inf.Run(ctx) }()
@@ -49,8 +49,8 @@ func TestInformerRunsOnce(t *testing.T) {
 
 // C07
 func TestRunWaitsForHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inf := build(newSource("a"), options{})
+	inBothForms(t, func(t *testing.T, in form) {
+		inf := build(newSource("a"), in(options{}))
 		release := make(chan struct{})
 		inf.AddHandler(func(informer.Event[obj]) { <-release })
 		ctx, cancel := context.WithCancel(t.Context())
@@ -69,11 +69,11 @@ func TestRunWaitsForHandlers(t *testing.T) {
 
 // C07
 func TestRunWaitsForTheReflector(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
 		release := make(chan struct{})
 		s.onWatch = func(metav1.ListOptions) error { <-release; return io.EOF }
-		inf := build(s, options{Resync: time.Minute})
+		inf := build(s, in(options{Resync: time.Minute}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { _ = inf.Run(ctx); close(done) }()
@@ -93,9 +93,9 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 // Stronger: there is one period for an informer and no rounding; a resync cannot fail, and a state that did not change
 // is told by a resync alone, never by a relist.
 func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := build(s, options{Resync: time.Minute})
+		inf := build(s, in(options{Resync: time.Minute}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		pass(time.Minute)
@@ -108,9 +108,9 @@ func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
 
 // C09
 func TestResyncIsAtMostEverySecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
-		inf := build(newSource("a"), options{Resync: time.Millisecond})
+		inf := build(newSource("a"), in(options{Resync: time.Millisecond}))
 		inf.AddHandler(l.handle)
 		run(t, inf)
 		pass(3 * time.Second)
@@ -120,11 +120,11 @@ func TestResyncIsAtMostEverySecond(t *testing.T) {
 
 // C12
 func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b", "c")
 		s.paging = true
 		s.onList = once(nil, forbidden("list"))
-		inf := start(t, s, options{DisableWatchList: true, PageSize: 2})
+		inf := start(t, s, in(options{DisableWatchList: true, PageSize: 2}))
 		if isClosed(inf.Synced()) || inf.Store().Len() != 0 {
 			t.Errorf("synced after half a list, with %d objects", inf.Store().Len())
 		}

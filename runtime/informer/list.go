@@ -57,44 +57,48 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 // readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
 // two pages, all is read again in one.
 func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int64) (Delta[T], int, error) {
-	all := Delta[T]{Type: Replaced}
+	all := r.pages()
+	first := "" // the version of the first page, which is that of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) {
-			all = Delta[T]{Type: Replaced}
+			all = r.pages()
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
 		}
 		if err != nil {
-			return all, pages, err
+			return Delta[T]{}, pages, err
 		}
 		for i, obj := range page.Items {
-			r.collect(&all, obj, page.Known != nil && page.Known[i])
+			r.gatherObject(all, obj, page.Known != nil && page.Known[i])
 		}
 		if options.Continue == "" {
-			all.ResourceVersion = page.ResourceVersion
+			first = page.ResourceVersion
 		}
 		if page.Continue == "" {
-			return all, pages, nil
+			return all.replaced(first), pages, nil
 		}
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
 }
 
-// collect adds obj to what all lists. A known one comes from the sink.
-func (r *Reflector[T]) collect(all *Delta[T], obj T, known bool) {
-	if known {
-		all.Objects = append(all.Objects, obj)
-		return
-	}
+// gatherObject makes obj part of a state. A known one comes from the sink.
+func (r *Reflector[T]) gatherObject(state gathering[T], obj T, known bool) {
 	key := object.KeyOf(obj)
-	obj, ok := r.transformed(obj)
-	if !ok {
-		all.Retained = append(all.Retained, key)
-		return
+	readable := true
+	if !known {
+		obj, readable = r.transformed(obj)
 	}
-	all.Objects = append(all.Objects, obj)
+	state.set(key, obj, readable)
+}
+
+// pages returns where the pages of a list are gathered.
+func (r *Reflector[T]) pages() gathering[T] {
+	if r.gather != nil {
+		return r.gather(0)
+	}
+	return &pagesState[T]{}
 }
 
 // push makes all the state of the sink. Whoever waits for that finds no error after it.

@@ -29,15 +29,15 @@ func newListener[T object.Object](handler Handler[T], onSynced func()) *listener
 	return l
 }
 
-// push appends events, which are not to be changed any more, and after them the mark at which the listener is synced if
-// initial is set. It returns how many events were folded into others.
-func (l *listener[T]) push(events []Event[T], initial bool) int {
+// push appends the events of b, and after them the mark at which the listener is synced if initial is set. It returns how
+// many events were folded into others.
+func (l *listener[T]) push(b batch[T], initial bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped.Load() {
 		return 0
 	}
-	folded := l.pending.push(events, initial)
+	folded := l.pending.push(b, initial)
 	l.changed.Signal()
 	return folded
 }

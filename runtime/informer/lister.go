@@ -1,6 +1,9 @@
 package informer
 
 import (
+	"iter"
+	"maps"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,23 +69,27 @@ func (l Lister[T]) List(selector labels.Selector) []T {
 // appendSelected appends the objects of a namespace that selector selects.
 func (c *contents[T]) appendSelected(found []T, namespace string, selector labels.Selector) []T {
 	all := selector.Empty()
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	add := func(obj T) {
+	for obj := range c.in(namespace) {
 		if all || selector.Matches(labels.Set(obj.GetLabels())) {
 			found = append(found, obj)
 		}
 	}
-	if t, ok := c.indexes[c.byNamespace]; ok && namespace != "" {
-		for key := range t.(*indexTable[T, string]).keys[namespace] {
-			add(c.items[key])
-		}
-		return found
-	}
-	for key, obj := range c.items {
-		if namespace == "" || key.Namespace == namespace {
-			add(obj)
-		}
-	}
 	return found
+}
+
+// in returns the objects of a namespace, or all when it is "".
+func (c *contents[T]) in(namespace string) iter.Seq[T] {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	keys := c.items.keys()
+	if t, ok := c.indexes[c.byNamespace]; ok && namespace != "" {
+		keys = maps.Keys(t.(*indexTable[T, string]).keys[namespace])
+	}
+	return c.items.pick(func(yield func(object.Key) bool) {
+		for key := range keys {
+			if (namespace == "" || key.Namespace == namespace) && !yield(key) {
+				return
+			}
+		}
+	})
 }

@@ -27,10 +27,10 @@ func labelled() *source {
 
 // S07
 func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := labelled()
-		shared := start(t, s, options{})
-		private := informer.NewPrivate(s, func(informer.Event[obj]) {}, options{})
+		shared := start(t, s, in(options{}))
+		private := informer.NewPrivate(s, func(informer.Event[obj]) {}, in(options{}))
 		runScoped(t, private)
 		indexed := map[string]informer.Lister[obj]{"shared": shared.Lister(), "private": private.Lister()}
 		for name, l := range indexed {
@@ -60,8 +60,8 @@ func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
 
 // S07
 func TestListerSaysNotFoundInTheWordsOfTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := start(t, labelled(), options{}).Lister()
+	inBothForms(t, func(t *testing.T, in form) {
+		l := start(t, labelled(), in(options{})).Lister()
 		if o, err := l.Namespace("x").Get("b"); err != nil || o.Name != "b" {
 			t.Errorf("got %v, %v", o, err)
 		}

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -26,20 +26,20 @@ import (
 func TestInformerFollowsAnySource(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { follow(t, rand.New(rand.NewPCG(seed, 7))) })
+			inBothForms(t, func(t *testing.T, in form) { follow(t, in, rand.New(rand.NewPCG(seed, 7))) })
 		})
 	}
 }
 
-func follow(t *testing.T, random *rand.Rand) {
+func follow(t *testing.T, in form, random *rand.Rand) {
 	s := newSource()
 	s.paging = random.IntN(2) == 0
-	inf := build(s, options{
+	inf := build(s, in(options{
 		DisableWatchList: random.IntN(2) == 0,
 		PageSize:         int64(random.IntN(3) * 3),
 		Resync:           time.Duration(random.IntN(2)) * 10 * time.Second,
 		Indexes:          []informer.Indexer[obj]{informer.NewIndex(versionDigit)},
-	})
+	}))
 	views := []*view{newView(t, random)}
 	inf.AddHandler(views[0].handle)
 	run(t, inf)
@@ -158,7 +158,7 @@ func (v *view) handle(e informer.Event[obj]) {
 	switch {
 	case e.Type == informer.Added && exists:
 		v.t.Errorf("%s, but it has %s", describe(e), have.ResourceVersion)
-	case e.Type == informer.Updated && (!exists || have != e.Old || have.UID != e.Object.UID):
+	case e.Type == informer.Updated && (!exists || !equality.Semantic.DeepEqual(have, e.Old) || have.UID != e.Object.UID):
 		v.t.Errorf("%s, but it has %s", describe(e), versionOf(have))
 	case e.Type == informer.Deleted && exists && have.UID != e.Object.UID:
 		v.t.Errorf("%s, but it has another incarnation", describe(e))

@@ -31,7 +31,7 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("%s %s was modified in the store; copy what you change:\n%s", e.Informer, e.Key, e.Diff)
 }
 
-// mutationDetector finds out who modifies the objects of a store, which everybody shares. A nil detector does nothing.
+// mutationDetector finds out who modifies the objects of a store, which are whole and which everybody shares. A nil detector does nothing.
 type mutationDetector[T object.Object] struct {
 	informer string
 	report   func(*MutationError)
@@ -76,18 +76,18 @@ func (d *mutationDetector[T]) leave(key object.Key) {
 }
 
 // replace does what leave and enter do for a store whose whole content changes from old to items.
-func (d *mutationDetector[T]) replace(old, items map[object.Key]T) {
+func (d *mutationDetector[T]) replace(old, items items[T]) {
 	if d == nil {
 		return
 	}
-	for key, obj := range old {
-		if now, ok := items[key]; !ok || any(now) != any(obj) {
+	for key, obj := range old.all() {
+		if now, ok := items.find(key); !ok || any(now.whole) != any(obj.whole) {
 			d.leave(key)
 		}
 	}
-	for key, obj := range items {
-		if was, ok := old[key]; !ok || any(was) != any(obj) {
-			d.enter(key, obj)
+	for key, obj := range items.all() {
+		if was, ok := old.find(key); !ok || any(was.whole) != any(obj.whole) {
+			d.enter(key, obj.whole)
 		}
 	}
 }

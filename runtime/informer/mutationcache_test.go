@@ -13,9 +13,9 @@ import (
 // Stronger: the resource version of the store decides whether a write has arrived, so no handler is needed to clean up,
 // and an object that was deleted by somebody else does not come back.
 func TestWriteIsReadUntilTheStoreHasComeThatFar(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b")
-		inf := start(t, s, options{})
+		inf := start(t, s, in(options{}))
 		cache := informer.NewMutationCache(inf.Store(), time.Minute)
 		at := func(name, want string) {
 			t.Helper()
@@ -51,8 +51,8 @@ func TestWriteIsReadUntilTheStoreHasComeThatFar(t *testing.T) {
 
 // S05
 func TestWriteThatNeverArrivesIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache := informer.NewMutationCache(start(t, newSource(), options{}).Store(), time.Minute)
+	inBothForms(t, func(t *testing.T, in form) {
+		cache := informer.NewMutationCache(start(t, newSource(), in(options{})).Store(), time.Minute)
 		cache.Wrote(thing("hidden", "uid", 99))
 		pass(time.Minute - 1)
 		if _, ok := cache.Get(keyOf("hidden")); !ok {
@@ -67,8 +67,8 @@ func TestWriteThatNeverArrivesIsForgotten(t *testing.T) {
 
 // S05
 func TestStoreThatHasNotSyncedHidesNoWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := scoped(t, newCluster("ns/a"), options{}, "ns")
+	inBothForms(t, func(t *testing.T, in form) {
+		s := scoped(t, newCluster("ns/a"), in(options{}), "ns")
 		cache := informer.NewMutationCache(s, time.Hour)
 		cache.Wrote(thing("a", "uid-1", 12))
 		if o, ok := cache.Get(keyOf("a")); !ok || o.ResourceVersion != "12" {

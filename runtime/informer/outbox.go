@@ -14,18 +14,15 @@ type outbox[T object.Object] struct {
 	limit   int // compact when more than limit events wait; 0 is compactAbove
 }
 
-// batch is events or, without any, the mark at which a listener is synced.
-type batch[T object.Object] struct{ events []Event[T] }
-
 func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
 
-// push appends events, and the mark if initial is set, and returns by how many events that compacted the whole. Events
+// push appends the events of b, and the mark if initial is set, and returns by how many events that compacted the whole. Events
 // that come together are probably of different keys, so there is room for as many again.
-func (o *outbox[T]) push(events []Event[T], initial bool) int {
-	if len(events) > 0 {
-		o.batches = append(o.batches, batch[T]{events})
-		o.events += len(events)
-		o.limit = max(o.limit, 2*len(events))
+func (o *outbox[T]) push(b batch[T], initial bool) int {
+	if count := b.len(); count > 0 {
+		o.batches = append(o.batches, b.own())
+		o.events += count
+		o.limit = max(o.limit, 2*count)
 	}
 	if initial {
 		o.batches = append(o.batches, batch[T]{})
@@ -42,11 +39,12 @@ func (o *outbox[T]) push(events []Event[T], initial bool) int {
 // take removes what is next: some events, or the mark.
 func (o *outbox[T]) take() (events []Event[T], synced bool) {
 	first := &o.batches[0]
-	synced = len(first.events) == 0
-	count := min(len(first.events), atOnce)
-	events, first.events = first.events[:count:count], first.events[count:]
-	o.events -= count
-	if len(first.events) == 0 {
+	synced = first.len() == 0
+	if !synced {
+		events = first.take(atOnce)
+	}
+	o.events -= len(events)
+	if first.len() == 0 {
 		*first = batch[T]{}
 		o.batches = o.batches[1:]
 	}
@@ -60,18 +58,21 @@ func (o *outbox[T]) take() (events []Event[T], synced bool) {
 func (o *outbox[T]) compact() {
 	all := make([]notice[T], 0, o.events+1)
 	for _, b := range o.batches {
-		for _, e := range b.events {
-			all = append(all, notice[T]{event: e})
-		}
-		if len(b.events) == 0 {
+		if b.len() == 0 {
 			all = append(all, notice[T]{synced: true})
+			continue
+		}
+		for events := range b.chunks() {
+			for _, e := range events {
+				all = append(all, notice[T]{event: e})
+			}
 		}
 	}
 	*o = outbox[T]{}
 	var run []Event[T]
 	end := func() {
 		if len(run) > 0 {
-			o.batches = append(o.batches, batch[T]{run})
+			o.batches = append(o.batches, batch[T]{events: run})
 			o.events += len(run)
 			run = nil
 		}

@@ -59,13 +59,15 @@ func (p *Private[T]) deliver(ctx context.Context, deltas Deltas[T], first bool) 
 	events := p.process(deltas)
 	p.mu.Unlock()
 	if first {
-		markInitial(events)
+		events.markInitial()
 	}
-	for _, e := range events {
-		if ctx.Err() != nil {
-			return false
+	for chunk := range events.chunks() {
+		for _, e := range chunk {
+			if ctx.Err() != nil {
+				return false
+			}
+			p.handler(e)
 		}
-		p.handler(e)
 	}
 	return true
 }

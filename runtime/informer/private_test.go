@@ -15,9 +15,9 @@ import (
 
 // C01, C05
 func TestPrivateInformerTellsItsHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("a"), &log{}
-		inf := informer.NewPrivate(s, l.handle, options{Name: "things", Resync: time.Minute})
+		inf := informer.NewPrivate(s, l.handle, in(options{Name: "things", Resync: time.Minute}))
 		runScoped(t, inf)
 		<-inf.Synced()
 		s.create("b")
@@ -41,7 +41,7 @@ func TestPrivateInformerTellsItsHandler(t *testing.T) {
 //
 // Stronger: the store also waits for the handler, so that what it is told and what it reads are one state.
 func TestStoreOfAPrivateInformerStandsStillWhileTheHandlerWorks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
 		var inf *informer.Private[obj]
 		var seen []string
@@ -52,7 +52,7 @@ func TestStoreOfAPrivateInformerStandsStillWhileTheHandlerWorks(t *testing.T) {
 			<-time.After(time.Second)
 			o, _ := inf.Store().Get(e.Key())
 			seen = append(seen, e.Object.ResourceVersion+" "+o.ResourceVersion)
-		}, options{})
+		}, in(options{}))
 		runScoped(t, inf)
 		pass(2 * time.Second)
 		expect(t, "told and read", seen, "11 11", "12 12")
@@ -61,10 +61,10 @@ func TestStoreOfAPrivateInformerStandsStillWhileTheHandlerWorks(t *testing.T) {
 
 // C05, C07
 func TestPrivateInformerIsNotSyncedWhenItEndsWithinTheFirstList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
-		inf := informer.NewPrivate(newSource("a", "b"), func(informer.Event[obj]) { calls++; cancel() }, options{})
+		inf := informer.NewPrivate(newSource("a", "b"), func(informer.Event[obj]) { calls++; cancel() }, in(options{}))
 		if err := inf.Run(ctx); err != nil || calls != 1 || isClosed(inf.Synced()) {
 			t.Errorf("%v, %d calls, synced %v", err, calls, isClosed(inf.Synced()))
 		}
@@ -73,10 +73,10 @@ func TestPrivateInformerIsNotSyncedWhenItEndsWithinTheFirstList(t *testing.T) {
 
 // F06, D02: the handler is the consumer of the queue here.
 func TestSlowHandlerOfAPrivateInformerIsToldTheLastState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s, l := newSource("busy"), &log{}
 		release := make(chan struct{})
-		inf := informer.NewPrivate(s, func(e informer.Event[obj]) { <-release; l.handle(e) }, options{})
+		inf := informer.NewPrivate(s, func(e informer.Event[obj]) { <-release; l.handle(e) }, in(options{}))
 		runScoped(t, inf)
 		for range 10000 {
 			s.update("busy")

@@ -44,6 +44,8 @@ type Reflector[T object.Object] struct {
 	metrics   instruments
 	err       atomic.Pointer[SyncError]
 	size      int // objects of the last streaming list; for Run alone
+	// gather returns where a state is gathered, with room for that many objects. Nil is for a sink of whole objects.
+	gather func(size int) gathering[T]
 }
 
 // NewReflector returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.
@@ -86,8 +88,21 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 			continue
 		}
 		r.report(ctx, err)
-		pause.wait(ctx, err)
+		pause.wait(ctx, err, r.cure(err))
 	}
+}
+
+// recoverable is a source that knows when the server answers again that has failed everybody. *[client.ListWatcher] is one.
+type recoverable interface {
+	Reachable(ctx context.Context) error
+}
+
+// cure returns what waits for the end of what caused err, nil when nobody knows that.
+func (r *Reflector[T]) cure(err error) func(context.Context) error {
+	if source, ok := r.source.(recoverable); ok && isOutage(err) {
+		return source.Reachable
+	}
+	return nil
 }
 
 // report makes err what Err returns, and logs it.
@@ -96,11 +111,11 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 	if !ok {
 		failure = r.failed("watch", err)
 	}
-	r.err.Store(failure)
+	known := r.err.Swap(failure)
 	r.metrics.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
-	if isExpired(err) {
-		level = slog.LevelDebug // in the life of a watch this is normal
+	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {
+		level = slog.LevelDebug // in the life of a watch the first is normal, and of the second all was said
 	}
 	r.log.Log(ctx, level, "out of step with the API server", "err", err)
 }

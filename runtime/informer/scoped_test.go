@@ -74,10 +74,10 @@ func (l *log) in(e informer.Event[obj]) {
 
 // S08
 func TestScopedInformerReadsItsNamespacesAsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/a", "y/b", "z/a")
 		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
-		s := scoped(t, c, options{Indexes: []informer.Indexer[obj]{byName}}, "x", "y")
+		s := scoped(t, c, in(options{Indexes: []informer.Indexer[obj]{byName}}), "x", "y")
 		lister := s.Lister()
 		runScoped(t, s)
 		if got := names(lister.List(nil)); got != "a a b" {
@@ -103,9 +103,9 @@ func TestScopedInformerReadsItsNamespacesAsOne(t *testing.T) {
 
 // S08
 func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c, l := newCluster("x/a", "y/b"), &log{}
-		s := scoped(t, c, options{}, "x")
+		s := scoped(t, c, in(options{}), "x")
 		byName := informer.NewIndex(func(o obj) []string { return []string{o.Name} })
 		s.AddHandler(l.in)
 		s.AddIndex(byName)
@@ -130,9 +130,9 @@ func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
 //
 // Stronger: namespaces come and go while the informers run.
 func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c, l, registry := newCluster("x/a", "y/b"), &log{}, metrics.NewRegistry()
-		s := scoped(t, c, options{Metrics: registry}, "x", "y")
+		s := scoped(t, c, in(options{Metrics: registry}), "x", "y")
 		s.AddHandler(l.in)
 		runScoped(t, s)
 		s.RemoveNamespace("y")
@@ -173,9 +173,9 @@ func TestAllNamespacesAndOneCannotBeInScopeAtOnce(t *testing.T) {
 
 // S08, C04
 func TestScopedHandlerIsCalledForOneEventAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b", "z/c")
-		s := scoped(t, c, options{}, "x", "y", "z")
+		s := scoped(t, c, in(options{}), "x", "y", "z")
 		calls, step := 0, make(chan struct{})
 		reg := s.AddHandler(func(informer.Event[obj]) { calls++; <-step; calls-- })
 		runScoped(t, s)
@@ -195,10 +195,10 @@ func TestScopedHandlerIsCalledForOneEventAtATime(t *testing.T) {
 
 // S08, C05
 func TestScopedHandlerIsSyncedWithTheNamespacesInScope(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b")
 		c["y"].noBegin = true
-		s := scoped(t, c, options{}, "x", "y")
+		s := scoped(t, c, in(options{}), "x", "y")
 		reg := s.AddHandler(func(informer.Event[obj]) {})
 		runScoped(t, s)
 		late := s.AddHandler(func(informer.Event[obj]) {})
@@ -215,9 +215,9 @@ func TestScopedHandlerIsSyncedWithTheNamespacesInScope(t *testing.T) {
 
 // S08, C06
 func TestScopedHandlerMayRemoveItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b")
-		s := scoped(t, c, options{}, "x", "y")
+		s := scoped(t, c, in(options{}), "x", "y")
 		calls := 0
 		var reg *informer.Registration
 		reg = s.AddHandler(func(informer.Event[obj]) { calls++; reg.Remove(); s.RemoveNamespace("x") })
@@ -236,11 +236,11 @@ func TestScopedHandlerMayRemoveItself(t *testing.T) {
 // Stronger: waiting returns an error that has the cause of each informer that has not synced, such as a missing right,
 // and not their names alone.
 func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b", "z/c")
 		c["y"].onWatch, c["y"].onList = always(forbidden("watch")), always(forbidden("list"))
 		c["z"].noBegin = true
-		s := scoped(t, c, options{}, "x", "y", "z")
+		s := scoped(t, c, in(options{}), "x", "y", "z")
 		runScoped(t, s)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -267,8 +267,8 @@ func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
 
 // C07
 func TestScopedInformerRunsOnceAndWaitsForItsParts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := scoped(t, newCluster("x/a", "y/b"), options{}, "x", "y")
+	inBothForms(t, func(t *testing.T, in form) {
+		s := scoped(t, newCluster("x/a", "y/b"), in(options{}), "x", "y")
 		release, done := make(chan struct{}), make(chan struct{})
 		s.AddHandler(func(informer.Event[obj]) { <-release })
 		ctx, cancel := context.WithCancel(t.Context())

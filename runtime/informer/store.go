@@ -2,17 +2,19 @@ package informer
 
 import (
 	"iter"
-	"maps"
+	"log/slog"
 	"slices"
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
 	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
-// agree. The objects are shared with all readers and must not be modified. A Store is a small value and safe for
-// concurrent use; it is obtained from [Informer.Store].
+// agree. The objects are shared with all readers and must not be modified, save those of a packed store, which are the
+// caller's: see [Options].Packer. A Store is a small value and safe for concurrent use; it is obtained from
+// [Informer.Store].
 type Store[T object.Object] struct {
 	contents *contents[T]
 }
@@ -28,27 +30,24 @@ func (s Store[T]) stores(string) []Store[T] { return []Store[T]{s} }
 
 // Get returns the object with that key.
 func (s Store[T]) Get(key object.Key) (T, bool) {
-	s.contents.mu.RLock()
-	defer s.contents.mu.RUnlock()
-	obj, ok := s.contents.items[key]
+	obj, ok, _ := s.contents.at(key)
 	return obj, ok
 }
 
 // All returns an iterator over the objects, in no order. It sees the state at the moment the iteration begins, and
-// holds no lock during it; beginning copies one key and one pointer per object.
+// holds no lock during it; beginning copies one key and one pointer per object. A packed object is unpacked when the
+// iteration comes to it.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
+	return s.Select(nil)
+}
+
+// Select is [Store.All] for the objects whose keys are selected; nil selects all. Others are not unpacked.
+func (s Store[T]) Select(selected func(object.Key) bool) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		s.contents.mu.RLock()
-		entries := make([]entry[T], 0, len(s.contents.items))
-		for key, obj := range s.contents.items {
-			entries = append(entries, entry[T]{key, obj})
-		}
+		all := s.contents.items.snapshot(selected)
 		s.contents.mu.RUnlock()
-		for _, e := range entries {
-			if !yield(e.key, e.obj) {
-				return
-			}
-		}
+		all(yield)
 	}
 }
 
@@ -56,7 +55,7 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 func (s Store[T]) Keys() []object.Key {
 	s.contents.mu.RLock()
 	defer s.contents.mu.RUnlock()
-	return slices.AppendSeq(make([]object.Key, 0, len(s.contents.items)), maps.Keys(s.contents.items))
+	return slices.AppendSeq(make([]object.Key, 0, s.contents.items.len()), s.contents.items.keys())
 }
 
 // Len returns the number of objects.
@@ -70,25 +69,23 @@ func (s Store[T]) ResourceVersion() string {
 	return s.contents.version
 }
 
-type entry[T object.Object] struct {
-	key object.Key
-	obj T
-}
-
 // contents is what a Store reads. It has one writer at a time, which the informer's mutex sees to; mu separates the
 // writer from the readers, so the writer may read without it.
 type contents[T object.Object] struct {
 	mu       sync.RWMutex
-	items    map[object.Key]T
+	items    items[T]
 	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
 	version  string
+	packs    bool                 // items are packed
+	log      *slog.Logger         // told of objects that cannot be
 	detector *mutationDetector[T] // nil, or knows all of items
 
 	byNamespace *Index[T, string] // what a lister adds to indexes
 }
 
-func newContents[T object.Object](indexes []Indexer[T]) *contents[T] {
-	c := &contents[T]{items: make(map[object.Key]T), indexes: make(map[Indexer[T]]table[T])}
+// newContents returns an empty store with these indexes. A nil packer leaves the objects whole.
+func newContents[T object.Object](indexes []Indexer[T], packer *pack.Packer[T]) *contents[T] {
+	c := &contents[T]{items: newItems(packer), packs: packer != nil, log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
 	c.byNamespace = NewIndex(func(obj T) []string { return []string{obj.GetNamespace()} })
 	for _, ix := range indexes {
 		c.addIndex(ix)
@@ -99,13 +96,13 @@ func newContents[T object.Object](indexes []Indexer[T]) *contents[T] {
 func (c *contents[T]) len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.items)
+	return c.items.len()
 }
 
 func (c *contents[T]) has(key object.Key) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	_, ok := c.items[key]
+	_, ok := c.items.find(key)
 	return ok
 }
 
@@ -116,30 +113,35 @@ func (c *contents[T]) known() wire.Known[T] {
 	}
 	return func(id wire.Identity) (T, bool) {
 		c.mu.RLock()
-		defer c.mu.RUnlock()
-		obj, ok := c.items[object.Key{Namespace: string(id.Namespace), Name: string(id.Name)}]
-		return obj, ok && string(obj.GetUID()) == string(id.UID) && obj.GetResourceVersion() == string(id.ResourceVersion)
+		held, ok := c.items.find(object.Key{Namespace: string(id.Namespace), Name: string(id.Name)})
+		c.mu.RUnlock()
+		if !ok || !held.is(id.UID, id.ResourceVersion) {
+			var none T
+			return none, false
+		}
+		return held.object(), true
 	}
 }
 
-func (c *contents[T]) setLocked(key object.Key, obj T) {
-	c.removeLocked(key)
-	c.items[key] = obj
-	c.detector.enter(key, obj)
+// setLocked makes obj the object of key in place of old, which is nil if there is none.
+func (c *contents[T]) setLocked(key object.Key, obj, old *resting[T]) {
+	c.removeLocked(key, old)
+	c.items.put(key, *obj)
+	c.detector.enter(key, obj.whole)
 	for _, t := range c.indexes {
-		t.insert(key, obj)
+		t.insert(key, obj.object())
 	}
 }
 
-func (c *contents[T]) removeLocked(key object.Key) {
-	old, ok := c.items[key]
-	if !ok {
+// removeLocked removes old, the object of key. It does nothing without one.
+func (c *contents[T]) removeLocked(key object.Key, old *resting[T]) {
+	if old == nil {
 		return
 	}
-	delete(c.items, key)
+	c.items.remove(key)
 	c.detector.leave(key)
 	for _, t := range c.indexes {
-		t.remove(key, old)
+		t.remove(key, old.object())
 	}
 }
 
@@ -150,10 +152,10 @@ func (c *contents[T]) advanceLocked(version string) {
 }
 
 // swap makes items the whole content at once. The new indexes are built before readers are kept out.
-func (c *contents[T]) swap(items map[object.Key]T, version string) {
+func (c *contents[T]) swap(items items[T], version string) {
 	indexes := make(map[Indexer[T]]table[T], len(c.indexes))
 	for ix := range c.indexes {
-		indexes[ix] = ix.table(items)
+		indexes[ix] = ix.table(objects(items))
 	}
 	c.detector.replace(c.items, items)
 	c.mu.Lock()
@@ -167,7 +169,7 @@ func (c *contents[T]) addIndex(ix Indexer[T]) {
 	if _, ok := c.indexes[ix]; ok {
 		return
 	}
-	t := ix.table(c.items)
+	t := ix.table(objects(c.items))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.indexes[ix] = t
@@ -176,7 +178,11 @@ func (c *contents[T]) addIndex(ix Indexer[T]) {
 // at returns the object of key, and the version of the store, in one state.
 func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	obj, ok = c.items[key]
-	return obj, ok, c.version
+	held, ok := c.items.find(key)
+	version = c.version
+	c.mu.RUnlock()
+	if ok {
+		obj = held.object()
+	}
+	return obj, ok, version
 }

@@ -35,8 +35,8 @@ func names(objects []obj) string {
 
 // S01
 func TestStoreIsRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := start(t, newSource("a", "b"), options{}).Store()
+	inBothForms(t, func(t *testing.T, in form) {
+		store := start(t, newSource("a", "b"), in(options{})).Store()
 		if o, ok := store.Get(keyOf("b")); !ok || o.Name != "b" {
 			t.Errorf("Get: %v %v", o, ok)
 		}
@@ -57,9 +57,9 @@ func TestStoreIsRead(t *testing.T) {
 
 // C03
 func TestIterationSeesTheStateAtItsBeginning(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a", "b", "c")
-		store := start(t, s, options{}).Store()
+		store := start(t, s, in(options{})).Store()
 		seen := 0
 		for range store.All() {
 			if seen++; seen == 1 {
@@ -77,11 +77,11 @@ func TestIterationSeesTheStateAtItsBeginning(t *testing.T) {
 
 // S01
 func TestIndexesAgreeWithTheObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
 		random := rand.New(rand.NewPCG(3, 4))
 		s := newSource()
 		byVersion := informer.NewIndex(versionDigit)
-		store := start(t, s, options{Indexes: []informer.Indexer[obj]{byVersion}}).Store()
+		store := start(t, s, in(options{Indexes: []informer.Indexer[obj]{byVersion}})).Store()
 		for round := range 300 {
 			name := fmt.Sprint("o", random.IntN(8))
 			_, exists := s.objects[keyOf(name)]

@@ -23,9 +23,9 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	if err != nil {
 		return r.afterStreamList(s, version, err)
 	}
-	stopClosing := context.AfterFunc(ctx, func() { _ = stream.Close() })
+	detach := closeWith(ctx, stream)
 	all, err := r.readInitial(ctx, stream)
-	stopClosing()
+	detach()
 	if err != nil {
 		_ = stream.Close()
 		if isBroken(err) && !errors.Is(err, errSilent) {

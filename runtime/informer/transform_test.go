@@ -28,9 +28,9 @@ func marking(broken map[string]bool) func(obj) (obj, error) {
 // C10
 func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
 	for _, listed := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		inBothForms(t, func(t *testing.T, in form) {
 			s := newSource("a", "b")
-			inf := build(s, options{Transform: marking(nil), DisableWatchList: listed, Resync: time.Minute})
+			inf := build(s, in(options{Transform: marking(nil), DisableWatchList: listed, Resync: time.Minute}))
 			events := 0
 			inf.AddHandler(func(e informer.Event[obj]) {
 				events++
@@ -57,10 +57,10 @@ func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
 // for deleted.
 func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 	for _, listed := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		inBothForms(t, func(t *testing.T, in form) {
 			s, l := newSource("a", "broken", "c"), &log{}
 			broken := map[string]bool{"broken": true, "a@14": true, "a@15": true, "c@16": true}
-			inf := build(s, options{Transform: marking(broken), DisableWatchList: listed})
+			inf := build(s, in(options{Transform: marking(broken), DisableWatchList: listed}))
 			inf.AddHandler(l.handle)
 			run(t, inf)
 			s.update("a")

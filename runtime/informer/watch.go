@@ -38,6 +38,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 			return s, r.failed("watch", err)
 		}
 	}
+	defer stream.Close()
 	defer closeWith(ctx, stream)()
 	r.healthy()
 	start := time.Now()
@@ -118,12 +119,18 @@ func watchOptions(version string) metav1.ListOptions {
 	return metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
 }
 
-// closeWith closes stream when ctx ends, and when the function that it returns is called.
-func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) func() {
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
-	return func() {
-		stop()
+// closeWith closes stream when ctx ends, until the function that it returns is called. That waits for a Close that has
+// begun.
+func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (detach func()) {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
 		_ = stream.Close()
+	})
+	return func() {
+		if !stop() {
+			<-closed
+		}
 	}
 }
 

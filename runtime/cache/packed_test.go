@@ -1,0 +1,82 @@
+package cache_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+func TestReadsOfAPackedKindAreTheReaders(t *testing.T) {
+	packed := cache.KindOptions{Object: &corev1.ConfigMap{}, Packed: true}
+	runIn(t, cache.Options{ByKind: []cache.KindOptions{packed}}, func(f *fixture) {
+		f.api.put(configMaps, configMap("ns", "a"))
+		f.declare(&corev1.ConfigMap{})
+		byName, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(o *corev1.ConfigMap) []string { return []string{o.Name} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		read := map[string]func() *corev1.ConfigMap{
+			"View": func() *corev1.ConfigMap {
+				o, _ := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "a"}, &corev1.ConfigMap{})
+				return o
+			},
+			"Each": func() (o *corev1.ConfigMap) {
+				for o = range cache.Each(f.ctx, f.cache, &corev1.ConfigMap{}) {
+				}
+				return o
+			},
+			"Index": func() (o *corev1.ConfigMap) {
+				for o = range byName.Get(f.ctx, "a") {
+				}
+				return o
+			},
+			"Get": func() *corev1.ConfigMap {
+				o := &corev1.ConfigMap{}
+				_ = f.get("ns", "a", o)
+				return o
+			},
+			"List": func() *corev1.ConfigMap {
+				var list corev1.ConfigMapList
+				_ = f.cache.List(f.ctx, &list)
+				return &list.Items[0]
+			},
+		}
+		for name, get := range read {
+			get().Data["mark"] = "seen by its owner"
+			if again := get(); len(again.Data) != 1 || again.Data["key"] != "a" {
+				t.Errorf("%s: got %v", name, again.Data)
+			}
+		}
+		expect(t, "requests", f.api.took())
+	})
+}
+
+// unpackable is an object with a field that only itself can read.
+type unpackable struct {
+	corev1.ConfigMap
+	hidden int
+}
+
+func (u *unpackable) DeepCopyObject() runtime.Object {
+	return &unpackable{*u.ConfigMap.DeepCopy(), u.hidden}
+}
+
+func TestKindThatCannotBePackedIsAnErrorThatNamesTheField(t *testing.T) {
+	runIn(t, cache.Options{Packed: true}, func(f *fixture) {
+		u := &unpackable{ConfigMap: corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}}
+		f.live.Scheme().AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Unpackable"), u)
+		_, err := f.cache.Informer(u)
+		if err == nil || !strings.Contains(err.Error(), "unpackable.hidden: an unexported field cannot be packed") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

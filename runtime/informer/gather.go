@@ -1,0 +1,172 @@
+package informer
+
+import (
+	"iter"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
+)
+
+// gathering collects the whole state of a source.
+type gathering[T object.Object] interface {
+	// set makes obj the object of key. One that is not readable exists, but what is known of it stays.
+	set(key object.Key, obj T, readable bool)
+	remove(key object.Key)
+	// replaced returns the state as a delta, in the order of arrival. It takes over what was gathered.
+	replaced(version string) Delta[T]
+}
+
+// pagesState is what the pages of a list have come to so far.
+type pagesState[T object.Object] struct{ listed Delta[T] }
+
+func (s *pagesState[T]) set(key object.Key, obj T, readable bool) {
+	if !readable {
+		s.listed.Retained = append(s.listed.Retained, key)
+		return
+	}
+	s.listed.Objects = append(s.listed.Objects, obj)
+}
+
+func (s *pagesState[T]) remove(object.Key) {} // nothing is removed from a list
+
+func (s *pagesState[T]) replaced(version string) Delta[T] {
+	s.listed.Type, s.listed.ResourceVersion = Replaced, version
+	return s.listed
+}
+
+// packedState is what a source has come to so far, for a store of packed objects: each is packed when it arrives, so that
+// there is never more than one whole object for each that is being decoded.
+type packedState[T object.Object] struct {
+	store      *contents[T]
+	objects    items[T]
+	unreadable map[object.Key]bool
+	order      []object.Key // of objects; after a removal also others, and some twice
+	removed    bool
+}
+
+// newPackedState returns an empty state for store, with room for that many objects.
+func newPackedState[T object.Object](store *contents[T], size int) *packedState[T] {
+	store.mu.RLock()
+	defer store.mu.RUnlock()
+	return &packedState[T]{
+		store:      store,
+		objects:    store.items.empty(size),
+		unreadable: make(map[object.Key]bool),
+		order:      make([]object.Key, 0, size),
+	}
+}
+
+func (s *packedState[T]) set(key object.Key, obj T, readable bool) {
+	var rested resting[T]
+	if readable {
+		var err error
+		if rested, err = s.store.restLike(key, obj); err != nil {
+			s.store.log.Error("keep an object", "key", key, "err", err)
+			readable = false
+		}
+	}
+	if !readable {
+		s.remove(key)
+		s.unreadable[key] = true
+		return
+	}
+	delete(s.unreadable, key)
+	if _, has := s.objects.find(key); !has {
+		s.order = append(s.order, key)
+	}
+	s.objects.put(key, rested)
+}
+
+func (s *packedState[T]) remove(key object.Key) {
+	_, has := s.objects.find(key)
+	s.removed = s.removed || has
+	s.objects.remove(key)
+	delete(s.unreadable, key)
+}
+
+func (s *packedState[T]) replaced(version string) Delta[T] {
+	d := Delta[T]{Type: Replaced, ResourceVersion: version, rested: &listed[T]{objects: s.objects, order: s.order}}
+	if s.removed {
+		d.rested.order = s.latest()
+	}
+	for key := range s.unreadable {
+		d.Retained = append(d.Retained, key)
+	}
+	return d
+}
+
+// latest returns the keys of the objects, in the order of their first states.
+func (s *packedState[T]) latest() []object.Key {
+	var latest []object.Key
+	seen := make(map[object.Key]bool, len(s.order))
+	for _, key := range s.order {
+		if _, has := s.objects.find(key); has && !seen[key] {
+			latest = append(latest, key)
+			seen[key] = true
+		}
+	}
+	return latest
+}
+
+// restLike returns obj in the form in which it rests: that of what is in the store already, if that is the same state.
+func (c *contents[T]) restLike(key object.Key, obj T) (resting[T], error) {
+	c.mu.RLock()
+	form := c.items
+	held, has := form.find(key)
+	c.mu.RUnlock()
+	if has && held.is([]byte(obj.GetUID()), []byte(obj.GetResourceVersion())) {
+		return held, nil
+	}
+	return form.rest(obj)
+}
+
+// listed are the objects of a list in the form in which they will rest.
+type listed[T object.Object] struct {
+	objects items[T]
+	order   []object.Key // each once; nil is the order of whole
+	whole   []T
+}
+
+// all returns the objects in the order of the list.
+func (l *listed[T]) all() iter.Seq2[object.Key, resting[T]] {
+	return func(yield func(object.Key, resting[T]) bool) {
+		for _, obj := range l.whole {
+			if !yield(object.KeyOf(obj), resting[T]{whole: obj}) {
+				return
+			}
+		}
+		for _, key := range l.order {
+			if obj, _ := l.objects.find(key); !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
+
+// listed returns what d lists in the form in which c keeps it. The delta is of a whole state.
+func (c *contents[T]) listed(d Delta[T]) *listed[T] {
+	if d.rested != nil {
+		return d.rested
+	}
+	if c.packs {
+		state := newPackedState(c, len(d.Objects))
+		for _, obj := range d.Objects {
+			state.set(object.KeyOf(obj), obj, true)
+		}
+		return state.replaced("").rested
+	}
+	objects, once := d.byKey, d.Objects
+	if objects == nil {
+		objects, once = byKey(d.Objects)
+	}
+	return &listed[T]{objects: wholeItems[T](objects), whole: once}
+}
+
+// added returns an Added for every object, which is packed, in the order of the list.
+func (l *listed[T]) added() batch[T] {
+	s := &sleepers[T]{packed: make([]pack.Packed, 0, len(l.order)), example: Event[T]{Type: Added}}
+	for _, obj := range l.all() {
+		s.packed, s.packer = append(s.packed, obj.packed), obj.packer
+	}
+	return batch[T]{asleep: s}
+}

@@ -1,0 +1,193 @@
+package informer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
+)
+
+func packedContents[T object.Object](t *testing.T, prototype T) *contents[T] {
+	t.Helper()
+	packer, err := pack.New(prototype)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newContents(nil, packer)
+}
+
+// listedNodes returns the list of nodes in a version.
+func listedNodes(c *contents[meta], version int, names ...string) Delta[meta] {
+	state := newPackedState(c, 0)
+	for _, name := range names {
+		o := node(name, version)
+		state.set(object.KeyOf(o), o, true)
+	}
+	return state.replaced(fmt.Sprint(version))
+}
+
+func TestRelistKeepsWhatWasPacked(t *testing.T) {
+	c := packedContents(t, &metav1.PartialObjectMetadata{})
+	packedAt := func(name string) *byte {
+		held, ok := c.items.find(object.Key{Name: name})
+		if !ok {
+			return nil
+		}
+		return unsafe.StringData(string(held.packed))
+	}
+	c.process(Deltas[meta]{listedNodes(c, 1, "a", "b")})
+	a, b := packedAt("a"), packedAt("b")
+	c.process(Deltas[meta]{nodeDelta(Updated, "b", 2)})
+	if packedAt("a") != a || packedAt("b") == b {
+		t.Error("an update has packed the wrong object")
+	}
+	if c.process(Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
+		t.Error("the list has packed again what has not changed, or has kept what is gone")
+	}
+	// the list was read before the store came to its state
+	early := newPackedState(packedContents(t, &metav1.PartialObjectMetadata{}), 0)
+	o := node("a", 1)
+	early.set(object.KeyOf(o), o, true)
+	if c.process(Deltas[meta]{early.replaced("9")}); packedAt("a") != a {
+		t.Error("the list has taken the place of the same state")
+	}
+	for key, held := range c.items.all() {
+		if start := unsafe.StringData(string(held.packed)); !within(unsafe.StringData(key.Name), start, len(held.packed)) {
+			t.Error("the key has strings of its own")
+		}
+	}
+}
+
+func within(p, start *byte, length int) bool {
+	at := uintptr(unsafe.Pointer(p))
+	return at >= uintptr(unsafe.Pointer(start)) && at < uintptr(unsafe.Pointer(start))+uintptr(length)
+}
+
+func TestPackedListIsWhatArrivedLast(t *testing.T) {
+	c := packedContents(t, &metav1.PartialObjectMetadata{})
+	state := newPackedState(c, 0)
+	for _, step := range []string{"a1", "b1", "a2", "-b", "c1", "-a", "b2", "a3"} {
+		key := object.Key{Name: step[1:]}
+		if step[0] == '-' {
+			state.remove(key)
+			continue
+		}
+		o := node(step[:1], int(step[1]-'0'))
+		state.set(object.KeyOf(o), o, true)
+	}
+	d := state.replaced("9")
+	if keys := slices.Collect(d.listed()); fmt.Sprint(keys) != "[/a /b /c]" || d.count() != 3 {
+		t.Errorf("%d objects are listed: %v", d.count(), keys)
+	}
+	var got []string
+	for events := range c.process(Deltas[meta]{d}).chunks() {
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
+		}
+	}
+	if fmt.Sprint(got) != "[Added a3 Added b2 Added c1]" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
+	c := packedContents(t, &unstructured.Unstructured{})
+	state := func(name, version string, field any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"field": field}}
+		u.SetName(name)
+		u.SetResourceVersion(version)
+		return u
+	}
+	update := func(u *unstructured.Unstructured) Deltas[*unstructured.Unstructured] {
+		return Deltas[*unstructured.Unstructured]{{Type: Updated, Key: object.KeyOf(u), Object: u, ResourceVersion: u.GetResourceVersion()}}
+	}
+	c.process(update(state("a", "1", "text")))
+	if events := c.process(update(state("a", "2", 'c'))); events.len() != 0 || c.version != "2" {
+		t.Errorf("%d events at %s", events.len(), c.version)
+	}
+	listed := newPackedState(c, 0)
+	for _, u := range []*unstructured.Unstructured{state("a", "3", 'c'), state("b", "3", "text")} {
+		listed.set(object.KeyOf(u), u, true)
+	}
+	if events := c.process(Deltas[*unstructured.Unstructured]{listed.replaced("3")}); events.len() != 1 {
+		t.Errorf("%d events of a list", events.len())
+	}
+	if u, ok, _ := c.at(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
+		t.Errorf("got %v of %d objects", u, c.len())
+	}
+}
+
+func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
+	c := packedContents(t, &metav1.PartialObjectMetadata{})
+	var names []string
+	for i := range 3 * atOnce {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	first := c.process(Deltas[meta]{listedNodes(c, 1, names...)})
+	if len(first.events) != 0 || first.len() != len(names) {
+		t.Errorf("%d of %d events are awake", len(first.events), first.len())
+	}
+	first.markInitial()
+	var one, other outbox[meta]
+	one.push(first, true)
+	other.push(first, true)
+	seen := 0
+	for !one.empty() {
+		events, synced := one.take()
+		if synced != (seen == len(names)) || len(events) > atOnce {
+			t.Errorf("took %d events after %d, synced: %v", len(events), seen, synced)
+		}
+		for _, e := range events {
+			if e.Object.Name != names[seen] || !e.Initial || e.Type != Added {
+				t.Errorf("got %+v", e)
+			}
+			seen++
+		}
+	}
+	mine, _ := other.take()
+	again, _, _ := c.at(object.Key{Name: names[0]})
+	if mine[0].Object == again || mine[0].Object.Name != again.Name {
+		t.Errorf("got %v and %v", mine[0].Object, again)
+	}
+	other.push(batch[meta]{events: []Event[meta]{{Type: Updated, Object: node("n20", 2), Old: node("n20", 1)}, {Type: Deleted, Object: node("n21", 1)}}}, false)
+	other.compact()
+	var left []string
+	for !other.empty() {
+		events, _ := other.take()
+		for _, e := range events {
+			if e.Object.ResourceVersion != "1" || e.Object.Name == "n21" {
+				left = append(left, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
+			}
+		}
+	}
+	if fmt.Sprint(left) != "[Added n202]" {
+		t.Errorf("got %v", left)
+	}
+}
+
+func TestWholeStateIsToldInPartsToAppliedOfAPackedStore(t *testing.T) {
+	packer, err := pack.New(&metav1.PartialObjectMetadata{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	c := core[meta]{contents: newContents(nil, packer), applied: func(version string, events []Event[meta]) {
+		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
+	}}
+	var names []string
+	for i := range 2*maxBatch + 1 {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	c.process(Deltas[meta]{listedNodes(c.contents, 7, names...)})
+	c.process(Deltas[meta]{nodeDelta(Updated, "n5", 8), {Type: Bookmark, ResourceVersion: "9"}})
+	c.process(Deltas[meta]{listedNodes(c.contents, 9)})
+	if fmt.Sprint(got) != "[1000@ 1000@ 1@7 1@9 2001@9]" {
+		t.Errorf("got %v", got)
+	}
+}

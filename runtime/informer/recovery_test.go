@@ -1,0 +1,187 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+)
+
+var (
+	errStorm     = apierrors.NewInternalError(errors.New("storm"))
+	errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", nil)
+	errAbsent    = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Thing"}}
+)
+
+// outage is a server that fails everybody until it is over, and whose clients know when that is.
+type outage struct {
+	*source
+	mu    sync.Mutex
+	over  chan struct{}
+	asked int
+}
+
+func newOutage() *outage { return &outage{source: newSource("a"), over: make(chan struct{})} }
+
+// Reachable blocks until the outage is over.
+func (o *outage) Reachable(ctx context.Context) error {
+	o.mu.Lock()
+	o.asked++
+	over := o.over
+	o.mu.Unlock()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// took returns the requests since the last call.
+func (o *outage) took() []request {
+	synctest.Wait()
+	o.source.mu.Lock()
+	defer o.source.mu.Unlock()
+	defer func() { o.requests = nil }()
+	return o.requests
+}
+
+// fail makes the source fail with err.
+func (o *outage) fail(err error) {
+	fail := func(metav1.ListOptions) error { return err }
+	o.source.mu.Lock()
+	defer o.source.mu.Unlock()
+	o.onList, o.onWatch = fail, fail
+}
+
+func TestReflectorComesBackWithinASecondOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage()
+		o.fail(errStorm)
+		r, sink := reflect(t, o, informer.ReflectorOptions[obj]{})
+		time.Sleep(10 * time.Minute)
+		if r.Err() == nil || len(sink.got()) != 0 {
+			t.Fatalf("got %v", r.Err())
+		}
+		o.heal()
+		close(o.over)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if r.Err() != nil || len(sink.got()) == 0 {
+			t.Errorf("got %v two seconds after the end of the storm", r.Err())
+		}
+	})
+}
+
+func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage()
+		o.fail(errStorm)
+		for range 20 {
+			reflect(t, o, informer.ReflectorOptions[obj]{})
+		}
+		time.Sleep(10 * time.Minute)
+		o.took()
+		o.heal()
+		end := time.Now()
+		close(o.over)
+		time.Sleep(2 * time.Second)
+		moments := map[time.Duration]bool{}
+		for _, request := range o.took() {
+			if after := request.at.Sub(end); after > cutSpread {
+				t.Errorf("one came %s after the end", after)
+			} else {
+				moments[after] = true
+			}
+		}
+		if len(moments) < 15 {
+			t.Errorf("20 reflectors came at %d moments", len(moments))
+		}
+	})
+}
+
+// cutSpread is within what time reflectors come back.
+const cutSpread = time.Second
+
+func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage()
+		o.fail(errStorm)
+		close(o.over) // the server answers everybody else
+		reflect(t, o, informer.ReflectorOptions[obj]{})
+		time.Sleep(time.Minute)
+		o.took()
+		time.Sleep(time.Hour)
+		if got := len(o.took()); got > 2*360 {
+			t.Errorf("%d requests in an hour", got)
+		}
+	})
+}
+
+func TestReflectorWaitsAsLongAsTheServerHasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage()
+		o.fail(apierrors.NewGenericServerResponse(http.StatusTooManyRequests, "list", schema.GroupResource{}, "", "busy", 5, true))
+		close(o.over)
+		begin := time.Now()
+		reflect(t, o, informer.ReflectorOptions[obj]{})
+		time.Sleep(4900 * time.Millisecond)
+		if got := len(o.took()); got != 1 {
+			t.Errorf("%d requests within %s", got, time.Since(begin))
+		}
+	})
+}
+
+func TestRefusalsAreNoOutages(t *testing.T) {
+	for _, refusal := range []error{errForbidden, errAbsent} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutage()
+			o.fail(refusal)
+			close(o.over)
+			reflect(t, o, informer.ReflectorOptions[obj]{})
+			time.Sleep(time.Hour)
+			o.took()
+			if o.asked != 0 {
+				t.Errorf("%v is taken for an outage", refusal)
+			}
+		})
+	}
+}
+
+func TestAbsentKindIsFoundWithinSecondsAndToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutage()
+		o.fail(errAbsent)
+		sink := &recorder{}
+		var lines strings.Builder
+		opts := informer.ReflectorOptions[obj]{Name: "things", Logger: slog.New(slog.NewTextHandler(&lines, nil))}
+		r := informer.NewReflector(o, sink, opts)
+		go r.Run(t.Context())
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := strings.Count(lines.String(), "level=WARN"); got != 1 {
+			t.Errorf("%d warnings in an hour", got)
+		}
+		if got := len(o.took()); got < 1800 || got > 3700 {
+			t.Errorf("it was looked for %d times in an hour", got)
+		}
+		o.heal()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if r.Err() != nil || len(sink.got()) == 0 {
+			t.Errorf("got %v", r.Err())
+		}
+	})
+}

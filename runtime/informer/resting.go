@@ -1,0 +1,114 @@
+package informer
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/pack"
+)
+
+// items are the objects of a store by their keys, in the form in which they rest there: whole, or packed.
+type items[T object.Object] interface {
+	len() int
+	find(key object.Key) (resting[T], bool)
+	// rest returns obj in the form in which it rests. It changes nothing.
+	rest(obj T) (resting[T], error)
+	put(key object.Key, obj resting[T])
+	remove(key object.Key)
+	keys() iter.Seq[object.Key]
+	// all returns what there is at the time of the iteration.
+	all() iter.Seq2[object.Key, resting[T]]
+	// snapshot returns what there is now with a key that is selected; nil selects all. The iteration needs no lock.
+	snapshot(selected func(object.Key) bool) iter.Seq2[object.Key, T]
+	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
+	pick(keys iter.Seq[object.Key]) iter.Seq[T]
+	// stored returns the events that are told of all there is now, like example.
+	stored(example Event[T]) batch[T]
+	// empty returns items of the same form, with room for that many.
+	empty(size int) items[T]
+}
+
+// resting is an object in the form in which it rests in a store.
+type resting[T object.Object] struct {
+	whole  T // also that of a packed object, once it was asked for
+	packed pack.Packed
+	packer *pack.Packer[T] // of packed, until whole is there; nil for one that rests whole
+}
+
+// object returns the object itself: the one in the store, or one of the caller's own.
+func (r *resting[T]) object() T {
+	if r.packer != nil {
+		r.whole, r.packer = unpack(r.packer, r.packed), nil
+	}
+	return r.whole
+}
+
+// sameObject reports whether r and other, which have one key and one form, are states of one object and not of one that
+// was deleted and created again.
+func (r *resting[T]) sameObject(other *resting[T]) bool {
+	if r.packed != "" {
+		return r.packed.SameObject(other.packed)
+	}
+	return r.whole.GetUID() == other.whole.GetUID()
+}
+
+// sameState reports whether r and other, which are states of one object, are one state.
+func (r *resting[T]) sameState(other *resting[T]) bool {
+	if r.packed != "" {
+		return r.packed.SameState(other.packed)
+	}
+	version := r.whole.GetResourceVersion()
+	return version != "" && version == other.whole.GetResourceVersion()
+}
+
+// is reports whether r is the state of the object that has that UID and that resource version.
+func (r *resting[T]) is(uid, version []byte) bool {
+	if r.packed != "" {
+		return r.packed.IsState(uid, version)
+	}
+	return string(r.whole.GetUID()) == string(uid) && r.whole.GetResourceVersion() == string(version)
+}
+
+// unpack returns a new object of what the packer has packed.
+func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
+	obj, err := packer.Unpack(packed)
+	if err != nil {
+		panic(fmt.Sprintf("informer: what was packed cannot be unpacked: %v", err))
+	}
+	return obj
+}
+
+// newItems returns no items, of the form that packer says: nil is whole.
+func newItems[T object.Object](packer *pack.Packer[T]) items[T] {
+	if packer == nil {
+		return wholeItems[T]{}
+	}
+	return packedItems[T]{make(map[object.Key]pack.Packed), packer}
+}
+
+// objects returns what there is in i at the time of the iteration.
+func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
+	return func(yield func(object.Key, T) bool) {
+		for key, obj := range i.all() {
+			if !yield(key, obj.object()) {
+				return
+			}
+		}
+	}
+}
+
+// pick returns what m has for keys, which are in it, each made an object by wake when it is come to.
+func pick[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], wake func(R) T) iter.Seq[T] {
+	var picked []R
+	for key := range keys {
+		picked = append(picked, m[key])
+	}
+	return func(yield func(T) bool) {
+		for _, obj := range picked {
+			if !yield(wake(obj)) {
+				return
+			}
+		}
+	}
+}
