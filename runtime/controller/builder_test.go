@@ -114,7 +114,12 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"Owns and Watches of what has no kind", func(m *stub) error {
 			return controller.For[*corev1.ConfigMap](m).Owns(&metav1.PartialObjectMetadata{}).Watches(nil, noEvents).Complete(nothing)
 		}, []string{"controller configmap", "*v1.PartialObjectMetadata has no apiVersion and kind set", "expected pointer"}},
-		{"two Go types of a kind", func(m *stub) error {
+		{"two Go types of a kind that has a handler", func(m *stub) error {
+			i, err := m.cache.Informer(&corev1.ConfigMap{})
+			if err != nil {
+				return err
+			}
+			i.AddHandler(func(informer.Event[object.Object]) {})
 			untyped := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 			return controller.For[*corev1.ConfigMap](m).Watches(untyped, noEvents).Complete(nothing)
 		}, []string{"ConfigMap is cached as *v1.ConfigMap"}},

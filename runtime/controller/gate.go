@@ -74,18 +74,19 @@ func (g *gate[R]) dropLocked(request R) {
 	}
 }
 
-// park reports whether the request, which was asked for with that priority, has to wait.
-func (g *gate[R]) park(request R, priority int) bool {
+// park reports whether the request has to wait. The priority with which it was asked for is taken only if it has.
+func (g *gate[R]) park(request R, priority func(R) int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	h, ok := g.held[request]
 	if !ok {
 		return false
 	}
+	asked := priority(request)
 	if h.parked {
-		priority = max(priority, h.priority)
+		asked = max(asked, h.priority)
 	}
-	h.parked, h.priority = true, priority
+	h.parked, h.priority = true, asked
 	return true
 }
 

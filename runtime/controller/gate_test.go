@@ -49,23 +49,26 @@ func opened() (*gate[string], func(t *testing.T, want ...string)) {
 	}
 }
 
+// askedWith is the priority of any request.
+func askedWith(priority int) func(string) int { return func(string) int { return priority } }
+
 func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
 		g.hold("a", w)
 		for _, priority := range []int{-5, -7, -3} {
-			if !g.park("a", priority) {
+			if !g.park("a", askedWith(priority)) {
 				t.Error("not parked")
 			}
 		}
-		if g.park("b", 0) {
+		if g.park("b", askedWith(0)) {
 			t.Error("another request is parked")
 		}
 		opened(t)
 		w.seen()
 		opened(t, "a -3")
-		if g.park("a", 0) {
+		if g.park("a", askedWith(0)) {
 			t.Error("parked for ever")
 		}
 		time.Sleep(time.Hour)
@@ -93,7 +96,7 @@ func TestRequestIsNotHeldWithoutUnseenWrites(t *testing.T) {
 	g, _ := opened()
 	g.hold("a", &fakeWrites{})
 	g.hold("b", &fakeWrites{timeout: time.Second, already: true})
-	if g.park("a", 0) || g.park("b", 0) || len(g.held) > 0 {
+	if g.park("a", askedWith(0)) || g.park("b", askedWith(0)) || len(g.held) > 0 {
 		t.Error("held")
 	}
 }
@@ -103,7 +106,7 @@ func TestParkedRequestGoesAfterTheTimeout(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
 		g.hold("a", w)
-		g.park("a", 1)
+		g.park("a", askedWith(1))
 		time.Sleep(time.Second - time.Nanosecond)
 		opened(t)
 		time.Sleep(time.Nanosecond)
@@ -119,7 +122,7 @@ func TestLaterWritesTakeThePlaceOfEarlierOnes(t *testing.T) {
 		first, second := &fakeWrites{timeout: time.Second}, &fakeWrites{timeout: time.Minute}
 		g.hold("a", first)
 		g.hold("a", second)
-		g.park("a", 0)
+		g.park("a", askedWith(0))
 		first.seen()
 		time.Sleep(2 * time.Second)
 		opened(t)
@@ -133,7 +136,7 @@ func TestClosedGateOpensForNobody(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
 		g.hold("a", w)
-		g.park("a", 0)
+		g.park("a", askedWith(0))
 		g.close()
 		w.seen()
 		time.Sleep(time.Hour)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -30,11 +29,11 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // until they have.
 func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.queue.Done(request)
-	if c.gate.park(request, c.queue.Priority(request)) {
+	if c.gate.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
 	}
-	logger := c.logger.With("key", fmt.Sprint(request), "reconcileID", fmt.Sprintf("%016x", rand.Uint64()))
+	logger := newRequestLogger(c.logger, request)
 	c.metrics.active.Add(1, c.name)
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
@@ -46,18 +45,13 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	c.metrics.seconds.ObserveSince(start, c.name)
 	c.gate.hold(request, writes)
 
-	again := workqueue.AddOptions{Priority: c.queue.Priority(request)}
-	if result.Priority != nil {
-		again.Priority = *result.Priority
-	}
 	outcome := outcomeOf(ctx, result, err)
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
 	case failed:
 		c.metrics.errors.Inc(c.name)
 		logFailure(logger, err)
-		again.RateLimited = true
-		c.queue.AddWith(again, request)
+		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true}, request)
 	case terminal:
 		c.metrics.errors.Inc(c.name)
 		c.metrics.terminal.Inc(c.name)
@@ -65,11 +59,18 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 		c.queue.Forget(request)
 	case requeueAfter:
 		c.queue.Forget(request)
-		again.After = result.RequeueAfter
-		c.queue.AddWith(again, request)
+		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), After: result.RequeueAfter}, request)
 	case succeeded, stopped:
 		c.queue.Forget(request)
 	}
+}
+
+// nextPriority returns that of the next reconcile: what the result says, or that of the one which has just ended.
+func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
+	if result.Priority != nil {
+		return *result.Priority
+	}
+	return c.queue.Priority(request)
 }
 
 // errTooLong is the cause of the end of a reconcile's context.

@@ -96,6 +96,12 @@ func optionalKindComesAndGoes(f *fixture) {
 			}
 			return nil
 		})
+		f.until("reads say that the kind is unknown", func() error {
+			if err := c.Get(f.ctx, object.Key{Namespace: f.namespace, Name: round}, gadget("", "")); !meta.IsNoMatchError(err) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		})
 		f.create(newConfigMap(f.namespace, "after-"+round))
 		f.await("after-" + round)
 		if err := controllers["optional"].Ready(); err != nil {

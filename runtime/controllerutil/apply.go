@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,59 +21,69 @@ import (
 // untouched on an error.
 //
 // The state is read live and compared in memory, so a call that changes nothing costs one read. Where it is not certain
-// that nothing would change it applies: so it does, for instance, each time for quantities that the server writes in
-// another way ("1000m" for "1"). The API server stores nothing then either, and the result is [OperationResultNone].
+// that nothing would change it applies: so it does, for instance, each time for values that the server writes in another
+// way (the quantity "1000m" of an unstructured object, which becomes "1"). The API server stores nothing then either, and
+// the result is [OperationResultNone]. An [Applier] leaves out these too.
 func ApplyIfDifferent(ctx context.Context, c client.Client, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
-	result, err := applyIfDifferent(ctx, c, o, "", c.Apply, opts)
-	if err != nil {
-		return OperationResultNone, err
-	}
-	return result, nil
+	return application{c: c, apply: c.Apply}.do(ctx, o, opts)
 }
 
 // ApplyStatusIfDifferent is [ApplyIfDifferent] for the status of o.
 func ApplyStatusIfDifferent(ctx context.Context, c client.Client, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
-	result, err := applyIfDifferent(ctx, c, o, "status", c.Status().Apply, opts)
-	switch {
-	case err != nil:
-		return OperationResultNone, err
-	case result == OperationResultUpdated:
-		return OperationResultUpdatedStatusOnly, nil
-	}
-	return result, nil
+	return statusOnly(application{c: c, subresource: "status", apply: c.Status().Apply}.do(ctx, o, opts))
 }
 
-type applyFunc func(context.Context, object.Object, ...client.ApplyOption) error
+func statusOnly(result OperationResult, err error) (OperationResult, error) {
+	if result == OperationResultUpdated {
+		result = OperationResultUpdatedStatusOnly
+	}
+	return result, err
+}
 
-func applyIfDifferent(ctx context.Context, c client.Client, o object.Object, subresource string, apply applyFunc, opts []client.ApplyOption) (OperationResult, error) {
+// application is how an object is applied.
+type application struct {
+	c           client.Client
+	subresource string
+	apply       func(context.Context, object.Object, ...client.ApplyOption) error
+	memory      *memory // nil remembers nothing
+}
+
+// do applies o unless that would change nothing.
+func (a application) do(ctx context.Context, o object.Object, opts []client.ApplyOption) (OperationResult, error) {
 	options, err := client.ApplyOptionsOf(opts...)
 	if err != nil {
-		return "", err
+		return OperationResultNone, err
 	}
 	if options.FieldOwner == "" || options.SubResourceBody != nil {
-		return "", fmt.Errorf("apply %s: ApplyIfDifferent needs the option FieldOwner, and cannot send another body", object.KeyOf(o))
+		return OperationResultNone, fmt.Errorf("apply %s: ApplyIfDifferent needs the option FieldOwner, and cannot send another body", object.KeyOf(o))
 	}
-	configuration, err := client.ConfigurationOf(o, c.Scheme(), subresource)
+	configuration, err := client.ConfigurationOf(o, a.c.Scheme(), a.subresource)
 	if err != nil {
-		return "", fmt.Errorf("apply %s: %w", object.KeyOf(o), err)
+		return OperationResultNone, fmt.Errorf("apply %s: %w", object.KeyOf(o), err)
 	}
 	live := &unstructured.Unstructured{}
 	live.SetAPIVersion(configuration["apiVersion"].(string))
 	live.SetKind(configuration["kind"].(string))
-	err = c.Get(ctx, object.KeyOf(o), live, client.Live)
-	switch {
-	case apierrors.IsNotFound(err):
-		return OperationResultCreated, apply(ctx, o, opts...)
-	case err != nil:
-		return "", err
+	err = a.c.Get(ctx, object.KeyOf(o), live, client.Live)
+	exists := err == nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return OperationResultNone, err
 	}
-	if wouldChangeNothing(configuration, live, options.FieldOwner, subresource) {
+	wanted := desired{configuration, options.FieldOwner, a.subresource}
+	if exists && (wanted.isIn(live) || a.memory.has(wanted, live)) {
 		return OperationResultNone, become(o, live)
 	}
-	if err := apply(ctx, o, opts...); err != nil {
-		return "", err
+	applied := &unstructured.Unstructured{Object: maps.Clone(configuration)}
+	if err := a.apply(ctx, applied, opts...); err != nil {
+		return OperationResultNone, err
 	}
-	if o.GetResourceVersion() == live.GetResourceVersion() {
+	a.memory.note(wanted, applied)
+	switch err := become(o, applied); {
+	case err != nil:
+		return OperationResultNone, err
+	case !exists:
+		return OperationResultCreated, nil
+	case applied.GetResourceVersion() == live.GetResourceVersion():
 		return OperationResultNone, nil
 	}
 	return OperationResultUpdated, nil

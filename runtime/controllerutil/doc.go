@@ -10,6 +10,6 @@
 // [ApplyIfDifferent] is the better way when the whole of what is wanted is known: it owns its fields, so that it neither
 // fights the defaults of the server nor the fields of others.
 //
-// Functions that change an object change it in memory only, unless they take a client. Nothing here keeps state, and all
-// functions are safe for concurrent use, each object by one goroutine at a time.
+// Functions that change an object change it in memory only, unless they take a client. Nothing here but an [Applier] keeps
+// state, and all is safe for concurrent use, each object by one goroutine at a time.
 package controllerutil

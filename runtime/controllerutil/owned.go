@@ -15,24 +15,37 @@ import (
 // index, or "." for the place itself. One without any is a place that is owned as a whole.
 type node = map[string]any
 
-// wouldChangeNothing reports whether the fields that owner has of live are just those of configuration, with the same
-// values. It says no when it does not know.
-func wouldChangeNothing(configuration map[string]any, live *unstructured.Unstructured, owner, subresource string) bool {
-	applied, certain := applicable(configuration, live)
+// desired is a configuration and who applies it.
+type desired struct {
+	configuration map[string]any
+	owner         string
+	subresource   string
+}
+
+// isIn reports whether the fields that the owner has of live are just those of the configuration, with the same values.
+// It says no when it does not know.
+func (d desired) isIn(live *unstructured.Unstructured) bool {
+	applied, certain := applicable(d.configuration, live)
 	if !certain {
 		return false
 	}
-	owned := node{}
+	owned := d.ownedIn(live)
+	return owned != nil && sameFields(applied, live.Object, owned)
+}
+
+// ownedIn returns what the owner has of live by apply, nil when that is nothing or not known.
+func (d desired) ownedIn(live *unstructured.Unstructured) node {
 	for _, entry := range live.GetManagedFields() {
-		if entry.Manager != owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != subresource {
+		if entry.Manager != d.owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != d.subresource {
 			continue
 		}
-		if entry.APIVersion != configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
-			return false
+		owned := node{}
+		if entry.APIVersion != d.configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
+			return nil
 		}
-		return sameFields(applied, live.Object, owned)
+		return owned
 	}
-	return false
+	return nil
 }
 
 // applicable returns the fields of configuration that can be owned. It reports false when one of the others asks for
@@ -62,16 +75,9 @@ func applicable(configuration map[string]any, live *unstructured.Unstructured) (
 
 // same reports whether value is what live is, and what of it is owned is just what value has.
 func same(value, live any, owned node) bool {
-	kind := ""
-	for name := range owned {
-		if name == "." {
-			continue
-		}
-		prefix, _, _ := strings.Cut(name, ":")
-		if kind != "" && kind != prefix {
-			return false
-		}
-		kind = prefix
+	kind, certain := entryKind(owned)
+	if !certain {
+		return false
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -89,6 +95,21 @@ func same(value, live any, owned node) bool {
 		}
 	}
 	return kind == "" && reflect.DeepEqual(value, live)
+}
+
+// entryKind returns what the names below a place begin with, empty when there are none. It reports false for several.
+func entryKind(owned node) (kind string, certain bool) {
+	for name := range owned {
+		if name == "." {
+			continue
+		}
+		prefix, _, _ := strings.Cut(name, ":")
+		if kind != "" && kind != prefix {
+			return "", false
+		}
+		kind = prefix
+	}
+	return kind, true
 }
 
 func sameFields(value, live map[string]any, owned node) bool {

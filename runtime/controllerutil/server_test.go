@@ -56,6 +56,7 @@ func TestOnARealServer(t *testing.T) {
 		"apply":            testApplyIfDifferent,
 		"apply-status":     testApplyStatus,
 		"apply-at-random":  testApplyAtRandom,
+		"apply-rewritten":  testApplierRemembers,
 		"delete":           testDeleteWithUID,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
@@ -27,12 +31,21 @@ import (
 //
 //	controller.For[*corev1.Secret](remote).Named("remote-secret").Complete(r)
 //
-// They are the manager's controllers, with names that are unique there, and elected by its lease. All methods are safe
-// for concurrent use.
+// They are the manager's controllers, with names that are unique there, and elected by its lease. Clusters come and go
+// while the manager runs, and their controllers with them. All methods are safe for concurrent use.
 type Cluster struct {
 	*connection
-	name    string
-	manager *Manager
+	name      string
+	manager   *Manager
+	recording *onDemand
+
+	// What runs for the cluster ends in this order: what was added to it, its events, its cache.
+	runnables, writers, informers phase
+
+	mu          sync.Mutex
+	broadcaster *events.Broadcaster // nil until a recorder is asked for
+	removals    []func()            // what is to be done after the end of what was added
+	stopped     bool                // nothing is added any more
 }
 
 // ClusterOptions tune a [Cluster]. The zero value has the scheme and the namespaces of the manager.
@@ -50,8 +63,9 @@ type ClusterOptions struct {
 var _ controller.Manager = (*Cluster)(nil)
 
 // AddCluster connects the manager to another API server. It makes no request. The cache starts and stops together with
-// that of the manager; while the API server cannot be reached, only the controllers that watch it wait. It fails after
-// Run, and when there is a cluster of the same name.
+// that of the manager, or starts at once when that runs already, and so do the controllers that are built with the cluster;
+// while the API server cannot be reached, only the controllers that watch it wait. It fails after Run has ended, with
+// [ErrStopped], and when there is a cluster of the same name.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
@@ -63,7 +77,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if opts.Cache.Namespaces == nil {
 		opts.Cache.Namespaces = m.opts.Namespaces
 	}
-	c := &Cluster{name: name, manager: m}
+	c := &Cluster{name: name, manager: m, recording: newOnDemand("events of cluster " + name)}
 	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
 	if c.connection, err = connect(config, opts.Scheme, m.fence, c.Logger()); err != nil {
@@ -72,15 +86,71 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	c.open(opts.Cache)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.started {
-		return nil, fmt.Errorf("add cluster %s: %w", name, ErrStarted)
-	}
 	if _, taken := m.clusters[name]; taken {
 		return nil, fmt.Errorf("there is another cluster %q", name)
 	}
+	if err := errors.Join(
+		m.enlistLocked(caches, owned{clusterCache{c}, &c.informers, c}),
+		m.enlistLocked(recorders, owned{c.recording, &c.writers, c}),
+	); err != nil {
+		return nil, fmt.Errorf("add cluster %s: %w", name, err)
+	}
 	m.clusters[name] = c
-	m.groups[caches] = append(m.groups[caches], clusterCache{c})
 	return c, nil
+}
+
+// Stop ends the controllers of the cluster and all else that was added to it, then what writes its events, and then its
+// cache, and returns when nothing of it runs any more. Its name, and those of its controllers, are free then. When ctx ends
+// first, the error names what still runs, and Stop can be called again. It must not be called by what it would wait for,
+// such as a reconciler of the cluster. The manager goes on, and stops what is left of the cluster when it ends.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	for _, p := range []*phase{&c.runnables, &c.writers, &c.informers} {
+		if err := p.end(ctx); err != nil {
+			return fmt.Errorf("stop cluster %s: %w", c.name, err)
+		}
+	}
+	c.mu.Lock()
+	removals := c.removals
+	c.removals = nil
+	c.mu.Unlock()
+	for _, remove := range removals {
+		remove()
+	}
+	c.manager.forget(c)
+	c.hangUp()
+	return nil
+}
+
+// forget makes the manager have nothing of a cluster that was stopped.
+func (m *Manager) forget(c *Cluster) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clusters[c.name] == c {
+		delete(m.clusters, c.name)
+	}
+	for name, runnables := range m.groups {
+		m.groups[name] = withoutOwned(runnables, c)
+	}
+	for _, g := range m.elected {
+		g.forget(c)
+	}
+}
+
+// withoutOwned returns the runnables that are not of a cluster.
+func withoutOwned(runnables []Runnable, c *Cluster) []Runnable {
+	return slices.DeleteFunc(slices.Clone(runnables), func(r Runnable) bool {
+		o, ok := r.(owned)
+		return ok && o.cluster == c
+	})
+}
+
+func (m *Manager) allClusters() []*Cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.clusters))
 }
 
 // Cluster returns the cluster that was added with that name, nil when there is none.
@@ -93,8 +163,24 @@ func (m *Manager) Cluster(name string) *Cluster {
 // Name returns the name.
 func (c *Cluster) Name() string { return c.name }
 
-// Add makes the manager run r, see [Manager.Add].
-func (c *Cluster) Add(r Runnable) error { return c.manager.Add(r) }
+// Add makes the manager run r, see [Manager.Add], until the cluster is stopped. When the manager runs already, r starts at
+// once, or when this manager leads. Then its leader election group, if it names one, must be one that the manager had when
+// it started.
+func (c *Cluster) Add(r Runnable) error {
+	c.manager.mu.Lock()
+	defer c.manager.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return fmt.Errorf("add %s to cluster %s: %w", nameOf(r), c.name, ErrStopped)
+	}
+	remove, err := c.manager.addLocked(r, owned{r, &c.runnables, c})
+	if err != nil {
+		return err
+	}
+	c.removals = append(c.removals, remove)
+	return nil
+}
 
 // Logger returns the logger of the manager with the name of the cluster.
 func (c *Cluster) Logger() *slog.Logger { return c.manager.logger.With("cluster", c.name) }

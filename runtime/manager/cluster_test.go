@@ -56,10 +56,11 @@ func TestClustersThatCannotBe(t *testing.T) {
 		}
 		begun := make(chan struct{})
 		add(t, m, until(begun))
-		start(t, m)
+		r := start(t, m)
 		<-begun
-		if _, err := m.AddCluster("late", config, manager.ClusterOptions{}); !errors.Is(err, manager.ErrStarted) {
-			t.Errorf("got %v, want ErrStarted", err)
+		ok(t, r.stop())
+		if _, err := m.AddCluster("late", config, manager.ClusterOptions{}); !errors.Is(err, manager.ErrStopped) {
+			t.Errorf("got %v, want ErrStopped", err)
 		}
 	})
 }

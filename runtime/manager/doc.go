@@ -23,7 +23,8 @@
 //
 // # Several clusters
 //
-// [Manager.AddCluster] connects the manager to another API server, whose kinds its controllers can watch too.
+// [Manager.AddCluster] connects the manager to another API server, whose kinds its controllers can watch too. Clusters may
+// come at any time, and go with all that was built for them by [Cluster.Stop].
 //
 // # When something is missing
 //

@@ -50,9 +50,9 @@ func checkElection(r Runnable) error {
 	return nil
 }
 
-// elect makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost is told as
+// electLocked makes the runnables of each group run only while this manager holds its lease, if that is wanted. lost is told as
 // soon as a lease is lost, even when something goes on that should stop then.
-func (m *Manager) elect(lost func(error)) error {
+func (m *Manager) electLocked(lost func(error)) error {
 	if !m.opts.LeaderElection {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (m *Manager) elect(lost func(error)) error {
 			return err
 		}
 	}
-	m.groups[controllers] = nil
+	m.groups[controllers], m.elected = nil, groups
 	for _, g := range groups {
 		if g.from == "" {
 			m.groups[controllers] = append(m.groups[controllers], g)
@@ -179,15 +179,15 @@ func (e *election) healthy(*http.Request) error {
 type electedGroup struct {
 	name string
 	// from is the group that has to be led as well, and first: this one is among its runnables. Empty is none.
-	from      string
-	runnables []Runnable
-	elector   *leaderelection.Elector
-	led       *atomic.Int32
-	lost      func(error)
-	logger    *slog.Logger
+	from    string
+	elector *leaderelection.Elector
+	led     *atomic.Int32
+	lost    func(error)
+	logger  *slog.Logger
 
-	mu      sync.Mutex
-	leading *group // nil while another manager leads, and after the last runnable has ended
+	mu        sync.Mutex
+	runnables []Runnable
+	leading   *group // nil while another manager leads, and after the last runnable has ended
 }
 
 // Name returns the name of the group.
@@ -204,9 +204,8 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		g.led.Add(1)
 		defer g.led.Add(-1)
 		failed := newFailure()
-		group := startGroup(ctx, g.runnables, g.logger, failed.report)
-		g.setLeading(group)
-		defer g.setLeading(nil)
+		group := g.lead(ctx, failed.report)
+		defer g.retire()
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); errors.Is(cause, leaderelection.ErrLost) {
@@ -220,10 +219,33 @@ func (g *electedGroup) Run(ctx context.Context) error {
 	})
 }
 
-func (g *electedGroup) setLeading(leading *group) {
+// lead starts the runnables.
+func (g *electedGroup) lead(ctx context.Context, fail func(error)) *group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.leading = leading
+	g.leading = startGroup(ctx, g.runnables, g.logger, fail)
+	return g.leading
+}
+
+func (g *electedGroup) retire() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leading = nil
+}
+
+// add adds a runnable to those that run while this manager leads. It reports false when they are being stopped.
+func (g *electedGroup) add(r Runnable) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.runnables = append(g.runnables, r)
+	return g.leading == nil || g.leading.add(r)
+}
+
+// forget makes the group not run what a cluster owns.
+func (g *electedGroup) forget(c *Cluster) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.runnables = withoutOwned(g.runnables, c)
 }
 
 // stragglers returns the names of those in the group that still run, or of the group when only the lease is left.

@@ -26,8 +26,20 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	return m.broadcaster.Recorder(controller)
 }
 
+// EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
+// [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
+func (c *Cluster) EventRecorder(controller string) *events.Recorder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broadcaster == nil {
+		c.broadcaster = events.New(events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()})
+		c.recording.start <- c.broadcaster
+	}
+	return c.broadcaster.Recorder(controller)
+}
+
 // onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
-// contain their code: nothing but [Manager.EventRecorder] refers to it.
+// contain their code: nothing but [Manager.EventRecorder] and [Cluster.EventRecorder] refers to it.
 type onDemand struct {
 	name  string
 	start chan Runnable // has room for one

@@ -52,9 +52,13 @@ type group struct {
 	cancel context.CancelFunc
 	fail   func(error) // is told of the first error of each, except after cancel
 	logger *slog.Logger
-	ended  chan struct{}
+	launch func(place int, r Runnable) // runs it in a goroutine of all
+	all    sync.WaitGroup              // grows only while closed is false
+	ended  chan struct{}               // closed when, after cancel, the last has ended
 
 	mu      sync.Mutex
+	closed  bool // nothing is started any more
+	started int
 	running map[int]Runnable // by the place among those that were started: a Runnable need not be comparable
 }
 
@@ -62,18 +66,39 @@ type group struct {
 func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
 	ctx, cancel := context.WithCancel(ctx)
 	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
-	for place, r := range runnables {
-		g.running[place] = r
+	g.launch = func(place int, r Runnable) {
+		g.all.Go(func() { g.run(ctx, place, r) })
 	}
-	var all sync.WaitGroup
-	for place, r := range runnables {
-		all.Go(func() { g.run(ctx, place, r) })
+	for _, r := range runnables {
+		g.add(r)
 	}
 	go func() { // ends with the runnables
-		all.Wait()
+		<-ctx.Done()
+		g.close()
+		g.all.Wait()
 		close(g.ended)
 	}()
 	return g
+}
+
+// add runs r too. It reports false when the group is being stopped.
+func (g *group) add(r Runnable) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	place := g.started
+	g.started++
+	g.running[place] = r
+	g.launch(place, r)
+	return true
+}
+
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 func (g *group) run(ctx context.Context, place int, r Runnable) {

@@ -12,7 +12,7 @@ import (
 // checks are the checks of a probe. The zero value has none, which is healthy.
 type checks struct {
 	mu  sync.Mutex
-	all []check // by name, those of one name as they were added
+	all []*check // by name, those of one name as they were added
 }
 
 type check struct {
@@ -20,14 +20,21 @@ type check struct {
 	run  func(*http.Request) error
 }
 
-func (c *checks) add(name string, run func(*http.Request) error) {
+// add adds a check, which remove takes away again.
+func (c *checks) add(name string, run func(*http.Request) error) (remove func()) {
+	added := &check{name, run}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, check{name, run})
-	slices.SortStableFunc(c.all, func(a, b check) int { return strings.Compare(a.name, b.name) })
+	c.all = append(c.all, added)
+	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = slices.DeleteFunc(c.all, func(other *check) bool { return other == added })
+	}
 }
 
-func (c *checks) snapshot() []check {
+func (c *checks) snapshot() []*check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.all)

@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // grant lets a user do something in the namespace.
@@ -128,6 +131,29 @@ func testMissingCRD(t *testing.T, c live) {
 	}))
 	await(t, gadgets, "g")
 	wantAnswer(t, log.url(t, "probes")+"/readyz", 200, "ok\n")
+
+	key := object.Key{Namespace: c.namespace, Name: "g"}
+	ok(t, c.Delete(t.Context(), gadgetCRD()))
+	ok(t, eventually(t, func() error {
+		if err := m.Client().Get(t.Context(), key, &gadget{}); !meta.IsNoMatchError(err) {
+			return fmt.Errorf("a read of a kind without a CRD: %w", err)
+		}
+		return nil
+	}))
+	for len(gadgets) > 0 {
+		<-gadgets
+	}
+	ok(t, eventually(t, func() error { return c.Create(t.Context(), gadgetCRD()) }))
+	ok(t, eventually(t, func() error {
+		return c.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "manager.test.kctrl.dev/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": c.namespace, "name": "h"},
+		}})
+	}))
+	await(t, gadgets, "h")
+	ok(t, m.Client().Get(t.Context(), object.Key{Namespace: c.namespace, Name: "h"}, &gadget{}))
+	if got := strings.Count(log.String(), `level=WARN msg="out of step`); got > 10 {
+		t.Errorf("%d warnings:\n%s", got, log)
+	}
 }
 
 // eventually calls try until it succeeds or a minute has passed.

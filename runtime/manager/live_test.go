@@ -53,11 +53,13 @@ func TestOnARealServer(t *testing.T) {
 		{"without a fence it would", testUnfencedLeaderFrozen},
 		{"a leader that was cut off writes nothing after the next one", testLeaderCutOff},
 		{"controllers watch another cluster", testClusters},
+		{"clusters come and go while the manager runs", testClustersComeAndGo},
 		{"a cluster that is away stalls its own controllers only", testUnreachableCluster},
 		{"a forbidden kind is told and stalls its own controller only", testForbidden},
 		{"a kind without a CRD stalls its own controller only, until there is one", testMissingCRD},
 		{"metrics are for those whom RBAC allows", testSecureMetrics},
-		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last: it kills the server
+		{"slow storage loses no update, leaves nothing behind, and makes no second leader", testSlowStorage},
+		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last two kill the server
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "manager-"}}

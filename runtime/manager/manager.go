@@ -87,7 +87,9 @@ type Manager struct {
 	recording *onDemand
 
 	mu          sync.Mutex
-	groups      map[groupName][]Runnable // is not added to once started is true
+	groups      map[groupName][]Runnable // those that have not started
+	running     map[groupName]*group     // those that have
+	elected     []*electedGroup          // set by Run with leader election
 	names       map[string]struct{}
 	clusters    map[string]*Cluster
 	healthz     checks
@@ -98,6 +100,9 @@ type Manager struct {
 
 // ErrStarted is returned by what must come before [Manager.Run].
 var ErrStarted = errors.New("the manager has started")
+
+// ErrStopped is returned by what must come before the end of [Manager.Run], or of the [Cluster] that is used.
+var ErrStopped = errors.New("has been stopped")
 
 // New returns a manager for the API server of config. It makes no request and starts nothing: [Manager.Run] does.
 func New(config *rest.Config, opts Options) (*Manager, error) {
@@ -113,7 +118,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newOnDemand("events"),
-		groups: map[groupName][]Runnable{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
+		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
 	metrics.RegisterProcess(m.metrics)
 	if err := m.connect(config); err != nil {
@@ -187,21 +192,39 @@ func (m *Manager) Add(r Runnable) error {
 	if m.started {
 		return fmt.Errorf("add %s: %w", nameOf(r), ErrStarted)
 	}
+	_, err := m.addLocked(r, r)
+	return err
+}
+
+// addLocked adds r, which is run as another runnable. remove undoes what that has left behind after r has ended.
+func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	if err := checkElection(r); err != nil {
-		return fmt.Errorf("add %s: %w", nameOf(r), err)
+		return nil, fmt.Errorf("add %s: %w", nameOf(r), err)
 	}
-	if named, ok := r.(interface{ Name() string }); ok {
+	named, isNamed := r.(interface{ Name() string })
+	if isNamed {
 		if _, taken := m.names[named.Name()]; taken {
-			return fmt.Errorf("there is another controller %q; give one of them another name", named.Name())
+			return nil, fmt.Errorf("there is another controller %q; give one of them another name", named.Name())
 		}
+	}
+	if err := m.enlistLocked(groupOf(r), as); err != nil {
+		return nil, fmt.Errorf("add %s: %w", nameOf(r), err)
+	}
+	unready := func() {}
+	if ready, ok := r.(interface{ Ready() error }); ok {
+		unready = m.readyz.add(nameOf(r), func(*http.Request) error { return ready.Ready() })
+	}
+	if isNamed {
 		m.names[named.Name()] = struct{}{}
 	}
-	if ready, ok := r.(interface{ Ready() error }); ok {
-		m.readyz.add(nameOf(r), func(*http.Request) error { return ready.Ready() })
-	}
-	group := groupOf(r)
-	m.groups[group] = append(m.groups[group], r)
-	return nil
+	return func() {
+		unready()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if isNamed {
+			delete(m.names, named.Name())
+		}
+	}, nil
 }
 
 // Logger returns the logger.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,7 +29,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer kill()
 	var started []*group
 	for _, name := range startOrder {
-		started = append(started, startGroup(alive, m.groups[name], m.logger, failed.report))
+		started = append(started, m.start(alive, name, failed.report))
 	}
 	select {
 	case <-ctx.Done():
@@ -36,10 +37,54 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	stopErr := m.stop(started)
 	m.hangUp()
-	for _, c := range m.clusters { // of which there are no more after begin
+	for _, c := range m.allClusters() {
 		c.hangUp()
 	}
 	return errors.Join(failed.first(), stopErr)
+}
+
+func (m *Manager) elect(lost func(error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.electLocked(lost)
+}
+
+// start starts a group with what is in it so far.
+func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *group {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := startGroup(ctx, m.groups[name], m.logger, fail)
+	m.running[name] = g
+	delete(m.groups, name)
+	return g
+}
+
+// enlistLocked makes r run with a group: when that starts, or at once.
+func (m *Manager) enlistLocked(name groupName, r Runnable) error {
+	running := m.running[name]
+	switch {
+	case name == controllers && m.elected != nil:
+		return m.enlistElectedLocked(r)
+	case running == nil:
+		m.groups[name] = append(m.groups[name], r)
+		return nil
+	case !running.add(r):
+		return ErrStopped
+	}
+	return nil
+}
+
+// enlistElectedLocked makes r run while this manager, which has started, leads its group.
+func (m *Manager) enlistElectedLocked(r Runnable) error {
+	name, from := electionGroup(r)
+	n := slices.IndexFunc(m.elected, func(g *electedGroup) bool { return g.name == name && g.from == from })
+	if n < 0 {
+		return fmt.Errorf("nothing was in leader election group %s, or migrated as it does, when the manager started", name)
+	}
+	if !m.elected[n].add(r) {
+		return ErrStopped
+	}
+	return nil
 }
 
 func (m *Manager) begin() error {

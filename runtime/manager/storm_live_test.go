@@ -3,6 +3,7 @@ package manager_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,6 +73,26 @@ func (s *storm) rage(t *testing.T, code int32, sever bool, refusals int64) {
 		return nil
 	}))
 	s.code.Store(0)
+}
+
+// rageOn breaks all watches and answers everything with 500 until the manager's informer is out of step, whose pauses the
+// storms before have made long, and waits until it is back.
+func (s *storm) rageOn(t *testing.T, m *manager.Manager) {
+	t.Helper()
+	i, err := m.Cache().Informer(&corev1.ConfigMap{})
+	ok(t, err)
+	s.code.Store(http.StatusInternalServerError)
+	s.sever()
+	ok(t, eventually(t, func() error {
+		if i.Err() == nil {
+			return errors.New("the informer is in step")
+		}
+		return nil
+	}))
+	s.code.Store(0)
+	end := time.Now()
+	ok(t, eventually(t, i.Err))
+	t.Logf("the informer is back %s after the end of the last of several storms", time.Since(end).Round(100*time.Millisecond))
 }
 
 // sever breaks all watches.
@@ -231,6 +252,7 @@ func testStorms(t *testing.T, c live) {
 		l.more(t, 50)
 		s.rage(t, code, true, 3) // a watch that is refused waits before it tries again
 	}
+	s.rageOn(t, m)
 	for _, part := range []testenv.Part{testenv.APIServer, testenv.Etcd} {
 		l.more(t, 50)
 		ok(t, c.env.Kill(part))

@@ -28,7 +28,12 @@ type family struct {
 	mu sync.RWMutex
 	// series is keyed by the labels as they are written in the text format, which tells any two lists of values apart.
 	series map[string]*series
+	// short has the same series by the label values themselves, when there are no more labels than a shortKey has room for.
+	short map[shortKey]*series
 }
+
+// shortKey is a few label values.
+type shortKey [2]string
 
 // series is the value, or the distribution, for one list of label values.
 type series struct {
@@ -53,6 +58,20 @@ func (f *family) at(values []string) *series {
 	if len(values) != len(f.labels) {
 		panic(fmt.Sprintf("metrics: %s has %d labels %q, got the values %q", f.name, len(f.labels), f.labels, values))
 	}
+	var few shortKey
+	if copy(few[:], values) == len(values) {
+		f.mu.RLock()
+		s, ok := f.short[few]
+		f.mu.RUnlock()
+		if ok {
+			return s
+		}
+	}
+	return f.atText(values, few)
+}
+
+// atText is at by the labels as text. It adds the series to those that are found by few, if few has all values.
+func (f *family) atText(values []string, few shortKey) *series {
 	var space [128]byte
 	key := appendLabels(space[:0], f.labels, values)
 	f.mu.RLock()
@@ -71,6 +90,9 @@ func (f *family) at(values []string) *series {
 		s.distribution = &distribution{counts: make([]uint64, len(f.buckets)+1)}
 	}
 	f.series[string(key)] = s
+	if len(values) <= len(few) {
+		f.short[few] = s
+	}
 	return s
 }
 

@@ -51,7 +51,7 @@ func (r *Registry) CounterFunc(name, help string, value func() float64) {
 func (r *Registry) family(wanted *family) *family {
 	wanted.mustBeValid()
 	wanted.labels = slices.Clone(wanted.labels)
-	wanted.series = map[string]*series{}
+	wanted.series, wanted.short = map[string]*series{}, map[shortKey]*series{}
 	if len(wanted.labels) == 0 {
 		wanted.at(nil) // Shown as zero from the start.
 	}

@@ -77,11 +77,14 @@ var ErrClosed = errors.New("channel was closed")
 // Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
 // from the start. Senders block while the controller is not running.
 func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate[T]) Source[R] {
-	return &channel[T, R]{events: events, handler: h, accept: predicate.And(predicates...)}
+	return &channel[T, R]{
+		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
+	}
 }
 
 type channel[T object.Object, R comparable] struct {
 	events  <-chan informer.Event[T]
+	name    string
 	handler handler.Handler[T, R]
 	accept  predicate.Predicate[T]
 	closed  atomic.Bool
@@ -99,7 +102,7 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				return fmt.Errorf("%s: %w", c, ErrClosed)
 			}
 			if c.accept(e) {
-				c.handler(ctx, e, handler.Because(queue, c.String(), e))
+				c.handler(ctx, e, handler.Because(queue, c.name, e))
 			}
 		}
 	}
@@ -112,4 +115,4 @@ func (c *channel[T, R]) Err() error {
 	return nil
 }
 
-func (c *channel[T, R]) String() string { return fmt.Sprintf("channel of %T", *new(T)) }
+func (c *channel[T, R]) String() string { return c.name }

@@ -1,0 +1,80 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/source"
+)
+
+// A request may be any comparable type. Here all that happens to the ConfigMaps of a tenant is one request.
+func ExampleOf() {
+	server := exampleServer{tenantConfig("settings", "blue"), tenantConfig("quota", "blue"), tenantConfig("readme", "")}
+	m, err := manager.New(server.config(), manager.Options{Scheme: exampleScheme(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	type tenant string
+	byTenant := func(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[tenant]) {
+		if name := e.Object.Labels["tenant"]; name != "" {
+			queue.Add(tenant(name))
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	err = controller.WatchKind(controller.Of[tenant](m, "tenants"), &corev1.ConfigMap{}, byTenant).
+		Complete(reconcile.Func[tenant](func(_ context.Context, t tenant) (reconcile.Result, error) {
+			fmt.Println("reconcile tenant", t)
+			stop()
+			return reconcile.Result{}, nil
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := m.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output: reconcile tenant blue
+}
+
+// A controller can be given more sources while it runs, and lose them again.
+func ExampleController_Subscribe() {
+	reconciled := make(chan string)
+	c := controller.New("files", reconcile.Func[string](func(_ context.Context, path string) (reconcile.Result, error) {
+		reconciled <- path
+		return reconcile.Result{}, nil
+	}), controller.Options{Logger: slog.New(slog.DiscardHandler)})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+
+	subscription, err := c.Subscribe(source.Func("folder", func(ctx context.Context, queue handler.Queue[string], synced func()) error {
+		queue.Add("folder/a.txt")
+		synced()
+		<-ctx.Done()
+		return nil
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("reconcile", <-reconciled)
+	subscription.Close() // its requests come no more
+
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// reconcile folder/a.txt
+	// <nil>
+}
