@@ -25,12 +25,14 @@ check: ## Formatting, vet and staticcheck.
 golden: build ## Rewrite what tests compare with: golden projects, script output, pinned modules.
 	go test ./internal/scaffold ./internal/generate/... ./cmd/kctrl -update
 
-bench: build ## Measure beside controller-runtime; takes minutes. The results are in docs/benchmarks.md.
+bench: build ## Measure whole operators beside controller-runtime; takes an hour. The results are in docs/benchmarks.md.
 	go run -C bench ./cmd/footprint -kctrl $(KCTRL)
+	go run -C bench ./cmd/operator -kctrl $(KCTRL)
 
 bench-runtime: build ## Measure the runtime beside controller-runtime; takes half an hour. The results are in docs/benchmarks.md.
 	cd bench && go test -run '^$$' -bench Ratio -benchtime 200000x ./workqueue
 	go run -C bench ./cmd/runtime -kctrl $(KCTRL)
+	go run -C bench ./cmd/replay
 
 bench-generation: build ## Measure kctrl gen beside controller-gen; takes half an hour. The results are in docs/benchmarks.md.
 	go run -C bench ./cmd/generation -kctrl $(KCTRL)

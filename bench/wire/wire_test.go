@@ -20,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest/watch"
 
-	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
-	"github.com/kctrl-dev/kctrl/bench/cmd/runtime/figure"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
@@ -36,7 +36,7 @@ func encoded(b *testing.B) [][]byte {
 	b.Helper()
 	var all [][]byte
 	for i := range objects {
-		widget := figure.NewWidget(i)
+		widget := widgets.New(i)
 		widget.UID, widget.ResourceVersion, widget.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)), fmt.Sprint(1000+i), 1
 		widget.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(widget)

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
+	"github.com/kctrl-dev/kctrl/bench/internal/program"
 )
 
 const settle = 10 * time.Second // how long an operator idles before its memory is read
@@ -62,7 +62,7 @@ func (o *operator) measureIdle(ctx context.Context, work, kubeconfig string) err
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	}()
-	if err := ready(ctx, "http://"+probe+"/readyz"); err != nil {
+	if err := program.AwaitReady(ctx, "http://"+probe+"/readyz", time.Minute); err != nil {
 		return fmt.Errorf("%w; its log is in %s", err, log.Name())
 	}
 	select {
@@ -70,47 +70,6 @@ func (o *operator) measureIdle(ctx context.Context, work, kubeconfig string) err
 		return ctx.Err()
 	case <-time.After(settle):
 	}
-	o.figures.idle, err = residentMemory(cmd.Process.Pid)
+	o.figures["idle"], err = process.Memory(cmd.Process.Pid, process.Resident)
 	return err
-}
-
-// ready waits until url answers 200.
-func ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w", ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
-
-// residentMemory reads VmRSS of a process, in bytes.
-func residentMemory(pid int) (int64, error) {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	for scanner := bufio.NewScanner(file); scanner.Scan(); {
-		if rest, ok := strings.CutPrefix(scanner.Text(), "VmRSS:"); ok {
-			kibi, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kibi << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no VmRSS in %s", file.Name())
 }

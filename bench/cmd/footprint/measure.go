@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
 // operator is one of the two that are compared.
@@ -17,15 +19,7 @@ type operator struct {
 	name    string
 	folder  string // of its module
 	pkg     string // of its main
-	figures figures
-}
-
-// figures are what is measured of an operator.
-type figures struct {
-	coldBuild time.Duration
-	packages  int
-	binary    int64 // bytes, stripped
-	idle      int64 // bytes of resident memory
+	figures table.Figures
 }
 
 const scaffoldRuns = 10
@@ -46,8 +40,8 @@ func measure(ctx context.Context, out io.Writer, kctrl string) error {
 		return err
 	}
 	operators := []*operator{
-		{name: "kctrl", folder: project, pkg: "./cmd"},
-		{name: "controller-runtime", folder: ".", pkg: "./operator"},
+		{name: "kctrl", folder: project, pkg: "./cmd", figures: table.Figures{}},
+		{name: "controller-runtime", folder: ".", pkg: "./operator", figures: table.Figures{}},
 	}
 	for _, o := range operators {
 		if err := o.measureBuild(ctx, work); err != nil {
@@ -57,14 +51,14 @@ func measure(ctx context.Context, out io.Writer, kctrl string) error {
 	if err := measureIdle(ctx, kctrl, project, work, operators); err != nil {
 		return err
 	}
-	printTable(out, operators[0].figures, operators[1].figures)
-	fmt.Fprintf(out, "\n`kctrl init` + `kctrl create api`, median of %d: %s\n", scaffoldRuns, scaffolding.Round(time.Millisecond))
+	table.Print(out, rows, operators[0].figures, operators[1].figures)
+	fmt.Fprintf(out, "\n`kctrl init` + `kctrl create api`, median of %d: %.0f ms\n", scaffoldRuns, scaffolding*1000)
 	return nil
 }
 
-// scaffold makes projects with kctrl and returns the median time, and the last project.
-func scaffold(ctx context.Context, kctrl, work string) (time.Duration, string, error) {
-	var took []time.Duration
+// scaffold makes projects with kctrl and returns the median time in seconds, and the last project.
+func scaffold(ctx context.Context, kctrl, work string) (float64, string, error) {
+	var took []float64
 	var project string
 	for i := range scaffoldRuns {
 		project = filepath.Join(work, fmt.Sprintf("project%d", i), "guestbook")
@@ -80,9 +74,9 @@ func scaffold(ctx context.Context, kctrl, work string) (time.Duration, string, e
 				return 0, "", err
 			}
 		}
-		took = append(took, time.Since(start))
+		took = append(took, time.Since(start).Seconds())
 	}
-	return median(took), project, nil
+	return table.Median(took), project, nil
 }
 
 // measureBuild compiles o from an empty build cache, with all modules downloaded before.
@@ -94,7 +88,7 @@ func (o *operator) measureBuild(ctx context.Context, work string) error {
 	if err != nil {
 		return err
 	}
-	o.figures.packages = len(strings.Fields(list))
+	o.figures["packages"] = float64(len(strings.Fields(list)))
 	cache := filepath.Join(work, "cache-"+o.name)
 	start := time.Now()
 	_, err = command(ctx, o.folder, []string{"GOCACHE=" + cache, "CGO_ENABLED=0"},
@@ -102,12 +96,12 @@ func (o *operator) measureBuild(ctx context.Context, work string) error {
 	if err != nil {
 		return err
 	}
-	o.figures.coldBuild = time.Since(start)
+	o.figures["cold build"] = time.Since(start).Seconds()
 	info, err := os.Stat(o.binaryPath(work))
 	if err != nil {
 		return err
 	}
-	o.figures.binary = info.Size()
+	o.figures["binary"] = float64(info.Size()) / (1 << 20)
 	return os.RemoveAll(cache)
 }
 
@@ -127,19 +121,10 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	return string(out), nil
 }
 
-func median(took []time.Duration) time.Duration {
-	slices.Sort(took)
-	return took[len(took)/2]
-}
-
-func printTable(out io.Writer, kctrl, peer figures) {
-	const mebi = 1 << 20
-	fmt.Fprintf(out, "| figure | kctrl | controller-runtime v0.25.2 | ratio |\n|---|---|---|---|\n")
-	row := func(name, format string, a, b float64) {
-		fmt.Fprintf(out, "| %s | "+format+" | "+format+" | %.2f |\n", name, a, b, a/b)
-	}
-	row("cold build, s", "%.1f", kctrl.coldBuild.Seconds(), peer.coldBuild.Seconds())
-	row("packages in `go list -deps`", "%.0f", float64(kctrl.packages), float64(peer.packages))
-	row("stripped binary, MiB", "%.1f", float64(kctrl.binary)/mebi, float64(peer.binary)/mebi)
-	row("idle RSS, MiB", "%.1f", float64(kctrl.idle)/mebi, float64(peer.idle)/mebi)
+// rows are the figures, as an operator's are named.
+var rows = []table.Row{
+	{Figure: "cold build", Title: "cold build, s", Format: "%.1f", Limit: 0.3},
+	{Figure: "packages", Title: "packages in `go list -deps`", Format: "%.0f", Limit: 0.36},
+	{Figure: "binary", Title: "stripped binary, MiB", Format: "%.1f", Limit: 0.3},
+	{Figure: "idle", Title: "idle RSS, MiB", Format: "%.1f", Limit: 0.4},
 }

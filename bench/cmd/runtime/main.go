@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/apiserver"
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 )
 
 type options struct {
@@ -36,10 +39,6 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	kctrl, err := filepath.Abs(o.kctrl)
-	if err != nil {
-		return err
-	}
 	work, err := os.MkdirTemp("", "bench-runtime-")
 	if err != nil {
 		return err
@@ -49,18 +48,39 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	plane, err := startControlPlane(ctx, kctrl, o.dataDir, o.objects)
+	server, err := apiserver.Start(o.kctrl, o.dataDir)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if stopErr := plane.stop(); err == nil {
+		if stopErr := server.Stop(); err == nil {
 			err = stopErr
 		}
 	}()
-	if err := measure(ctx, sides, plane.kubeconfig, o); err != nil {
+	if err := populate(ctx, server, o.objects); err != nil {
 		return err
 	}
-	printTable(os.Stdout, o.objects, sides[0].medians(), sides[1].medians())
+	if err := measure(ctx, sides, server.Kubeconfig, o); err != nil {
+		return err
+	}
+	fmt.Printf("%d objects.\n\n", o.objects)
+	table.Print(os.Stdout, rows, sides[0].runs.Medians(), sides[1].runs.Medians())
 	return nil
+}
+
+// populate gives the server the objects.
+func populate(ctx context.Context, server *apiserver.Server, count int) error {
+	if err := server.ApplyCRD(ctx, widgets.CRD); err != nil {
+		return err
+	}
+	config, err := server.Config()
+	if err != nil {
+		return err
+	}
+	objects, err := widgets.Connect(config)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "creating %d objects\n", count)
+	return objects.Populate(ctx, count, false)
 }

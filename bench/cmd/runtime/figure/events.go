@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
 const (
@@ -27,7 +29,7 @@ const last = "widget-last"
 func some(count int) []*v1.Widget {
 	var objects []*v1.Widget
 	for i := range count {
-		o := NewWidget(i)
+		o := widgets.New(i)
 		o.UID, o.ResourceVersion = "uid", strconv.Itoa(i+1)
 		objects = append(objects, o)
 	}
@@ -70,12 +72,12 @@ func measureEvents(ctx context.Context, side Side) (Figures, error) {
 	retained() // collects, so that both sides begin alike
 	ended.Add(handlers)
 	told.Store(0)
-	before, start := cpu(), time.Now()
+	before, start := process.CPU(), time.Now()
 	for _, o := range updates {
 		feed.Update(o)
 	}
 	ended.Wait()
-	took, used := time.Since(start), cpu()-before
+	took, used := time.Since(start), process.CPU()-before
 	return Figures{
 		"event to queue, ns":     float64(took.Nanoseconds()) / eventCount,
 		"event to queue CPU, ns": float64(used.Nanoseconds()) / eventCount,
@@ -124,7 +126,7 @@ func measureBlocked(ctx context.Context, side Side) (Figures, error) {
 	blocks.Store(true)
 	before := retained()
 	for i := range eventCount {
-		feed.Update(successor(NewWidget(i%blockedKeys), blockedKeys+10+i))
+		feed.Update(successor(widgets.New(i%blockedKeys), blockedKeys+10+i))
 	}
 	feed.Update(successor(objects[blockedKeys], 2*eventCount))
 	if err := feed.arrived(last, strconv.Itoa(2*eventCount)); err != nil {

@@ -15,18 +15,31 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
 // Side is one of the runtimes that are compared.
 type Side struct {
 	// Sync caches all objects of the API server, with a handler that adds the key of each to a queue, and returns when
-	// all are in the queue. With masked, only metadata and status.conditions are kept.
-	Sync func(ctx context.Context, config *rest.Config, masked bool) (Queue, error)
+	// all are in the queue.
+	Sync func(ctx context.Context, config *rest.Config, form Form) (Queue, error)
 	// Feed caches objects that come from memory. Each handler is called after the key of an event was added to a queue
 	// of its own. It returns when all handlers have seen all objects.
 	Feed func(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)) (*Feed, error)
 }
+
+// Form is how objects are kept in a cache.
+type Form int
+
+const (
+	// Whole objects are kept as they are.
+	Whole Form = iota
+	// Masked objects have nothing but metadata and status.conditions.
+	Masked
+	// Packed objects are masked ones that are packed.
+	Packed
+)
 
 // Queue is the queue of a controller.
 type Queue interface {
@@ -44,11 +57,11 @@ type Feed struct {
 }
 
 // Figures are what was measured, by their names.
-type Figures map[string]float64
+type Figures = table.Figures
 
 // Main is the main function of a side.
 func Main(side Side) {
-	what := flag.String("measure", "sync", "what to measure: sync, masked, events, list or blocked")
+	what := flag.String("measure", "sync", "what to measure: sync, masked, packed, events, list or blocked")
 	count := flag.Int("objects", 0, "how many objects the API server of KUBECONFIG has")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.IntVar(&runtime.MemProfileRate, "memprofilerate", 0, "bytes an allocation, on average, that is recorded for -memprofile")
@@ -91,8 +104,9 @@ func writeAllocations(path string) error {
 
 func run(ctx context.Context, side Side, what string, count int) error {
 	measures := map[string]func() (Figures, error){
-		"sync":    func() (Figures, error) { return measureSync(ctx, side, count, false) },
-		"masked":  func() (Figures, error) { return measureSync(ctx, side, count, true) },
+		"sync":    func() (Figures, error) { return measureSync(ctx, side, count, Whole) },
+		"masked":  func() (Figures, error) { return measureSync(ctx, side, count, Masked) },
+		"packed":  func() (Figures, error) { return measureSync(ctx, side, count, Packed) },
 		"events":  func() (Figures, error) { return measureEvents(ctx, side) },
 		"list":    func() (Figures, error) { return measureList(ctx, side) },
 		"blocked": func() (Figures, error) { return measureBlocked(ctx, side) },

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 
 // measureSync measures what it takes to cache all objects, what that leaves in memory, and how high memory goes when
 // everything has to be listed again.
-func measureSync(ctx context.Context, side Side, count int, masked bool) (Figures, error) {
+func measureSync(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {
 		return nil, err
@@ -26,12 +28,12 @@ func measureSync(ctx context.Context, side Side, count int, masked bool) (Figure
 		return expiry
 	})
 	start := time.Now()
-	queue, err := side.Sync(ctx, config, masked)
+	queue, err := side.Sync(ctx, config, form)
 	if err != nil {
 		return nil, err
 	}
-	figures := Figures{"sync wall, s": time.Since(start).Seconds(), "sync CPU, s": cpu().Seconds()}
-	if figures["sync peak RSS, MiB"], err = memory("VmHWM"); err != nil {
+	figures := Figures{"sync wall, s": time.Since(start).Seconds(), "sync CPU, s": process.CPU().Seconds()}
+	if figures["sync peak RSS, MiB"], err = process.Memory(0, process.Peak); err != nil {
 		return nil, err
 	}
 	if got := queue.Len(); got != count {
@@ -50,13 +52,13 @@ func measureSync(ctx context.Context, side Side, count int, masked bool) (Figure
 func measureRelist(expiry *expiry, figures Figures) (err error) {
 	settle()
 	debug.FreeOSMemory()
-	if figures["steady RSS, MiB"], err = memory("VmRSS"); err != nil {
+	if figures["steady RSS, MiB"], err = process.Memory(0, process.Resident); err != nil {
 		return err
 	}
-	if err := forgetPeak(); err != nil {
+	if err := process.ForgetPeak(); err != nil {
 		return err
 	}
-	before, start, allocated := cpu(), time.Now(), allocations()
+	before, start, allocated := process.CPU(), time.Now(), allocations()
 	if err := expiry.expire(); err != nil {
 		return err
 	}
@@ -64,8 +66,8 @@ func measureRelist(expiry *expiry, figures Figures) (err error) {
 	figures["relist wall, s"] = time.Since(start).Seconds()
 	settle()
 	figures["relist allocations, MiB"] = allocations() - allocated
-	figures["relist CPU, s"] = (cpu() - before).Seconds()
-	peak, err := memory("VmHWM")
+	figures["relist CPU, s"] = (process.CPU() - before).Seconds()
+	peak, err := process.Memory(0, process.Peak)
 	figures["relist peak RSS, MiB"] = peak
 	figures["relist peak over steady RSS"] = peak / figures["steady RSS, MiB"]
 	return err
@@ -73,10 +75,10 @@ func measureRelist(expiry *expiry, figures Figures) (err error) {
 
 // settle returns when this process has not worked for a while.
 func settle() {
-	last, since := cpu(), time.Now()
+	last, since := process.CPU(), time.Now()
 	for time.Since(since) < quiet {
 		time.Sleep(quietTick)
-		now := cpu()
+		now := process.CPU()
 		if now-last > quietTick/20 {
 			since = time.Now()
 		}

@@ -8,11 +8,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
-	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
 	"github.com/kctrl-dev/kctrl/bench/cmd/runtime/figure"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
@@ -41,7 +42,7 @@ func (q queue) Drain() {
 }
 
 // sync does what a controller does at its start.
-func sync(ctx context.Context, config *rest.Config, masked bool) (figure.Queue, error) {
+func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -50,11 +51,12 @@ func sync(ctx context.Context, config *rest.Config, masked bool) (figure.Queue, 
 	if err != nil {
 		return nil, err
 	}
-	q := newQueue()
-	if masked {
-		return q, syncMasked(ctx, live, q)
+	options := cache.Options{Packed: form == figure.Packed}
+	if form != figure.Whole {
+		options.Masks = map[schema.GroupVersionKind][]string{v1.GroupVersion.WithKind("Widget"): {"metadata", "status.conditions"}}
 	}
-	informers := cache.New(live, cache.Options{})
+	q := newQueue()
+	informers := cache.New(live, options)
 	widgets, err := source.Kind(informers, &v1.Widget{}, handler.ForObject[*v1.Widget]())
 	if err != nil {
 		return nil, err
@@ -69,20 +71,6 @@ func sync(ctx context.Context, config *rest.Config, masked bool) (figure.Queue, 
 	case err := <-failed:
 		return nil, fmt.Errorf("it ended before it has synced: %w", err)
 	}
-}
-
-// syncMasked does it with an informer of its own.
-func syncMasked(ctx context.Context, live *client.REST, q queue) error {
-	scope := client.Scope{Mask: []string{"metadata", "status.conditions"}}
-	watcher, err := client.NewListWatcher[object.Object](live, &v1.Widget{}, scope)
-	if err != nil {
-		return err
-	}
-	inf := informer.New(watcher, informer.Options[object.Object]{Name: "widgets"})
-	registration := inf.AddHandler(toQueue(ctx, q))
-	go func() { _ = inf.Run(ctx) }()
-	<-registration.Synced()
-	return nil
 }
 
 // toQueue is what a controller does with an event.

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	v1 "github.com/kctrl-dev/kctrl/bench/cmd/runtime/api/v1"
 	"github.com/kctrl-dev/kctrl/bench/cmd/runtime/figure"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
 func main() { figure.Main(figure.Side{Sync: sync, Feed: feed}) }
@@ -40,13 +40,13 @@ func (q queue) Drain() {
 }
 
 // sync does what a controller does at its start. There are no field masks; what comes nearest is a transform, which
-// drops the rest of an object that was decoded whole.
-func sync(ctx context.Context, config *rest.Config, masked bool) (figure.Queue, error) {
+// drops the rest of an object that was decoded whole. There are no packed objects either.
+func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	options, err := options()
 	if err != nil {
 		return nil, err
 	}
-	if masked {
+	if form != figure.Whole {
 		options.DefaultTransform = mask
 	}
 	informers, err := cache.New(config, options)

@@ -1,12 +1,13 @@
-package figure
+package widgets
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
 func TestObjectsAreOfTwoKilobytes(t *testing.T) {
-	o := NewWidget(12345)
+	o := New(12345)
 	o.UID, o.ResourceVersion, o.Generation = "00000000-0000-0000-0000-000000000000", "123456", 1
 	whole, err := json.Marshal(o)
 	if err != nil {
@@ -20,4 +21,10 @@ func TestObjectsAreOfTwoKilobytes(t *testing.T) {
 		t.Errorf("an object has %d bytes", len(whole))
 	}
 	t.Logf("%d bytes, %d of them managed fields", len(whole), len(managed))
+}
+
+func TestTheSplitCRDHasAStatusSubresource(t *testing.T) {
+	if got := SplitCRD(); !strings.HasSuffix(got, "    storage: true\n    subresources:\n      status: {}\n") || len(got) <= len(CRD) {
+		t.Errorf("the CRD ends with %q", got[len(got)-100:])
+	}
 }

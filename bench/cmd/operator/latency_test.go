@@ -1,0 +1,44 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+)
+
+// told returns a watch event of an object.
+func told(name string, generation, observed int64) widgets.Event {
+	var e widgets.Event
+	e.Object.Metadata.Name, e.Object.Metadata.Generation = name, generation
+	e.Object.Status.ObservedGeneration = observed
+	return e
+}
+
+func TestAChangeIsMeasuredFromItsWriteToItsStatus(t *testing.T) {
+	c := newChanges(2)
+	c.watched(told("a", 2, 1)) // may come before the write returns
+	c.returned(told("a", 2, 1).Object, time.Now())
+	c.watched(told("a", 2, 2))
+	select {
+	case <-c.done:
+		t.Fatal("the other change has no status yet")
+	default:
+	}
+	c.watched(told("a", 2, 2)) // another change of the object, of no interest
+	c.returned(told("b", 2, 1).Object, time.Now())
+	c.watched(told("b", 2, 1))
+	c.watched(told("b", 2, 2))
+	select {
+	case <-c.done:
+	default:
+		t.Fatal("all changes have their status")
+	}
+	fromReturn, fromEvent := c.times(func(change) bool { return true })
+	if len(fromReturn) != 2 || len(fromEvent) != 2 || fromReturn[0] <= 0 || fromEvent[0] <= 0 {
+		t.Errorf("times are %v and %v", fromReturn, fromEvent)
+	}
+	if counted, _ := c.times(func(c change) bool { return c.returned.IsZero() }); len(counted) != 0 {
+		t.Errorf("times of changes that do not count: %v", counted)
+	}
+}

@@ -1,0 +1,96 @@
+// Command operator measures a whole operator on kctrl beside the same on controller-runtime: on one API server with the
+// same objects, one after the other in each run. It prints a Markdown table. Run it from bench/, as `make bench` does.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/apiserver"
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+)
+
+type options struct {
+	kctrl      string
+	objects    int
+	runs       int
+	workers    int
+	settle     time.Duration
+	changes    int
+	rate       int
+	touches    int
+	reconciles int
+	logs       string
+	profiles   string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
+	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
+	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
+	flag.IntVar(&o.workers, "workers", 4, "how many objects each operator reconciles at once")
+	flag.DurationVar(&o.settle, "settle", 150*time.Second, "how long an operator is left alone before its memory is read; Go collects garbage every two minutes at least")
+	flag.IntVar(&o.changes, "changes", 5000, "how many changes of a spec the latency is measured with; 0 leaves it out")
+	flag.IntVar(&o.rate, "rate", 100, "how many of these there are in a second")
+	flag.IntVar(&o.touches, "touches", 10_000, "how many changes of an annotation are reconciled; 0 leaves them out")
+	flag.IntVar(&o.reconciles, "reconciles", 300_000, "how many reconciles without a change of the object are measured; 0 leaves them out")
+	flag.StringVar(&o.logs, "logs", "", "write the logs of the operators to this folder instead of /dev/null")
+	flag.StringVar(&o.profiles, "profiles", "", "write profiles of the operators to this folder")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	work, err := os.MkdirTemp("", "bench-operator-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	sides, err := build(ctx, work)
+	if err != nil {
+		return err
+	}
+	server, err := apiserver.Start(o.kctrl, "")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := server.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	m := &measurement{options: o, sides: sides, kubeconfig: server.Kubeconfig}
+	if m.server, err = connect(ctx, server); err != nil {
+		return err
+	}
+	if err := m.measure(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%d objects, %d workers, %d changes a second.\n\n", o.objects, o.workers, o.rate)
+	table.Print(os.Stdout, rows, sides[0].runs.Medians(), sides[1].runs.Medians())
+	return nil
+}
+
+// connect makes the server have the kind.
+func connect(ctx context.Context, server *apiserver.Server) (*widgets.Server, error) {
+	if err := server.ApplyCRD(ctx, widgets.SplitCRD()); err != nil {
+		return nil, err
+	}
+	config, err := server.Config()
+	if err != nil {
+		return nil, err
+	}
+	return widgets.Connect(config)
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/cmd/operator/side"
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+)
+
+// idling is how long an operator without objects is left alone before its memory is read.
+const idling = 20 * time.Second
+
+// measurement is both operators on one API server.
+type measurement struct {
+	options
+	sides      []*operator
+	kubeconfig string
+	server     *widgets.Server
+}
+
+// measure measures the operators without objects, creates these, and then measures the rest in turn.
+func (m *measurement) measure(ctx context.Context) error {
+	for range m.runs {
+		if err := m.inTurn(ctx, m.measureIdle); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(os.Stderr, "creating %d objects\n", m.objects)
+	if err := m.server.Populate(ctx, m.objects, true); err != nil {
+		return err
+	}
+	for range m.runs {
+		if err := m.inTurn(ctx, m.measureLoaded); err != nil {
+			return err
+		}
+		if m.reconciles > 0 {
+			if err := m.with(ctx, m.sides[0], m.measureViews, side.ReadEnv+"="+side.ReadView); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// phase measures a running operator.
+type phase func(ctx context.Context, name string, r *running, figures table.Figures) error
+
+func (m *measurement) inTurn(ctx context.Context, measure phase) error {
+	for _, o := range m.sides {
+		if err := m.with(ctx, o, measure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with runs o for a measure of it.
+func (m *measurement) with(ctx context.Context, o *operator, measure phase, env ...string) error {
+	log := ""
+	if m.logs != "" {
+		log = filepath.Join(m.logs, o.name+".log")
+	}
+	r, err := o.start(ctx, m.kubeconfig, log, m.workers, env...)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", o.name, err)
+	}
+	defer r.stop()
+	figures := table.Figures{}
+	if err := measure(ctx, o.name, r, figures); err != nil {
+		return fmt.Errorf("%s: %w", o.name, err)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", o.name, figures)
+	o.runs.Add(figures)
+	return nil
+}
+
+func (m *measurement) measureIdle(ctx context.Context, _ string, r *running, figures table.Figures) (err error) {
+	if err := sleep(ctx, idling); err != nil {
+		return err
+	}
+	figures[idle], err = r.memory(process.Resident)
+	return err
+}
+
+// measureLoaded measures an operator that has all objects.
+func (m *measurement) measureLoaded(ctx context.Context, name string, r *running, figures table.Figures) error {
+	start, err := r.await(ctx, int64(m.objects))
+	if err != nil {
+		return fmt.Errorf("first reconciles: %w", err)
+	}
+	figures[syncCPU] = start.CPU
+	if err := sleep(ctx, m.settle); err != nil {
+		return err
+	}
+	for figure, line := range map[string]string{steady: process.Resident, peak: process.Peak} {
+		if figures[figure], err = r.memory(line); err != nil {
+			return err
+		}
+	}
+	if m.profiles != "" {
+		if _, err := r.tell("heap", m.profilePath(name, "heap")); err != nil {
+			return err
+		}
+	}
+	for _, p := range []struct {
+		what    string
+		count   int
+		measure func() error
+	}{
+		{"latency", m.changes, func() error { return m.measureLatency(ctx, r, figures) }},
+		{"touches", m.touches, func() error { return m.measureTouches(ctx, r, figures) }},
+		{"reconciles", m.reconciles, func() error { return m.measureDriven(r, figures, driven) }},
+	} {
+		if err := m.profiled(name, p.what, r, p.count, p.measure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *measurement) measureViews(ctx context.Context, name string, r *running, figures table.Figures) error {
+	if _, err := r.await(ctx, int64(m.objects)); err != nil {
+		return fmt.Errorf("first reconciles: %w", err)
+	}
+	return m.profiled(name, "views", r, m.reconciles, func() error { return m.measureDriven(r, figures, viewed) })
+}
+
+// profiled calls measure, unless there are none of what it measures, and writes a CPU profile of it if that is asked for.
+func (m *measurement) profiled(name, what string, r *running, count int, measure func() error) error {
+	if count == 0 {
+		return nil
+	}
+	if m.profiles == "" {
+		return measure()
+	}
+	if _, err := r.tell("profile", m.profilePath(name, what)); err != nil {
+		return err
+	}
+	err := measure()
+	_, endErr := r.tell("profile")
+	return errors.Join(err, endErr)
+}
+
+func (m *measurement) profilePath(name, what string) string {
+	path, err := filepath.Abs(filepath.Join(m.profiles, name+"."+what+".pprof"))
+	if err != nil {
+		return m.profiles
+	}
+	return path
+}
+
+// measureDriven measures reconciles of objects that are as they should be. Events that come by a channel ask for them,
+// so that neither the server nor a connection takes part.
+func (m *measurement) measureDriven(r *running, figures table.Figures, figure string) error {
+	objects := min(m.objects, 10_000)
+	before, err := r.tell("drive", m.reconciles/5, objects) // warms up
+	if err != nil {
+		return err
+	}
+	after, err := r.tell("drive", m.reconciles, objects)
+	figures[figure] = perSecond(before, after)
+	return err
+}
+
+func perSecond(before, after side.Sample) float64 {
+	return float64(after.Reconciles-before.Reconciles) / (after.CPU - before.CPU)
+}

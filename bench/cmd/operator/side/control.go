@@ -1,0 +1,127 @@
+package side
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"strings"
+	"sync/atomic"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
+	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+)
+
+// Sample is what the operator has done so far, and the processor time that its process took.
+type Sample struct {
+	Reconciles int64
+	CPU        float64 // seconds
+}
+
+// Control takes commands, one a line, and answers each with a line of JSON:
+//
+//	sample                          the Sample of now
+//	drive <reconciles> <objects>    the same, after so many reconciles, which events of the first objects ask for
+//	profile <path>                  the same; writes a CPU profile from here on until the next "profile", without a path
+//	heap <path>                     the same; writes a profile of the heap
+type Control struct {
+	reconciles atomic.Int64
+	left       atomic.Int64  // reconciles until drained gets a word; below zero nobody waits for it
+	drained    chan struct{} // with room for one word
+	profile    *os.File      // nil unless a CPU profile is being written
+}
+
+// NewControl returns a control of this process.
+func NewControl() *Control { return &Control{drained: make(chan struct{}, 1)} }
+
+// Reconciled is called at the end of each reconcile.
+func (c *Control) Reconciled() {
+	c.reconciles.Add(1)
+	if c.left.Add(-1) == 0 {
+		c.drained <- struct{}{}
+	}
+}
+
+// ErrEnd is returned by Run when there are no more commands.
+var ErrEnd = errors.New("no more commands")
+
+// Run obeys commands until there are none. It calls send with an object, of which the namespace and the name matter, for
+// an event that asks for a reconcile of it.
+func (c *Control) Run(ctx context.Context, commands io.Reader, answers io.Writer, send func(*v1.Widget)) error {
+	scanner, encoder := bufio.NewScanner(commands), json.NewEncoder(answers)
+	for scanner.Scan() {
+		if err := c.obey(ctx, scanner.Text(), send); err != nil {
+			return fmt.Errorf("%s: %w", scanner.Text(), err)
+		}
+		if err := encoder.Encode(Sample{Reconciles: c.reconciles.Load(), CPU: process.CPU().Seconds()}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(scanner.Err(), ErrEnd)
+}
+
+func (c *Control) obey(ctx context.Context, command string, send func(*v1.Widget)) error {
+	verb, argument, _ := strings.Cut(command, " ")
+	switch verb {
+	case "sample":
+		return nil
+	case "drive":
+		var reconciles, objects int
+		if _, err := fmt.Sscan(argument, &reconciles, &objects); err != nil {
+			return err
+		}
+		return c.drive(ctx, reconciles, objects, send)
+	case "profile":
+		return c.profileTo(argument)
+	case "heap":
+		file, err := os.Create(argument)
+		if err != nil {
+			return err
+		}
+		return errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close())
+	}
+	return errors.New("unknown command")
+}
+
+// batch is how many events are sent before all of their reconciles have to end.
+const batch = 1000
+
+// drive sends events of the objects in turn, none of them twice in a batch as long as there are enough.
+func (c *Control) drive(ctx context.Context, reconciles, objects int, send func(*v1.Widget)) error {
+	all := make([]*v1.Widget, objects)
+	for i := range all {
+		all[i] = &v1.Widget{}
+		all[i].Namespace, all[i].Name = widgets.KeyOf(i)
+	}
+	for sent := 0; sent < reconciles; {
+		n := min(batch, objects, reconciles-sent)
+		c.left.Store(int64(n))
+		for range n {
+			send(all[sent%objects])
+			sent++
+		}
+		select {
+		case <-c.drained:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// profileTo begins a CPU profile, or ends it when the path is empty.
+func (c *Control) profileTo(path string) (err error) {
+	if path == "" {
+		pprof.StopCPUProfile()
+		return c.profile.Close()
+	}
+	if c.profile, err = os.Create(path); err != nil {
+		return err
+	}
+	return pprof.StartCPUProfile(c.profile)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
+)
+
+// format is an encoding, with the kind whose objects are replayed in it.
+type format struct {
+	name   string
+	accept string // what a client has to accept
+	list   string // the Content-Type of a list, and of a watch
+	watch  string
+	// sides are those that have the format for this kind.
+	sides  []string
+	kctrl  follow
+	peer   follow
+	encode func() encoder
+}
+
+// formats are those of a custom resource, which controller-runtime reads in JSON, and that of a built-in kind.
+var formats = []format{
+	{
+		name: "JSON", accept: string(wire.JSON), list: string(wire.JSON), watch: string(wire.JSON),
+		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&v1.Widget{}), peer: followByPeer(&v1.Widget{}), encode: newJSON,
+	},
+	{
+		name: "CBOR", accept: string(wire.CBOR), list: string(wire.CBOR), watch: runtime.ContentTypeCBORSequence,
+		sides: []string{kctrlSide}, kctrl: followByKctrl(&v1.Widget{}, wire.CBOR), encode: newCBOR,
+	},
+	{
+		name: "protobuf", accept: string(wire.Protobuf), list: string(wire.Protobuf), watch: string(wire.Protobuf) + ";stream=watch",
+		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&corev1.Pod{}), peer: followByPeer(&corev1.Pod{}), encode: newProtobuf,
+	},
+}
+
+func formatOf(name string) (format, error) {
+	for _, f := range formats {
+		if f.name == name {
+			return f, nil
+		}
+	}
+	return format{}, fmt.Errorf("there is no format %q", name)
+}
+
+// bodies are what a server sends. They are mapped from files, so that they are no part of the heap.
+type bodies struct {
+	list    []byte // all objects
+	initial []byte // the same as initial events, and their end
+	events  []byte // a change of each object
+}
+
+// The names of the files.
+const (
+	listFile    = "list"
+	initialFile = "initial"
+	eventsFile  = "events"
+)
+
+// open maps the bodies that are in folder.
+func (f format) open(folder string) (b bodies, err error) {
+	for name, into := range map[string]*[]byte{listFile: &b.list, initialFile: &b.initial, eventsFile: &b.events} {
+		if *into, err = mapped(filepath.Join(folder, name)); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+func mapped(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED|syscall.MAP_POPULATE)
+}

@@ -1,0 +1,116 @@
+// Command replay measures what a list and a watch cost the client alone, for kctrl and for controller-runtime: the bodies
+// that an API server would send are rendered once and then served from memory, without a server or a connection. It
+// prints Markdown tables. Run it from bench/, as `make bench-runtime` does.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+)
+
+type options struct {
+	sizes []int
+	runs  int
+	// job is what this process measures, if it is one that was started for that.
+	job    string
+	folder string
+}
+
+func main() {
+	var o options
+	sizes := flag.String("sizes", "1000,10000,100000", "how many objects there are, from the fewest to the most")
+	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
+	flag.StringVar(&o.job, "job", "", "measure one job in this process, as the command lets others do")
+	flag.StringVar(&o.folder, "bodies", "", "the folder of the bodies of -job")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := o.parseSizes(*sizes)
+	if err == nil && o.job != "" {
+		err = runJob(ctx, o.job, o.folder)
+	} else if err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) parseSizes(text string) error {
+	for _, size := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-sizes: %q is no number of objects", size)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	return nil
+}
+
+// run lets a process of its own measure each job, so that none finds the memory of another.
+func run(ctx context.Context, o options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	results := map[job]table.Runs{}
+	for _, size := range o.sizes {
+		for _, format := range formats {
+			folder, err := os.MkdirTemp("", "bench-replay-")
+			if err != nil {
+				return err
+			}
+			err = format.render(folder, size)
+			for range o.runs {
+				for _, j := range jobs(format, size) {
+					if err == nil {
+						err = measure(ctx, self, folder, j, results)
+					}
+				}
+			}
+			if removeErr := os.RemoveAll(folder); err == nil {
+				err = removeErr
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	medians := map[job]table.Figures{}
+	for j, runs := range results {
+		medians[j] = runs.Medians()
+	}
+	printTables(os.Stdout, o.sizes, medians)
+	return nil
+}
+
+func measure(ctx context.Context, self, folder string, j job, results map[job]table.Runs) error {
+	cmd := exec.CommandContext(ctx, self, "-job", j.String(), "-bodies", folder)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", j, err, stderr.String())
+	}
+	figures := table.Figures{}
+	if err := json.Unmarshal(out, &figures); err != nil {
+		return fmt.Errorf("%s: %w", j, err)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s", j, out)
+	if results[j] == nil {
+		results[j] = table.Runs{}
+	}
+	results[j].Add(figures)
+	return nil
+}

@@ -1,0 +1,84 @@
+// Package apiserver starts API servers for the measurements.
+package apiserver
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Server is an API server with its etcd, in processes of their own. Stop ends them.
+type Server struct {
+	Kubeconfig string
+	Stop       func() error
+	kctrl      string
+}
+
+// Start starts one by the kctrl command at a path. Its data are in dataDir, or thrown away when that is empty.
+func Start(kctrl, dataDir string) (*Server, error) {
+	kctrl, err := filepath.Abs(kctrl)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"env", "up", "--foreground", "-o", "json"}
+	if dataDir != "" {
+		args = append(args, "--data-dir", dataDir)
+	}
+	cmd := exec.Command(kctrl, args...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	stop := func() error {
+		stdin.Close()
+		return cmd.Wait()
+	}
+	var ready struct{ Kubeconfig string }
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &ready)
+	}
+	if err != nil {
+		_ = stop()
+		return nil, fmt.Errorf("start an API server: %w", err)
+	}
+	return &Server{Kubeconfig: ready.Kubeconfig, Stop: stop, kctrl: kctrl}, nil
+}
+
+// Config returns how to reach the server, without a limit of the client's own.
+func (s *Server) Config() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// ApplyCRD applies a CustomResourceDefinition and waits until its kind is served.
+func (s *Server) ApplyCRD(ctx context.Context, crd string) error {
+	path := filepath.Join(filepath.Dir(s.Kubeconfig), "crd.yaml")
+	if err := os.WriteFile(path, []byte(crd), 0o600); err != nil {
+		return err
+	}
+	apply := exec.CommandContext(ctx, s.kctrl, "env", "apply", "--kubeconfig", s.Kubeconfig, "-f", path)
+	if out, err := apply.CombinedOutput(); err != nil {
+		return fmt.Errorf("apply the CRD: %w\n%s", err, out)
+	}
+	return nil
+}

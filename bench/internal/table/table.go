@@ -1,0 +1,89 @@
+// Package table compares figures of kctrl with those of controller-runtime.
+package table
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Figures are what was measured, by their names.
+type Figures map[string]float64
+
+// Row is a figure of the table.
+type Row struct {
+	// Figure is its name. Peer is that of the peer's figure it is compared with; empty is the same.
+	Figure, Peer string
+	Title        string
+	Format       string
+	// Limit is what the ratio of kctrl to the peer shall not exceed; zero is none.
+	Limit float64
+	// Own makes the limit one of kctrl's figure itself.
+	Own bool
+	// AtLeast makes the limit one that the ratio shall reach.
+	AtLeast bool
+}
+
+// Print prints the rows that both sides have a figure for.
+func Print(out io.Writer, rows []Row, kctrl, peer Figures) {
+	fmt.Fprintf(out, "| figure | kctrl | controller-runtime v0.25.2 | ratio | limit |\n|---|---|---|---|---|\n")
+	for _, r := range rows {
+		a, measured := kctrl[r.Figure]
+		name := r.Figure
+		if r.Peer != "" {
+			name = r.Peer
+		}
+		b, compared := peer[name]
+		if !measured || !compared {
+			continue
+		}
+		fmt.Fprintf(out, "| %s | "+r.Format+" | "+r.Format+" | %s | %s |\n", r.Title, a, b, ratio(a, b), r.limit())
+	}
+}
+
+func (r Row) limit() string {
+	switch {
+	case r.Limit == 0:
+		return ""
+	case r.Own:
+		return fmt.Sprintf("%.2f of its own", r.Limit)
+	case r.AtLeast:
+		return fmt.Sprintf("at least %.2f", r.Limit)
+	}
+	return fmt.Sprintf("%.2f", r.Limit)
+}
+
+func ratio(a, b float64) string {
+	if b == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", a/b)
+}
+
+// Runs are the figures of several runs.
+type Runs map[string][]float64
+
+// Add adds those of one run.
+func (r Runs) Add(figures Figures) {
+	for name, value := range figures {
+		r[name] = append(r[name], value)
+	}
+}
+
+// Medians returns the median of each figure.
+func (r Runs) Medians() Figures {
+	medians := Figures{}
+	for name, values := range r {
+		medians[name] = Median(values)
+	}
+	return medians
+}
+
+// Median returns the value in the middle, of at least one.
+func Median(values []float64) float64 { return Percentile(values, 50) }
+
+// Percentile returns the value that percent of a hundred others come before, in order. There is at least one.
+func Percentile(values []float64, percent int) float64 {
+	ordered := slices.Sorted(slices.Values(values))
+	return ordered[min(len(ordered)*percent/100, len(ordered)-1)]
+}
