@@ -35,3 +35,20 @@ func HealthzOf(m *Manager) http.Handler { return &m.healthz }
 func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
 	return newGate(next, live, logger)
 }
+
+// TrimEvery is how often a trimmer looks.
+const TrimEvery = trimEvery
+
+// NewTrimmer returns what gives memory back by trim, as read says.
+func NewTrimmer(read func() (live, held, allocated uint64), trim func()) Runnable {
+	return &trimmer{trim: trim, read: func() heapState {
+		live, held, allocated := read()
+		return heapState{live: live, held: held, allocated: allocated}
+	}}
+}
+
+// ReadHeap says what the heap of the process looks like.
+func ReadHeap() (live, held, allocated uint64) {
+	h := readHeap()
+	return h.live, h.held, h.allocated
+}

@@ -28,7 +28,7 @@ const (
 // of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
 //
 // The garbage collector is told to keep to nine tenths of the memory that the control group of the process may have,
-// unless $GOMEMLIMIT says otherwise.
+// unless $GOMEMLIMIT says otherwise. Once little is going on it gives memory that a busy time took back to the system.
 func Main(defaults Options, setup func(*Manager) error) int {
 	ctx, cancel := untilSignal()
 	defer cancel()
@@ -72,6 +72,9 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 	}
 	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, s.options.Logger)
 	m, err := New(config, s.options)
+	if err == nil {
+		err = m.Add(newTrimmer())
+	}
 	if err == nil {
 		err = setup(m)
 	}
