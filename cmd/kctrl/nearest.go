@@ -72,34 +72,9 @@ func flagError(cmd *cobra.Command, err error) error {
 func nearest(word string, names []string) string {
 	best, least := "", 2+len(word)/6
 	for _, name := range names {
-		if distance := slips(strings.ToLower(word), name); distance < least {
+		if distance := diagnostic.Slips(strings.ToLower(word), name); distance < least {
 			best, least = name, distance
 		}
 	}
 	return best
-}
-
-// slips returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make b of a.
-func slips(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			replaced := rows[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			rows[i][j] = min(replaced, rows[i-1][j]+1, rows[i][j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -235,9 +235,9 @@ func argumentValue(text, name string) int {
 func argumentHint(definition *markers.Definition, wrong string) string {
 	names := slices.Sorted(maps.Keys(definition.FieldNames))
 	near := slices.MinFunc(names, func(a, b string) int {
-		return editDistance(strings.ToLower(wrong), strings.ToLower(a)) - editDistance(strings.ToLower(wrong), strings.ToLower(b))
+		return diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(a)) - diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(b))
 	})
-	if editDistance(strings.ToLower(wrong), strings.ToLower(near)) <= 2 {
+	if diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(near)) <= 2 {
 		return "write " + near + "="
 	}
 	return "the arguments are " + strings.Join(names, ", ")

@@ -8,6 +8,8 @@ import (
 
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // Help is what there is to know about a marker.
@@ -132,7 +134,7 @@ func (r *Registry) Nearest(name string) []string {
 		return []string{fixed[1:]}
 	}
 	for _, known := range r.names {
-		if editDistance(strings.ToLower(lastPart(name)), strings.ToLower(lastPart(known))) <= 2 && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
+		if diagnostic.Slips(strings.ToLower(lastPart(name)), strings.ToLower(lastPart(known))) <= 2 && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
 			found = append(found, known)
 		}
 	}

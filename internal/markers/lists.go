@@ -61,9 +61,9 @@ func (n *subject) checkKeys(keys []entry) {
 		all := slices.Sorted(maps.Keys(names))
 		hint := item.name + " has no fields"
 		if len(all) > 0 {
-			near := slices.MinFunc(all, func(a, b string) int { return editDistance(name, a) - editDistance(name, b) })
+			near := slices.MinFunc(all, func(a, b string) int { return diagnostic.Slips(name, a) - diagnostic.Slips(name, b) })
 			hint = "the fields are " + strings.Join(all, ", ")
-			if editDistance(strings.ToLower(name), strings.ToLower(near)) <= 2 {
+			if diagnostic.Slips(strings.ToLower(name), strings.ToLower(near)) <= 2 {
 				hint = fmt.Sprintf("write // +%s=%s", key.name, near)
 			}
 		}

@@ -3,6 +3,8 @@ package markers
 import (
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // correction says what to write instead of text, an unknown marker.
@@ -38,8 +40,8 @@ func (r *Registry) certain(at place) (fixed string, ok bool) {
 		}
 		for _, name := range r.names {
 			wrong, right := strings.ToLower(candidate.name), strings.ToLower(name)
-			distance := editDistance(wrong, right)
-			if editDistance(familyOf(wrong), familyOf(right)) > 2 || distance > 1+len(lastPart(right))/4 {
+			distance := diagnostic.Slips(wrong, right)
+			if diagnostic.Slips(familyOf(wrong), familyOf(right)) > 2 || distance > 1+len(lastPart(right))/4 {
 				continue
 			}
 			switch {
@@ -68,14 +70,14 @@ func (r *Registry) certain(at place) (fixed string, ok bool) {
 // a marker with one has a misspelt family.
 func (r *Registry) resembles(at place) bool {
 	name := markerName(at.text)[1:]
-	if family := familyOf(name); family != "" && editDistance(family, "kubebuilder") <= 2 {
+	if family := familyOf(name); family != "" && diagnostic.Slips(family, "kubebuilder") <= 2 {
 		return true
 	}
 	if strings.ContainsAny(name, ":./ ") || at.owner == nil {
 		return false
 	}
 	return slices.ContainsFunc(r.names, func(known string) bool {
-		return len(known) > len("default") && !strings.Contains(known, ":") && editDistance(strings.ToLower(name), strings.ToLower(known)) <= 1
+		return len(known) > len("default") && !strings.Contains(known, ":") && diagnostic.Slips(strings.ToLower(name), strings.ToLower(known)) <= 1
 	})
 }
 
@@ -114,7 +116,7 @@ const otherFamily = 1000
 // whose last part is right may be wrong everywhere else.
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
-	distance = editDistance(wrong, right)
+	distance = diagnostic.Slips(wrong, right)
 	near = distance <= 1+len(lastPart(right))/4 || lastPart(wrong) == lastPart(right) && strings.Contains(right, ":")
 	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
@@ -126,28 +128,3 @@ func distanceOf(s spelling, name string) (distance int, near bool) {
 func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
-
-// editDistance returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make
-// b of a.
-func editDistance(a, b string) int {
-	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replace := above[j-1]
-			if a[i-1] != b[j-1] {
-				replace++
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, replace)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
-}

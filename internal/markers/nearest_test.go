@@ -51,15 +51,3 @@ func TestKnown(t *testing.T) {
 		}
 	}
 }
-
-func TestEditDistance(t *testing.T) {
-	tests := []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"lenght", "length", 1}, {"requiered", "required", 1}, {"abc", "axc", 1}, {"kitten", "sitting", 3}}
-	for _, test := range tests {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("editDistance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}

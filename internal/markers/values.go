@@ -61,10 +61,10 @@ func (n *subject) oneOf(e entry, argument, value string, allowed ...string) {
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(name string) bool { return name == "" || name == "Any" })
 	near := slices.MinFunc(allowed, func(a, b string) int {
-		return editDistance(strings.ToLower(value), strings.ToLower(a)) - editDistance(strings.ToLower(value), strings.ToLower(b))
+		return diagnostic.Slips(strings.ToLower(value), strings.ToLower(a)) - diagnostic.Slips(strings.ToLower(value), strings.ToLower(b))
 	})
 	hint := ""
-	if editDistance(strings.ToLower(value), strings.ToLower(near)) <= 2 {
+	if diagnostic.Slips(strings.ToLower(value), strings.ToLower(near)) <= 2 {
 		hint = "write " + near
 	}
 	n.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
