@@ -18,6 +18,7 @@ import (
 
 type options struct {
 	kctrl      string
+	dataDir    string
 	objects    int
 	runs       int
 	workers    int
@@ -33,6 +34,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
+	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there; nothing is then measured without objects")
 	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
 	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
 	flag.IntVar(&o.workers, "workers", 4, "how many objects each operator reconciles at once")
@@ -62,7 +64,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	server, err := apiserver.Start(o.kctrl, "")
+	server, err := apiserver.Start(o.kctrl, o.dataDir)
 	if err != nil {
 		return err
 	}

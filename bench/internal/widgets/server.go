@@ -55,7 +55,7 @@ func Connect(config *rest.Config) (*Server, error) {
 // Populate makes the API server have the objects with the numbers below count, and no more. What is there already, from
 // an earlier run with the same data folder, is taken for the first of them. With split the kind is that of [SplitCRD].
 func (s *Server) Populate(ctx context.Context, count int, split bool) error {
-	have, err := s.count(ctx)
+	have, err := s.Count(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -190,8 +190,8 @@ func (s *Server) get(ctx context.Context, path string) (*http.Response, error) {
 	return s.client.Do(request)
 }
 
-// count returns how many objects there are.
-func (s *Server) count(ctx context.Context) (int, error) {
+// Count returns how many objects there are.
+func (s *Server) Count(ctx context.Context) (int, error) {
 	response, err := s.get(ctx, all+"?limit=1")
 	if err != nil {
 		return 0, err
