@@ -170,10 +170,6 @@ var rewordings = []struct{ contains, message, hint string }{
 		contains: "is a recursive type",
 		hint:     "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion",
 	},
-	{
-		contains: "it is a generic type",
-		hint:     "put +kubebuilder:object:generate=false on the type and write its DeepCopyInto and DeepCopy, and use it only in plain fields",
-	},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},

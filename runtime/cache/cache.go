@@ -52,7 +52,7 @@ type Options struct {
 	// object: change it by patches and apply, not by Update. With Packed it takes least memory.
 	Masks map[schema.GroupVersionKind][]string
 	// Packed keeps the objects packed, which takes a fraction of the memory, most of all of masked ones: about a fifth.
-	// Each read then unpacks the objects that it finds, which takes about a microsecond each; they are the reader's own,
+	// Each read then unpacks the objects that it finds, which takes about as long as a deep copy; they are the reader's own,
 	// those of [View], [Each] and an [Index] too.
 	Packed bool
 	// ByKind are options of single kinds.

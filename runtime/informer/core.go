@@ -52,10 +52,10 @@ type Options[T object.Object] struct {
 	Applied func(version string, events []Event[T])
 	// Packer, if set, keeps the objects packed in the store, which takes a fraction of the memory: where metadata and
 	// conditions are kept, about a fifth. What is read from the store, and the old state in an event, is then unpacked
-	// each time: that costs about a microsecond, and the object is the reader's own. The object in an event is shared by
-	// the handlers as ever, save in what a new handler or a resync is told. Index functions are called with objects that
-	// nobody keeps. An object that cannot be packed is logged and left as it was before. One Packer may be that of several
-	// informers of its type.
+	// each time: that costs about as much as a deep copy, and the object is the reader's own. The object in an event is
+	// shared by the handlers as ever, save in what a new handler or a resync is told. Index functions are called with
+	// objects that nobody keeps. An object that cannot be packed is logged and left as it was before. One Packer may be
+	// that of several informers of its type.
 	Packer *pack.Packer[T]
 	// Metrics is where the informer's metrics are registered; nil is nowhere.
 	Metrics *metrics.Registry

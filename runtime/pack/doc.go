@@ -1,8 +1,8 @@
 // Package pack keeps objects as few bytes: what an object of the API is in Go, which is mostly maps, pointers and string
 // headers, becomes one short string, and an equal object again when it is read.
 //
-// A [Packer] is made once for a Go type. It costs about a microsecond to pack an object of some hundred bytes, and as
-// much to unpack it:
+// A [Packer] is made once for a Go type. To pack an object costs about as much as a deep copy of it, and so does to unpack
+// it:
 //
 //	packer, err := pack.New(&corev1.Pod{})
 //	packed, err := packer.Pack(pod)

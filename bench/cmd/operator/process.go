@@ -105,7 +105,7 @@ func (r *running) tell(command string, arguments ...any) (side.Sample, error) {
 
 // await returns once the operator has made so many reconciles, or once it has made none for a while.
 func (r *running) await(ctx context.Context, reconciles int64) (side.Sample, error) {
-	const tick, patience = 100 * time.Millisecond, 20 * time.Second
+	const tick, patience = 100 * time.Millisecond, 2 * time.Minute
 	var last int64
 	for since := time.Now(); ; {
 		sample, err := r.tell("sample")

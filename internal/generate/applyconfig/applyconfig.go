@@ -152,7 +152,11 @@ func (g *generation) subfolder() string {
 func (g *generation) generated() []*apiType {
 	var found []*apiType
 	for _, t := range g.types {
-		_, wanted := g.refs[typeName{g.pkg.PkgPath, t.name}]
+		name := typeName{g.pkg.PkgPath, t.name}
+		if t.instance {
+			name = nameOf(t.named)
+		}
+		_, wanted := g.refs[name]
 		if wanted && (!t.client || t.embeds("ObjectMeta")) {
 			found = append(found, t)
 		}

@@ -66,7 +66,7 @@ func (f *file) typ(t types.Type) string {
 		if t.Obj().Pkg() == nil {
 			return t.Obj().Name()
 		}
-		return f.qualified(t.Obj().Pkg().Path(), t.Obj().Name())
+		return f.qualified(t.Obj().Pkg().Path(), t.Obj().Name()) + f.arguments(t)
 	case *types.Basic:
 		if t.Kind() != types.Invalid {
 			return t.Name()
@@ -93,6 +93,18 @@ func (f *file) typ(t types.Type) string {
 	}
 	f.strange = t
 	return t.String()
+}
+
+// arguments returns how the file writes the type arguments of an instantiation.
+func (f *file) arguments(t *types.Named) string {
+	var written []string
+	for argument := range t.TypeArgs().Types() {
+		written = append(written, f.typ(argument))
+	}
+	if len(written) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(written, ", ") + "]"
 }
 
 // format returns the whole file.

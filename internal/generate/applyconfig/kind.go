@@ -122,7 +122,7 @@ func (g *generation) applied(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Named:
 		if pkg, ok := g.refs[nameOf(t)]; ok && isStruct(t) {
-			return reference(pkg, t.Obj().Name()+suffix)
+			return reference(pkg, nameOf(t).name+suffix)
 		}
 	case *types.Map:
 		if _, ok := g.refs[nameOf(t.Elem())]; ok {

@@ -41,6 +41,7 @@ type apiType struct {
 	clusterWide  bool
 	noStatus     bool
 	subresources []string // besides status
+	instance     bool     // whether it is an instantiation of a generic type
 }
 
 // metaTypes have apply configurations in client-go.
@@ -90,6 +91,9 @@ func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 		detached, doc := g.comments.above(g.pkg.Fset.Position(object.Pos()))
 		lines := slices.Concat(detached, doc)
 		t := &apiType{name: name, named: named, comment: withoutMarkers(lines), enabled: enabled[name]}
+		if named.TypeParams().Len() > 0 {
+			continue
+		}
 		t.readTags(lines)
 		t.client = t.client || t.enabled
 		t.clusterWide = t.clusterWide || t.enabled && clusterWide[name]
@@ -111,8 +115,12 @@ func (g *generation) findTypes() {
 		}
 	}
 	outPath := path.Join(g.path, g.subfolder())
+	g.addInstances(reached)
 	for _, t := range g.types {
-		if reached[t.named] && hasTaggedField(t.named) {
+		if t.instance && hasTaggedField(t.named) {
+			g.refs[nameOf(t.named)] = outPath
+		}
+		if reached[t.named] && !t.instance && hasTaggedField(t.named) {
 			g.refs[typeName{g.pkg.PkgPath, t.name}] = outPath
 		}
 	}
@@ -225,7 +233,7 @@ func nameOf(t types.Type) typeName {
 	if !ok || named.Obj().Pkg() == nil {
 		return typeName{}
 	}
-	return typeName{named.Obj().Pkg().Path(), named.Obj().Name()}
+	return typeName{named.Obj().Pkg().Path(), plainName(named, named.Obj().Pkg())}
 }
 
 // comments are the comments of a package by file and last line.

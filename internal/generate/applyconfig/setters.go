@@ -17,7 +17,12 @@ type embedding struct {
 }
 
 // name returns how the field is called: as its type.
-func (e *embedding) name() string { return nameOf(e.typ).name }
+func (e *embedding) name() string {
+	if named, ok := types.Unalias(e.typ).(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}
 
 // write writes a function for every field of t, also those of embedded structs.
 func (s *setters) write(t types.Type, in *embedding) {

@@ -48,8 +48,7 @@ func (c *Command) generate(dir string, in input) (*Result, error) {
 func run(dir string, g genall.Generator, ctx genall.GenerationContext) error {
 	switch g := g.(type) {
 	case deepcopy.Generator:
-		ctx.OutputRule = object.Checked(ctx.OutputRule)
-		return g.Generate(&ctx)
+		return object.Write(ctx, g)
 	case crd.Generator:
 		_, err := ourcrd.Write(ctx, crdOptions(g))
 		return err

@@ -115,6 +115,9 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 	}
 	recursion := &recursion{parser: parser, finite: map[crd.TypeIdent]bool{}, refuse: !options.Recursive}
 	for _, kind := range kinds {
+		if isInstance(kind.Kind) {
+			continue
+		}
 		for _, t := range versionTypes(parser, kind) {
 			recursion.cut(t.ident)
 		}

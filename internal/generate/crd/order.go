@@ -24,8 +24,12 @@ func (o ordered) ApplyPriority() crdmarkers.ApplyPriority { return o.priority }
 // orderPackages makes the markers of every package that parser may come to apply in the same order in every run: by
 // priority, then by name, then as they stand in the source. The parser orders them by priority only, and takes those of
 // one priority as the iteration over a map gives them.
+//
+// It also makes the parser understand the generic types of these packages.
 func orderPackages(parser *crd.Parser, roots []*loader.Package) {
-	for pkg := range markers.Reachable(roots) {
+	reachable := markers.Reachable(roots)
+	instances := newInstances(parser, reachable)
+	for pkg := range reachable {
 		path := loader.NonVendorPath(pkg.PkgPath)
 		load := parser.PackageOverrides[path]
 		if load == nil {
@@ -34,6 +38,7 @@ func orderPackages(parser *crd.Parser, roots []*loader.Package) {
 		parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
 			orderMarkers(p.Collector, pkg)
 			load(p, pkg)
+			instances.expand(pkg)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Emits(pkg *markers.Package) bool { return pkg.Has(Markers()...) }
 // about, for [markers.Program.Problems]. The output of ctx is not used.
 func Generate(ctx genall.GenerationContext, root string, header artifact.Header) ([]artifact.File, error) {
 	sink := &artifact.Sink{Root: root}
-	ctx.OutputRule, ctx.InputRule = Checked(sink), header
-	err := deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year}.Generate(&ctx)
+	ctx.OutputRule, ctx.InputRule = sink, header
+	err := Write(ctx, deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year})
 	return sink.Files(), err
 }

@@ -14,6 +14,10 @@ func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	json = strings.ToLower(name[:1]) + name[1:]
 	switch f.IntN(40) {
 	case 0:
+		if f.twice {
+			// Of a type that is copied from another package, nothing can be copied that is not exported.
+			return "", false, false
+		}
 		fmt.Fprintf(b, "\t%s map[int][]*bool `json:\"-\"`\n", json)
 		return "", false, false
 	case 1:
@@ -24,7 +28,7 @@ func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	}
 	t := f.anyType()
 	whole := f.compose(t)
-	if whole.name == t.name && f.one(20) && t.shape == structure && !strings.HasPrefix(t.name, "*") && t.path == "" {
+	if whole.name == t.name && f.one(20) && t.shape == structure && !strings.HasPrefix(t.name, "*") && t.path == "" && !t.generic {
 		fmt.Fprintf(b, "%s\t%s %s `json:\",inline\"`\n", f.document("\t", json, nil), name, t.name)
 		return "", false, false
 	}

@@ -3,6 +3,7 @@ package randomapi
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,8 @@ type typ struct {
 	below bool // has a type of another package below it
 	self  bool // marshals itself, or is known to the generators
 	alias bool // is another name of a basic type, which controller-gen knows in plain fields only
+
+	generic bool // is an instantiation of a generic type: others of it have the same fields, with other types
 }
 
 // foreign reports whether the type is, or has below it, one of another package.
@@ -78,6 +81,11 @@ type file struct {
 	kinds       []string
 	declared    []string // source text
 	imports     map[string]bool
+
+	generics   []*generic        // that the package can instantiate
+	parameters []typ             // of the generic type that is being made
+	instances  map[string]string // the names of types that stand for instantiations
+	written    []string          // the declarations of these
 }
 
 // export returns the types of the package as others name them.
@@ -94,12 +102,16 @@ func (f *file) export() []typ {
 func (f *file) anyType() typ {
 	from := basic()
 	switch {
+	case len(f.parameters) > 0 && f.one(2):
+		return f.parameters[f.IntN(len(f.parameters))]
+	case len(f.generics) > 0 && f.one(4):
+		return f.instance(2)
 	case len(f.own) > 0 && f.one(2):
 		from = f.own
 	case f.one(3):
 		from = f.known
 	}
-	return f.use(from[f.IntN(len(from))])
+	return f.use(f.reference(from[f.IntN(len(from))]))
 }
 
 // use imports what a type needs.
@@ -122,6 +134,10 @@ func (f *file) compose(t typ) typ {
 	if t.alias {
 		return t
 	}
+	if f.twice && t.self {
+		// Lists of pointers to types with a DeepCopy of their own get deep copies that do not compile.
+		pointer = ""
+	}
 	switch f.IntN(10) {
 	case 0, 1:
 		return typ{name: "[]" + pointer + t.name, shape: list, items: t.shape, keys: t.keys, limit: t.limit || t.self || t.foreign()}
@@ -141,7 +157,7 @@ func (f *file) compose(t typ) typ {
 func (f *file) key() string {
 	for _, t := range f.own {
 		if t.shape == text && !t.self && !t.alias && f.one(3) {
-			return t.name
+			return f.reference(t).name
 		}
 	}
 	return "string"
@@ -151,16 +167,28 @@ func (f *file) key() string {
 func (f *file) write(doc string, markers ...string) {
 	f.Shuffle(len(f.declared), func(i, j int) { f.declared[i], f.declared[j] = f.declared[j], f.declared[i] })
 	half := f.IntN(len(f.declared) + 1)
-	together := strings.Join(markers, "\n")
+	together := strings.Join(f.sameMode(markers), "\n")
 	if f.one(2) {
-		f.files[f.folder+"/doc.go"] = doc + "\n" + together + "\npackage " + f.pkg + "\n"
+		text := doc + "\n" + together + "\npackage " + f.pkg + "\n"
+		f.files[f.folder+"/doc.go"], f.plain[f.folder+"/doc.go"] = text, text
 		doc, together = "// A license.\n", ""
 	} else {
 		doc += "\n" + together
 		together = ""
 	}
-	f.files[f.folder+"/types.go"] = doc + "\npackage " + f.pkg + "\n" + together + f.source(f.declared[:half])
-	f.files[f.folder+"/more_types.go"] = "package " + f.pkg + "\n" + f.source(f.declared[half:])
+	for i, head := range []string{doc + "\npackage " + f.pkg + "\n" + together, "package " + f.pkg + "\n"} {
+		name, part := f.folder+"/types.go", f.declared[:half]
+		if i == 1 {
+			name, part = f.folder+"/more_types.go", f.declared[half:]
+		}
+		f.files[name] = head + f.source(f.render(part, false))
+		if f.twice {
+			f.plain[name] = head + f.source(f.render(part, true))
+		}
+	}
+	if len(f.written) > 0 {
+		f.plain[f.folder+"/instances.go"] = "package " + f.pkg + "\n" + f.source(f.written)
+	}
 }
 
 // source puts the imports before declarations, as far as these need them.
@@ -169,7 +197,7 @@ func (f *file) source(declarations []string) string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(f.imports)) {
 		name := importName(path)
-		if strings.Contains(code, name+".") {
+		if regexp.MustCompile(`(?m)(^|[^\w/])` + name + `\.`).MatchString(code) {
 			fmt.Fprintf(&b, "\nimport %s %q\n", name, path)
 		}
 	}

@@ -15,28 +15,47 @@ type group struct {
 	files  map[string]string
 	count  int // of declared types, in all packages
 	fields int // of their fields, whose names differ so that they can be embedded in each other
+
+	twice    bool              // whether there are generic types
+	plain    map[string]string // the files with generic types written out
+	all      []*generic        // the generic types of all packages
+	optional bool              // whether fields of all packages may be left out unless they say otherwise
 }
 
 // New returns the Go files of an API group: packages below the folder name in a module, in one or two versions, and with
 // types that they share. The second result counts the types.
 func New(seed uint64, module, name string) (map[string]string, int) {
-	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{}}
-	shared := &file{group: g, folder: name + "/shared", pkg: "shared", known: others()}
+	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}}
+	g.make()
+	return g.files, g.count
+}
+
+// NewGeneric returns the Go files of an API group that has generic types, those of the same group with a type in the
+// place of each instantiation, and the number of types in the first.
+func NewGeneric(seed uint64, module, name string) (generic, plain map[string]string, count int) {
+	g := &group{Rand: rand.New(rand.NewPCG(seed, 2)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}, twice: true}
+	g.optional = g.one(4)
+	g.make()
+	return g.files, g.plain, g.count
+}
+
+// make makes the packages.
+func (g *group) make() {
+	shared := &file{group: g, folder: g.name + "/shared", pkg: "shared", known: others()}
 	for range 2 + g.IntN(4) {
 		shared.declare()
 	}
 	shared.write("// Package shared has types of several versions.", g.pick("// +kubebuilder:object:generate=true", "// +k8s:deepcopy-gen=package"))
 
-	v1 := g.version("v1", shared.export())
+	v1 := g.version("v1", shared)
 	if g.IntN(3) == 0 {
 		g.second(v1)
 	}
-	return g.files, g.count
 }
 
 // version makes a package with a kind.
-func (g *group) version(name string, shared []typ) *file {
-	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared...)}
+func (g *group) version(name string, shared *file) *file {
+	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...), generics: shared.generics}
 	f.markPackage()
 	for range 4 + g.IntN(8) {
 		f.declare()
@@ -50,7 +69,7 @@ func (g *group) version(name string, shared []typ) *file {
 
 // second makes another version, that has some types of its own and points to those of the first.
 func (g *group) second(v1 *file) {
-	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...)}
+	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...), generics: v1.generics}
 	f.markers = []string{"// +kubebuilder:object:generate=true", "// +groupName=" + g.name + ".example.com"}
 	for range 1 + g.IntN(3) {
 		f.declare()

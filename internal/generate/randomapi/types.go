@@ -9,6 +9,10 @@ import (
 func (f *file) declare() {
 	f.count++
 	name := fmt.Sprintf("%s%d", f.pick("Server", "Color", "Policy", "HTTPRoute", "Rule"), f.count)
+	if f.twice && f.one(3) {
+		f.declareGeneric()
+		return
+	}
 	switch f.IntN(12) {
 	case 0:
 		f.add(f.named(name, basic()[f.IntN(len(basic()))]))
@@ -30,6 +34,9 @@ func (f *file) declare() {
 
 // own2 is a declared type if there is one.
 func (f *file) own2() typ {
+	if len(f.generics) > 0 && f.one(3) {
+		return f.instance(2)
+	}
 	if len(f.own) == 0 {
 		return typ{name: "string", shape: text}
 	}
@@ -99,7 +106,8 @@ func (f *file) marshaler(name string) {
 	}
 	if f.one(3) {
 		lines = append(lines, "// +kubebuilder:object:generate=false")
-		method += "\nfunc (in *" + name + ") DeepCopyInto(out *" + name + ") { *out = *in }\n\nfunc (in *" + name + ") DeepCopy() *" + name + " { return in }\n"
+		method += "\nfunc (in *" + name + ") DeepCopyInto(out *" + name + ") { out.parts = append([]string(nil), in.parts...) }\n\n" +
+			"func (in *" + name + ") DeepCopy() *" + name + " { out := new(" + name + "); in.DeepCopyInto(out); return out }\n"
 	}
 	f.add(t, f.document("", name, lines)+"type "+name+" struct {\n\tparts []string\n}\n\n"+method)
 }
@@ -125,7 +133,7 @@ func (f *file) structure(name string) {
 	if len(optional) > 1 && f.one(3) {
 		lines = append(lines, "// +kubebuilder:validation:"+f.pick("AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf")+"="+strings.Join(optional, ";"))
 	}
-	if f.one(12) {
+	if f.one(12) && !f.twice {
 		lines = append(lines, "// +kubebuilder:object:generate="+f.pick("true", "false"))
 	}
 	f.add(t, f.document("", name, lines)+"type "+name+" struct {\n"+fields.String()+"}\n")
@@ -133,8 +141,12 @@ func (f *file) structure(name string) {
 
 // embed adds an embedded struct, inline or with a name.
 func (f *file) embed(b *strings.Builder) {
+	if f.twice && f.one(2) {
+		f.embedGeneric(b)
+		return
+	}
 	for _, t := range f.own {
-		if t.shape != structure || t.alias || f.one(2) {
+		if t.shape != structure || t.alias || t.generic || f.one(2) {
 			continue
 		}
 		b.WriteString(f.document("\t", t.name, nil))

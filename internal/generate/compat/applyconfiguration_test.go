@@ -1,0 +1,180 @@
+package compat_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// applied is an API package with apply configurations, and the tags of client-gen above its kind.
+func applied(t *testing.T, tags, more string) string {
+	t.Helper()
+	dir := t.TempDir()
+	oracle.Module(t, dir, "example.com/applied")
+	oracle.Write(t, dir, "api/v1/types.go", `// +kubebuilder:object:generate=true
+// +kubebuilder:ac:generate=true
+// +groupName=applied.example.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var SchemeGroupVersion = schema.GroupVersion{Group: "applied.example.com", Version: "v1"}
+
+`+tags+`
+// +kubebuilder:object:root=true
+
+// Thing is applied.
+type Thing struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+	Spec   ThingSpec   `+"`json:\"spec\"`"+`
+	Status *ThingStatus `+"`json:\"status,omitempty\"`"+`
+}
+
+type ThingStatus struct {
+	Ready bool `+"`json:\"ready\"`"+`
+}
+
+`+more)
+	return dir
+}
+
+const plainSpec = "type ThingSpec struct {\n\tName string `json:\"name\"`\n}\n"
+
+func TestClientTagsMeanWhatTheyMeanToControllerGen(t *testing.T) {
+	const scale = "k8s.io/api/autoscaling/v1.Scale"
+	oracle.Binary(t)
+	more := plainSpec
+	for i, tags := range [][]string{
+		{""},
+		{":nonNamespaced", ":noStatus"},
+		{":noVerbs", ":method=Create,verb=create,result=Thing"},
+		{":skipVerbs=apply,applyStatus"},
+		{":onlyVerbs=get,apply"},
+		{
+			":method=GetScale,verb=get,subresource=scale,result=" + scale,
+			":method=UpdateScale,verb=update,subresource=scale,input=" + scale + ",result=" + scale,
+			":method=ApplyScale,verb=apply,subresource=scale,input=" + scale + ",result=" + scale,
+			":method=GetState,verb=get,subresource=status,result=Thing",
+		},
+		{":readonly", ":method=Evict,verb=create, subresource=eviction ,input=k8s.io/api/policy/v1.Eviction"},
+	} {
+		lines := "// +genclient\n// +genclient" + strings.Join(tags, "\n// +genclient") + "\n"
+		more += fmt.Sprintf("\n%stype Thing%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n"+
+			"\tSpec ThingSpec `json:\"spec\"`\n\tStatus ThingStatus `json:\"status\"`\n}\n", lines, i)
+	}
+	theirs, ours := applied(t, "// +kubebuilder:resource", more), applied(t, "// +kubebuilder:resource", more)
+	args := strings.Fields("applyconfiguration paths=./api/v1")
+	_, theirErr := runPeer(t, theirs, args)
+	if _, err := run(t, ours, args, compat.Options{}); err != nil || theirErr != nil {
+		t.Fatalf("controller-gen: %v; kctrl: %v", theirErr, err)
+	}
+	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	}
+}
+
+func TestUnknownClientTagsArePassedOver(t *testing.T) {
+	args := strings.Fields("applyconfiguration paths=./api/v1")
+	plain := applied(t, "// +genclient", plainSpec)
+	if _, err := run(t, plain, args, compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := oracle.Files(t, filepath.Join(plain, "api/v1/applyconfiguration"))
+	for _, tags := range []string{"// +genclient=true", "// +genclient\n// +genclient:noSuchTag"} {
+		dir := applied(t, tags, plainSpec)
+		if _, err := runPeer(t, dir, args); err == nil {
+			t.Errorf("%s: controller-gen succeeds", tags)
+		}
+		if _, err := run(t, dir, args, compat.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, oracle.Files(t, filepath.Join(dir, "api/v1/applyconfiguration"))); diff != "" {
+			t.Errorf("%s: files differ (-plain +tagged):\n%s", tags, diff)
+		}
+	}
+}
+
+func TestApplyConfigurationsOfGenericTypesCompile(t *testing.T) {
+	const more = `type ThingSpec struct {
+	Base[Port] ` + "`json:\",inline\"`" + `
+	One  Box[string]         ` + "`json:\"one\"`" + `
+	Many []Box[*Port]        ` + "`json:\"many\"`" + `
+	Named map[string]Box[[]Port] ` + "`json:\"named,omitempty\"`" + `
+	Deep *Box[Box[int32]]    ` + "`json:\"deep,omitempty\"`" + `
+	List List[Port] ` + "`json:\"list,omitempty\"`" + `
+}
+
+type Port struct {
+	Number int32 ` + "`json:\"number\"`" + `
+}
+
+// Base is embedded.
+type Base[T any] struct {
+	Default T ` + "`json:\"default\"`" + `
+}
+
+// Box holds one value.
+type Box[T any] struct {
+	// Value is it.
+	Value T ` + "`json:\"value\"`" + `
+	Others []T ` + "`json:\"others,omitempty\"`" + `
+}
+
+type List[T any] []T
+`
+	const folder = "api/v1/applyconfiguration"
+	dir := applied(t, "// +kubebuilder:resource", more)
+	args := strings.Fields("object applyconfiguration paths=./api/v1")
+	if _, err := runPeer(t, dir, args); err == nil {
+		t.Error("controller-gen succeeds")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, dir, args, compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	oracle.Write(t, dir, folder+"/check/main.go", `// Command check builds an apply configuration.
+package main
+
+import (
+	"encoding/json"
+	"os"
+
+	_ "example.com/applied/api/v1/applyconfiguration"
+	v1 "example.com/applied/api/v1/applyconfiguration/api/v1"
+	"example.com/applied/api/v1/applyconfiguration/internal"
+)
+
+func main() {
+	if !internal.Parser().Type("com.example.applied.api.v1.Thing").IsValid() {
+		panic("no schema")
+	}
+	spec := v1.ThingSpec().WithDefault(v1.Port().WithNumber(1)).WithOne(v1.BoxOfString().WithValue("a")).
+		WithDeep(v1.BoxOfBoxOfInt32().WithValue(v1.BoxOfInt32().WithOthers(2, 3)))
+	if err := json.NewEncoder(os.Stdout).Encode(v1.Thing("t", "n").WithSpec(spec).Spec); err != nil {
+		panic(err)
+	}
+}
+`)
+	command := exec.CommandContext(t.Context(), "go", "run", "./"+folder+"/check")
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	out, err := command.CombinedOutput()
+	want := `{"default":{"number":1},"one":{"value":"a"},"deep":{"value":{"others":[2,3]}}}` + "\n"
+	if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}

@@ -1,0 +1,192 @@
+package crd
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// maxNesting is how deep instantiations may lie in each other. Types that instantiate themselves without end reach it.
+const maxNesting = 64
+
+// instances makes a parser understand generic types: each instantiation that a field has becomes a type of the package
+// that declares the generic type, with its markers and comments and with the arguments in the place of the parameters.
+// Schemas are then those of types that were written out by hand.
+type instances struct {
+	parser *crd.Parser
+	// loaded are all packages that there are, by path.
+	loaded map[string][]*loader.Package
+	// generic are the declarations with parameters, which the parser does not see.
+	generic map[crd.TypeIdent]*ctmarkers.TypeInfo
+	// named are the types that stand for instantiations.
+	named map[crd.TypeIdent]*types.Named
+	// nesting is how many instantiations are being made, each for the one before.
+	nesting int
+}
+
+func newInstances(parser *crd.Parser, reachable map[*loader.Package]bool) *instances {
+	n := &instances{
+		parser:  parser,
+		loaded:  map[string][]*loader.Package{},
+		generic: map[crd.TypeIdent]*ctmarkers.TypeInfo{},
+		named:   map[crd.TypeIdent]*types.Named{},
+	}
+	for pkg := range reachable {
+		n.loaded[pkg.PkgPath] = append(n.loaded[pkg.PkgPath], pkg)
+	}
+	return n
+}
+
+// expand replaces the instantiations in the types of a package that the parser has just read.
+func (n *instances) expand(pkg *loader.Package) {
+	if pkg.TypesInfo == nil {
+		return
+	}
+	var plain []*ctmarkers.TypeInfo
+	loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+		ident := crd.TypeIdent{Package: pkg, Name: spec.Name.Name}
+		switch info := n.parser.Types[ident]; {
+		case info == nil:
+		case spec.TypeParams != nil:
+			n.generic[ident] = info
+			delete(n.parser.Types, ident)
+		default:
+			plain = append(plain, info)
+		}
+	})
+	for _, info := range plain {
+		n.expandType(pkg, info)
+	}
+}
+
+// expandType replaces the instantiations in a declaration without parameters.
+func (n *instances) expandType(pkg *loader.Package, info *ctmarkers.TypeInfo) {
+	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
+		if of := pkg.TypesInfo.TypeOf(info.RawSpec.Type); isGeneric(of) {
+			spec := *info.RawSpec
+			spec.Type = n.expr(pkg, of, spec.Type.Pos())
+			info.RawSpec = &spec
+		}
+		return
+	}
+	for i, field := range info.Fields {
+		if of := pkg.TypesInfo.TypeOf(field.RawField.Type); isGeneric(of) {
+			info.Fields[i].RawField = n.field(pkg, field.RawField, of)
+		}
+	}
+}
+
+// field returns a field with another type.
+func (n *instances) field(pkg *loader.Package, raw *ast.Field, of types.Type) *ast.Field {
+	field := *raw
+	field.Type = n.expr(pkg, of, raw.Type.Pos())
+	return &field
+}
+
+// isGeneric reports whether a type has instantiations or parameters in it.
+func isGeneric(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Alias:
+		return isGeneric(t.Rhs())
+	case *types.Named:
+		return t.TypeArgs().Len() > 0
+	case *types.TypeParam:
+		return true
+	case *types.Pointer:
+		return isGeneric(t.Elem())
+	case *types.Slice:
+		return isGeneric(t.Elem())
+	case *types.Array:
+		return isGeneric(t.Elem())
+	case *types.Map:
+		return isGeneric(t.Key()) || isGeneric(t.Elem())
+	}
+	return false
+}
+
+// instance returns the type that stands for an instantiation, and makes it if it is the first.
+func (n *instances) instance(t *types.Named) *types.Named {
+	origin := t.Origin().Obj()
+	declaring := n.packageOf(origin.Pkg())
+	if declaring == nil {
+		return t
+	}
+	n.parser.NeedPackage(declaring)
+	ident := crd.TypeIdent{Package: declaring, Name: types.TypeString(t, types.RelativeTo(origin.Pkg()))}
+	if known := n.named[ident]; known != nil {
+		return known
+	}
+	named := rename(t, ident.Name)
+	n.named[ident] = named
+	declaring.Types.Scope().Insert(named.Obj())
+	template := n.generic[crd.TypeIdent{Package: declaring, Name: origin.Name()}]
+	if template == nil {
+		return named
+	}
+	if n.nesting == maxNesting {
+		declaring.AddError(loader.ErrFromNode(fmt.Errorf("%s contains itself with other type arguments, without end", origin.Name()), template.RawSpec))
+		return named
+	}
+	n.nesting++
+	n.parser.Types[ident] = n.fill(declaring, template, t, ident.Name)
+	n.nesting--
+	return named
+}
+
+// fill makes the declaration of an instantiation.
+func (n *instances) fill(pkg *loader.Package, template *ctmarkers.TypeInfo, t *types.Named, name string) *ctmarkers.TypeInfo {
+	info, spec := *template, *template.RawSpec
+	spec.Name, spec.TypeParams = &ast.Ident{NamePos: spec.Name.Pos(), Name: name}, nil
+	info.Name, info.RawSpec, info.Fields = name, &spec, nil
+	if _, isStruct := spec.Type.(*ast.StructType); !isStruct {
+		spec.Type = n.expr(pkg, substitute(pkg.TypesInfo.TypeOf(spec.Type), t.TypeArgs()), spec.Type.Pos())
+		return &info
+	}
+	structure := t.Underlying().(*types.Struct)
+	for i, field := range template.Fields {
+		if isGeneric(pkg.TypesInfo.TypeOf(field.RawField.Type)) {
+			field.RawField = n.field(pkg, field.RawField, structure.Field(i).Type())
+		}
+		info.Fields = append(info.Fields, field)
+	}
+	return &info
+}
+
+// rename makes a type that differs from t in its name only.
+func rename(t *types.Named, name string) *types.Named {
+	origin := t.Origin().Obj()
+	named := types.NewNamed(types.NewTypeName(origin.Pos(), origin.Pkg(), name, nil), t.Underlying(), nil)
+	for method := range t.Methods() {
+		signature := method.Signature()
+		var receiver types.Type = named
+		if _, pointer := signature.Recv().Type().(*types.Pointer); pointer {
+			receiver = types.NewPointer(named)
+		}
+		named.AddMethod(types.NewFunc(method.Pos(), method.Pkg(), method.Name(), types.NewSignatureType(
+			types.NewParam(signature.Recv().Pos(), method.Pkg(), "", receiver), nil, nil,
+			signature.Params(), signature.Results(), signature.Variadic(),
+		)))
+	}
+	return named
+}
+
+// packageOf returns the package of a type.
+func (n *instances) packageOf(of *types.Package) *loader.Package {
+	if of == nil {
+		return nil
+	}
+	for _, pkg := range n.loaded[of.Path()] {
+		if pkg.Types == of {
+			return pkg
+		}
+	}
+	return nil
+}
+
+// isInstance reports whether a type stands for an instantiation: no name in Go has brackets.
+func isInstance(name string) bool { return strings.Contains(name, "[") }
