@@ -30,6 +30,10 @@ func (p *Program) Silence() {
 			}
 		}
 	}
+	for _, b := range p.broken {
+		// What is still wrong was there before, and is told.
+		b.pkg.values, _ = p.collector.MarkersInPackage(b.pkg.Package)
+	}
 }
 
 // Beside joins what is wrong with markers and what generators found wrong in spite of that. Left out is what they say, in
