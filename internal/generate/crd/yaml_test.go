@@ -8,15 +8,14 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// library marshals JSON as controller-tools does.
-func library(t *testing.T, text []byte) (string, error) {
-	t.Helper()
+// library marshals JSON as controller-tools does. It reports false for what is no object.
+func library(text []byte) (out string, isObject bool, err error) {
 	var fields map[string]any
 	if err := unmarshalNumbers(text, &fields); err != nil || fields == nil || !json.Valid(text) {
-		t.Skip("not an object")
+		return "", false, nil
 	}
-	out, err := sigsyaml.Marshal(fields)
-	return string(out), err
+	content, err := sigsyaml.Marshal(fields)
+	return string(content), true, err
 }
 
 func FuzzMarshal(f *testing.F) {
@@ -32,7 +31,10 @@ func FuzzMarshal(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		want, wantErr := library(t, text)
+		want, isObject, wantErr := library(text)
+		if !isObject {
+			return
+		}
 		got, err := marshal(json.RawMessage(text), nil)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("got error %v, the library has %v", err, wantErr)
