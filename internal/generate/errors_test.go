@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected errors in testdata/errors")
+var update = flag.Bool("update", false, "rewrite the expected errors and schemas in testdata")
 
 // TestErrors runs the generators on the broken projects in testdata/errors and compares what is reported with their
 // section "want": an error to a line, with its hint below. A project has a go.mod that this test makes, unless it has

@@ -76,6 +76,7 @@ func compareRandom(t *testing.T, first, last int) int {
 	for name := range got {
 		t.Errorf("only kctrl writes %s", name)
 	}
+	checkCopies(t, dir, module)
 	return types
 }
 

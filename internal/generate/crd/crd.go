@@ -113,13 +113,13 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 	if err != nil {
 		return nil, err
 	}
-	recursion := &recursion{parser: parser, finite: map[crd.TypeIdent]bool{}, refuse: !options.Recursive}
+	references := NewReferences(parser, !options.Recursive)
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
 			continue
 		}
 		for _, t := range versionTypes(parser, kind) {
-			recursion.cut(t.ident)
+			references.Settle(t.ident)
 		}
 		definition := define(parser, kind, options.MaxDescLen)
 		if definition == nil {

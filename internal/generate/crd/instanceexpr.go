@@ -31,7 +31,7 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 		length := &ast.BasicLit{ValuePos: at, Kind: token.INT}
 		expr = &ast.ArrayType{Lbrack: at, Len: length, Elt: n.expr(in, of.Elem(), at)}
 	case *types.Map:
-		expr = &ast.MapType{Map: at, Key: n.expr(in, of.Key(), at), Value: n.expr(in, of.Elem(), at)}
+		expr = &ast.MapType{Map: at, Key: n.expr(in, types.Unalias(of.Key()), at), Value: n.expr(in, of.Elem(), at)}
 	case *types.Interface:
 		expr = &ast.InterfaceType{Interface: at, Methods: &ast.FieldList{Opening: at}}
 	case *types.Struct:

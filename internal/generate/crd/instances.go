@@ -60,6 +60,7 @@ func (n *instances) expand(pkg *loader.Package) {
 		}
 	})
 	for _, info := range plain {
+		explainAliases(pkg, info)
 		n.expandType(pkg, info)
 	}
 }

@@ -7,19 +7,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
-	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
-
-// ordered is a marker with a priority that no other marker of its type or field has.
-type ordered struct {
-	crd.SchemaMarker
-	priority crdmarkers.ApplyPriority
-}
-
-// ApplyPriority returns the place of the marker among those of its type or field.
-func (o ordered) ApplyPriority() crdmarkers.ApplyPriority { return o.priority }
 
 // orderPackages makes the markers of every package that parser may come to apply in the same order in every run: by
 // priority, then by name, then as they stand in the source. The parser orders them by priority only, and takes those of
@@ -36,7 +26,7 @@ func orderPackages(parser *crd.Parser, roots []*loader.Package) {
 			load = (*crd.Parser).AddPackage
 		}
 		parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
-			orderMarkers(p.Collector, pkg)
+			orderMarkers(p, pkg)
 			load(p, pkg)
 			instances.expand(pkg)
 		}
@@ -45,15 +35,15 @@ func orderPackages(parser *crd.Parser, roots []*loader.Package) {
 
 // orderMarkers gives each marker of a package a priority of its own. Markers that cannot be read are the parser's to
 // report.
-func orderMarkers(collector *ctmarkers.Collector, pkg *loader.Package) {
-	nodes, err := collector.MarkersInPackage(pkg)
+func orderMarkers(parser *crd.Parser, pkg *loader.Package) {
+	nodes, err := parser.Collector.MarkersInPackage(pkg)
 	if err != nil {
 		return
 	}
 	for _, values := range nodes {
 		for rank, name := range slices.Sorted(maps.Keys(values)) {
 			for i, value := range values[name] {
-				values[name][i] = withRank(value, rank)
+				values[name][i] = withRank(parser, value, rank)
 			}
 		}
 	}
@@ -64,7 +54,7 @@ const ranks = 1 << 16
 
 // withRank puts a schema marker in its place among those of the same priority. Markers above the default priority have
 // one each, and are asked for by their Go type: these stay as they are, and after all others.
-func withRank(value any, rank int) any {
+func withRank(parser *crd.Parser, value any, rank int) any {
 	marker, ok := value.(crd.SchemaMarker)
 	if !ok {
 		return value
@@ -85,5 +75,5 @@ func withRank(value any, rank int) any {
 	if priority > crdmarkers.ApplyPriorityDefault {
 		return value
 	}
-	return ordered{marker, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)}
+	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)}
 }

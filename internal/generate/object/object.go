@@ -1,10 +1,17 @@
 // Package object generates the deep copy methods of API types: zz_generated.deepcopy.go in each package that
 // "+kubebuilder:object:generate=true" or "+kubebuilder:object:root=true" asks for it.
+//
+// Where the code of controller-gen compiles and copies all there is, it is the same code. Everything else is copied part
+// by part: see [writer.value].
 package object
 
 import (
+	"cmp"
+	"io"
+
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/markers"
@@ -12,11 +19,6 @@ import (
 
 // FileName is the name of the file in each package.
 const FileName = "zz_generated.deepcopy.go"
-
-// Markers returns the names of the markers that ask for deep copies.
-func Markers() []string {
-	return []string{"kubebuilder:object:generate", "kubebuilder:object:root", "k8s:deepcopy-gen", "k8s:deepcopy-gen:interfaces"}
-}
 
 // Emits reports whether a package may get deep copies.
 func Emits(pkg *markers.Package) bool { return pkg.Has(Markers()...) }
@@ -28,4 +30,35 @@ func Generate(ctx genall.GenerationContext, root string, header artifact.Header)
 	ctx.OutputRule, ctx.InputRule = sink, header
 	err := Write(ctx, deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year})
 	return sink.Files(), err
+}
+
+// Write opens a file of ctx for each of its roots that asks for deep copies.
+func Write(ctx genall.GenerationContext, options deepcopy.Generator) error {
+	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
+	if err != nil {
+		return err
+	}
+	known := newPackages(ctx.Roots)
+	for _, root := range ctx.Roots {
+		ctx.Checker.Check(root)
+		root.NeedTypesInfo()
+		code, err := generate(ctx.Collector, known, root, header)
+		if err == nil && code != nil {
+			err = write(ctx, root, code)
+		}
+		if err != nil {
+			root.AddError(err)
+		}
+	}
+	return nil
+}
+
+func write(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {
+	var out io.WriteCloser
+	out, err := ctx.Open(pkg, FileName)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(code)
+	return cmp.Or(err, out.Close())
 }

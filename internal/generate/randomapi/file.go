@@ -134,8 +134,8 @@ func (f *file) compose(t typ) typ {
 	if t.alias {
 		return t
 	}
-	if f.twice && t.self {
-		// Lists of pointers to types with a DeepCopy of their own get deep copies that do not compile.
+	if t.self {
+		// controller-gen's deep copies of lists of pointers to types with a DeepCopy of their own do not compile.
 		pointer = ""
 	}
 	switch f.IntN(10) {

@@ -134,7 +134,7 @@ func (f *file) structure(name string) {
 		lines = append(lines, "// +kubebuilder:validation:"+f.pick("AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf")+"="+strings.Join(optional, ";"))
 	}
 	if f.one(12) && !f.twice {
-		lines = append(lines, "// +kubebuilder:object:generate="+f.pick("true", "false"))
+		lines = append(lines, "// +kubebuilder:object:generate=true")
 	}
 	f.add(t, f.document("", name, lines)+"type "+name+" struct {\n"+fields.String()+"}\n")
 }

@@ -89,6 +89,7 @@ func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]bool 
 // schemasOf returns the schema of each version of a kind that is wanted and has a package.
 func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bool, options Options) map[string]apiextensionsv1.JSONSchemaProps {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}
+	references := crd.NewReferences(parser, false)
 	byPath := func(a, b *loader.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) }
 	for _, pkg := range slices.SortedFunc(maps.Keys(parser.GroupVersions), byPath) {
 		gv := parser.GroupVersions[pkg]
@@ -96,6 +97,7 @@ func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bo
 			continue
 		}
 		ident := ctcrd.TypeIdent{Package: pkg, Name: kind.Kind}
+		references.Settle(ident)
 		parser.NeedFlattenedSchemaFor(ident)
 		props := parser.FlattenedSchemata[ident]
 		if options.MaxDescLen != nil {

@@ -53,7 +53,7 @@ type MouseSpec struct{}
 // MouseStatus embeds a template of another kind.
 type MouseStatus struct {
 	Template struct {
-		metav1.ObjectMeta `json:"metadata,omitempty"`
+		metav1.TypeMeta `json:",inline"`
 	} `json:"-"`
 	// +optional
 	LastPolicy *PolicySpec `json:"lastPolicy,omitempty"`

@@ -1,0 +1,136 @@
+package generate_test
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// unusual are the declarations of API packages for which controller-gen fails, or writes deep copies that do not compile.
+// Each has a type Spec.
+var unusual = map[string]string{
+	"pointers":  "type Spec struct {\n\tTimes []*metav1.Time\n\tQuantities []*resource.Quantity\n\tDeep map[string][]*metav1.Time\n}\n",
+	"converted": "type Spec other.Hidden\n\n// Late is not the same time.\ntype Late metav1.Time\n",
+	"anonymous": "type Spec struct {\n\tOne struct{ Names []string }\n\tMany []struct{ Name *string }\n\tNamed map[string]struct{ Names []string }\n" +
+		"\tTemplate struct{ metav1.ObjectMeta }\n}\n",
+	"unexported": "type Spec struct {\n\tOne hidden\n\tMany []hidden\n\tNamed map[string]hidden\n\tPointer *hidden\n\tBy map[string]*hidden\n}\n\n" +
+		"type hidden struct{ Names []string }\n",
+	"excluded": "type Spec struct {\n\tOne Left\n\tMany []*Left\n}\n\n// +kubebuilder:object:generate=false\ntype Left struct{ Names map[string][]string }\n",
+	"unmarked": "type Spec struct {\n\tOne other.Plain\n\tMany []other.Plain\n\tNamed map[string]other.Plain\n\tPointer *other.Plain\n}\n",
+	"arrays":   "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
+	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden *hidden\n}\n\ntype Tree map[string]Tree\n\n" +
+		"type Forest []map[string]Forest\n\ntype hidden struct {\n\tNext *hidden\n\tAll []hidden\n\tmore bush\n}\n\ntype bush map[string]bush\n",
+	"times":   "type Spec struct {\n\tAt time.Time\n\tPointer *time.Time\n\tMany []time.Time\n\tNamed map[string]time.Time\n}\n",
+	"blank":   "type Spec struct {\n\t_ struct{}\n\tNames []string\n}\n",
+	"aliases": "type Spec struct {\n\tNamed map[string]Name\n\tBy map[Name]bool\n\tAt Moment\n\tMany []Moment\n}\n\ntype Name = string\n\ntype Moment = *metav1.Time\n",
+	"byhand":  "type Spec struct {\n\tOne other.Value\n\tMany []other.Value\n\tPointer *other.Into\n\tNamed map[string]other.Into\n\tBy map[string]*other.Into\n}\n",
+	"objects": "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
+}
+
+// other is a package that asks for no deep copies, with some that are written by hand.
+const other = `package other
+
+type Hidden struct{ names []string }
+
+func (in *Hidden) DeepCopyInto(out *Hidden) { out.names = append([]string(nil), in.names...) }
+
+type Plain struct {
+	Names []string
+	More  map[string]*Plain
+}
+
+type Value struct{ Names []string }
+
+func (in Value) DeepCopy() Value { return Value{append([]string(nil), in.Names...)} }
+
+type Into struct{ Names []string }
+
+func (in *Into) DeepCopyInto(out *Into) { out.Names = append([]string(nil), in.Names...) }
+`
+
+// unusualModule makes a module with the packages of unusual, each with a kind Thing.
+func unusualModule(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	oracle.Module(t, dir, "example.com/unusual")
+	oracle.Write(t, dir, "other/other.go", other)
+	for name, declarations := range unusual {
+		imports := `import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"` + "\n"
+		for use, path := range map[string]string{
+			"resource.": "k8s.io/apimachinery/pkg/api/resource", "other.": "example.com/unusual/other", "time.T": "time",
+			"runtime.": "k8s.io/apimachinery/pkg/runtime",
+		} {
+			if strings.Contains(declarations, use) {
+				imports += "import \"" + path + "\"\n"
+			}
+		}
+		oracle.Write(t, dir, name+"/types.go", "// +kubebuilder:object:generate=true\npackage "+name+"\n\n"+imports+
+			"\n// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n\tSpec Spec\n}\n\n"+declarations)
+	}
+	return dir
+}
+
+func TestDeepCopiesOfUnusualTypesCompile(t *testing.T) {
+	theirs := unusualModule(t)
+	broken := map[string]bool{}
+	for name := range unusual {
+		command := exec.CommandContext(t.Context(), oracle.Binary(t), "object", "paths=./"+name)
+		command.Dir = theirs
+		_, broken[name] = errors.AsType[*exec.ExitError](command.Run())
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "./...")
+	build.Dir = theirs
+	printed, _ := build.CombinedOutput()
+	for name := range unusual {
+		if !broken[name] && !strings.Contains(string(printed), name+"/zz_generated.deepcopy.go:") {
+			t.Errorf("controller-gen copies the types of package %s", name)
+		}
+	}
+
+	ours := unusualModule(t)
+	runCommand(t, ours, []string{"object", "paths=./..."})
+	checkCopies(t, ours, "example.com/unusual")
+}
+
+func TestCopiesOfNilInMapsAreNil(t *testing.T) {
+	const source = "// +kubebuilder:object:generate=true\npackage v1\n\nimport \"k8s.io/apimachinery/pkg/api/resource\"\n\n" +
+		"type Limits struct {\n\tBy map[string]*resource.Quantity\n}\n"
+	copyNil := func(dir string) (string, error) {
+		oracle.Write(t, dir, "main.go", "package main\n\nimport (\n\t\"example.com/thing/api/v1\"\n\t\"k8s.io/apimachinery/pkg/api/resource\"\n)\n\nfunc main() {\n"+
+			"\tcopied := (&v1.Limits{By: map[string]*resource.Quantity{\"cpu\": nil}}).DeepCopy()\n"+
+			"\tif len(copied.By) != 1 || copied.By[\"cpu\"] != nil {\n\t\tpanic(\"the copy differs\")\n\t}\n}\n")
+		command := exec.CommandContext(t.Context(), "go", "run", ".")
+		command.Dir = dir
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+	theirs, ours := thing(t, source), thing(t, source)
+	peerOutput(t, theirs, []string{"object", "paths=./..."})
+	if out, err := copyNil(theirs); err == nil || !strings.Contains(out, "nil pointer dereference") {
+		t.Errorf("controller-gen copies nil: %v\n%s", err, out)
+	}
+	runCommand(t, ours, []string{"object", "paths=./..."})
+	if out, err := copyNil(ours); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
+	const method = "func (in *Thing) DeepCopyObject() runtime.Object {"
+	source := kind + "type ThingSpec struct{}\n\nfunc (in *Thing) DeepCopy() *Thing { out := *in; return &out }\n"
+	theirs, _, failed := runTheirs(t, source, "object")
+	if failed || strings.Contains(theirs["out/zz_generated.deepcopy.go"], method) {
+		t.Errorf("controller-gen makes it an object:\n%s", theirs["out/zz_generated.deepcopy.go"])
+	}
+	ours, err := runOurs(t, source, "object")
+	if err != nil || !strings.Contains(ours["out/zz_generated.deepcopy.go"], method) {
+		t.Errorf("kctrl: %v\n%s", err, ours["out/zz_generated.deepcopy.go"])
+	}
+	again, err := runOurs(t, source+"\n"+strings.ReplaceAll(method, "runtime.Object {", "interface{ DeepCopy() *Thing } { return in.DeepCopy() }\n"), "object")
+	if err != nil || strings.Contains(again["out/zz_generated.deepcopy.go"], "DeepCopyObject") {
+		t.Errorf("the method is written twice: %v\n%s", err, again["out/zz_generated.deepcopy.go"])
+	}
+}

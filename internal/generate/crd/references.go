@@ -1,0 +1,148 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// References makes the schemas of types ready to be put in the place of the references to them.
+//
+// A type that contains itself is more than the schema of a CRD can say. Wherever one would begin again its schema is left
+// out, at the same place in every run. And where the parser thinks of a field that it holds a list, because its Go type is
+// a slice, the schema of that type knows better: a []byte is text.
+type References struct {
+	parser *crd.Parser
+	// settled are the types whose schemas are ready.
+	settled map[crd.TypeIdent]bool
+	// open are the types that are being looked at, each a part of the one before.
+	open []crd.TypeIdent
+	// refuse makes every recursion an error, unless the field says what it holds.
+	refuse bool
+}
+
+// NewReferences returns those of a parser. If refuse is set, recursion is an error where the field does not say what it
+// holds.
+func NewReferences(parser *crd.Parser, refuse bool) *References {
+	return &References{parser: parser, settled: map[crd.TypeIdent]bool{}, refuse: refuse}
+}
+
+// Settle makes the schemas of a type, and of all it consists of, ready.
+func (r *References) Settle(ident crd.TypeIdent) {
+	if r.settled[ident] || ident.Package == nil {
+		return
+	}
+	r.parser.NeedSchemaFor(ident)
+	schema, known := r.parser.Schemata[ident]
+	if !known {
+		return
+	}
+	r.open = append(r.open, ident)
+	r.visit(&schema, "")
+	r.parser.Schemata[ident] = schema
+	r.open = r.open[:len(r.open)-1]
+	r.settled[ident] = true
+}
+
+// visit follows all references in a schema, the part of the type that is open last. field is the name of the field that
+// the schema belongs to.
+func (r *References) visit(schema *apiextensionsv1.JSONSchemaProps, field string) {
+	if schema == nil {
+		return
+	}
+	if schema.Ref != nil {
+		r.follow(schema, field)
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		property := schema.Properties[name]
+		r.visit(&property, cmp.Or(field, name))
+		schema.Properties[name] = property
+	}
+	for i := range schema.AllOf {
+		r.visit(&schema.AllOf[i], field)
+	}
+	if schema.Items != nil {
+		r.visit(schema.Items.Schema, field)
+	}
+	if schema.AdditionalProperties != nil {
+		r.visit(schema.AdditionalProperties.Schema, field)
+	}
+}
+
+// follow goes on with the type that a schema refers to, or takes the reference out if that type is open.
+func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field string) {
+	owner := r.open[len(r.open)-1]
+	ident, ok := referred(owner.Package, schema)
+	if !ok {
+		return
+	}
+	start := slices.Index(r.open, ident)
+	if start < 0 {
+		r.Settle(ident)
+		if known := resolve(r.parser, owner.Package, schema); known.Type != "" && known.Type != schema.Type {
+			schema.Type, schema.Format = "", ""
+		}
+		return
+	}
+	schema.Ref = nil
+	described := schema.Type != "" || schema.XIntOrString || schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
+	if r.refuse && !described {
+		r.report(owner, ident, field, r.open[start:])
+	}
+}
+
+// referred returns the type that a schema in a package refers to.
+func referred(in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) (crd.TypeIdent, bool) {
+	name, path, err := crd.RefParts(*schema.Ref)
+	if err != nil {
+		return crd.TypeIdent{}, false
+	}
+	ident := crd.TypeIdent{Package: in, Name: name}
+	if path != "" {
+		ident.Package = in.Imports()[path]
+	}
+	return ident, ident.Package != nil
+}
+
+// resolve returns the schema of the type that a schema refers to, or of the one that this one refers to, and so on. It is
+// empty if that is not known yet.
+func resolve(parser *crd.Parser, in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	found := *schema
+	for seen := map[crd.TypeIdent]bool{}; found.Ref != nil; {
+		ident, ok := referred(in, &found)
+		if !ok || seen[ident] {
+			return apiextensionsv1.JSONSchemaProps{}
+		}
+		seen[ident] = true
+		parser.NeedSchemaFor(ident)
+		found, in = parser.Schemata[ident], ident.Package
+	}
+	return found
+}
+
+// report adds an error to the package of the type whose field begins a type again.
+func (r *References) report(owner, again crd.TypeIdent, field string, open []crd.TypeIdent) {
+	var names []string
+	for _, t := range append(slices.Clone(open), again) {
+		names = append(names, t.Name)
+	}
+	err := fmt.Errorf("%s is a recursive type, which a CRD cannot describe: %s", again.Name, strings.Join(names, " -> "))
+	info := r.parser.Types[owner]
+	if info == nil {
+		owner.Package.AddError(err)
+		return
+	}
+	for _, f := range info.Fields {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == field {
+			owner.Package.AddError(loader.ErrFromNode(err, f.RawField))
+			return
+		}
+	}
+	owner.Package.AddError(loader.ErrFromNode(err, info.RawSpec))
+}

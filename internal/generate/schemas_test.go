@@ -1,0 +1,49 @@
+package generate_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+)
+
+// TestSchemasOfAliasesBytesAndForeignTypes has fields for which controller-gen fails, each in its own words: those whose
+// type is another name for a list, a map, a pointer or a struct, or is []byte under a name; maps with keys of another
+// name; and limits on types of other packages.
+func TestSchemasOfAliasesBytesAndForeignTypes(t *testing.T) {
+	command := exec.CommandContext(t.Context(), oracle.Binary(t), "crd", "paths=./...", "output:stdout")
+	command.Dir = project(t, "schemas")
+	printed, _ := command.CombinedOutput()
+	for _, message := range []string{
+		"unsupported type *types.Slice for identifier List", "unsupported type *types.Map for identifier Dict",
+		"unsupported type *types.Struct for identifier Inline", "unsupported type *types.Pointer for identifier Ptr",
+		"map keys must be strings", "conflicting types in allOf branches in schema: string vs array",
+		`must apply pattern to a textual value, found type ""`, "must apply minimum to a numeric value, found \n",
+	} {
+		if !strings.Contains(string(printed), message) {
+			t.Errorf("controller-gen does not say %q:\n%s", message, printed)
+		}
+	}
+
+	got := run(t, project(t, "schemas"), generate.Options{CRD: true, Object: true})["config/crd/bases/schemas.example.com_things.yaml"]
+	_, schema, _ := strings.Cut(got, "          spec:\n")
+	golden := filepath.Join("testdata", "schemas", "want.yaml")
+	if *update {
+		if err := os.WriteFile(golden, []byte(schema), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), schema); diff != "" {
+		t.Errorf("the schema differs (-want +got):\n%s", diff)
+	}
+}
