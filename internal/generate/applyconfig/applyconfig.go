@@ -154,7 +154,7 @@ func (g *generation) generated() []*apiType {
 	for _, t := range g.types {
 		name := typeName{g.pkg.PkgPath, t.name}
 		if t.instance {
-			name = nameOf(t.named)
+			name = g.nameOf(t.named)
 		}
 		_, wanted := g.refs[name]
 		if wanted && (!t.client || t.embeds("ObjectMeta")) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,20 +14,25 @@ import (
 // addInstances adds the instantiations of generic types that kinds are made of. Each has an apply configuration of its
 // own, as if it had been declared in the package, under a name that is made of those of the type and its arguments.
 func (g *generation) addInstances(reached map[*types.Named]bool) {
-	found := map[string]*apiType{}
-	for named := range reached {
+	known := map[string]types.Type{}
+	for _, t := range g.types {
+		known[t.name] = t.named
+	}
+	byPath := func(a, b *types.Named) int { return cmp.Compare(types.TypeString(a, nil), types.TypeString(b, nil)) }
+	for _, named := range slices.SortedFunc(maps.Keys(reached), byPath) {
 		if named.TypeArgs().Len() == 0 {
 			continue
 		}
-		name := nameOf(named).name
-		if known := found[name]; known != nil && !types.Identical(known.named, named) {
-			g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("two instantiations of generic types would have the name %s in apply configurations", name), named.Origin().Obj()))
+		name := g.nameOf(named).name
+		if other := known[name]; other != nil {
+			if !types.Identical(other, named) {
+				g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("%s and %s would have the same name in apply configurations: %s", other, named, name), named.Origin().Obj()))
+			}
+			continue
 		}
+		known[name] = named
 		_, doc := g.comments.above(g.pkg.Fset.Position(named.Origin().Obj().Pos()))
-		found[name] = &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true, instance: true}
-	}
-	for _, t := range found {
-		g.types = append(g.types, t)
+		g.types = append(g.types, &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true, instance: true})
 	}
 	slices.SortStableFunc(g.types, func(a, b *apiType) int { return cmp.Compare(a.name, b.name) })
 }

@@ -121,15 +121,15 @@ func (g *generation) applied(t types.Type) types.Type {
 	t = types.Unalias(t)
 	switch t := t.(type) {
 	case *types.Named:
-		if pkg, ok := g.refs[nameOf(t)]; ok && isStruct(t) {
-			return reference(pkg, nameOf(t).name+suffix)
+		if pkg, ok := g.refs[g.nameOf(t)]; ok && isStruct(t) {
+			return reference(pkg, g.nameOf(t).name+suffix)
 		}
 	case *types.Map:
-		if _, ok := g.refs[nameOf(t.Elem())]; ok {
+		if _, ok := g.refs[g.nameOf(t.Elem())]; ok {
 			return types.NewMap(g.applied(t.Key()), g.applied(t.Elem()))
 		}
 	case *types.Slice:
-		if _, ok := g.refs[nameOf(t.Elem())]; ok {
+		if _, ok := g.refs[g.nameOf(t.Elem())]; ok {
 			return types.NewSlice(g.applied(t.Elem()))
 		}
 	case *types.Pointer:
@@ -144,7 +144,7 @@ func (g *generation) isApplied(t types.Type) bool {
 	if pointer, ok := t.(*types.Pointer); ok {
 		return g.isApplied(pointer.Elem())
 	}
-	_, ok := g.refs[nameOf(t)]
+	_, ok := g.refs[g.nameOf(t)]
 	return ok && isStruct(t)
 }
 

@@ -118,7 +118,7 @@ func (g *generation) findTypes() {
 	g.addInstances(reached)
 	for _, t := range g.types {
 		if t.instance && hasTaggedField(t.named) {
-			g.refs[nameOf(t.named)] = outPath
+			g.refs[g.nameOf(t.named)] = outPath
 		}
 		if reached[t.named] && !t.instance && hasTaggedField(t.named) {
 			g.refs[typeName{g.pkg.PkgPath, t.name}] = outPath
@@ -233,7 +233,16 @@ func nameOf(t types.Type) typeName {
 	if !ok || named.Obj().Pkg() == nil {
 		return typeName{}
 	}
-	return typeName{named.Obj().Pkg().Path(), plainName(named, named.Obj().Pkg())}
+	return typeName{named.Obj().Pkg().Path(), named.Obj().Name()}
+}
+
+// nameOf returns the name of a named type, by which apply configurations refer to it: an instantiation has one of its own.
+func (g *generation) nameOf(t types.Type) typeName {
+	name := nameOf(t)
+	if named, ok := types.Unalias(t).(*types.Named); ok && named.TypeArgs().Len() > 0 {
+		name.name = plainName(named, g.pkg.Types)
+	}
+	return name
 }
 
 // comments are the comments of a package by file and last line.

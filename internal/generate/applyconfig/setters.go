@@ -127,7 +127,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	_, pointer := m.typ.(*types.Pointer)
 	if pointer {
 		of := s.g.applied(m.typ).(*types.Slice).Elem()
-		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(nameOf(of).name))
+		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(s.g.nameOf(of).name))
 		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &[]%[2]s{}\n}\n}\n", m.name, s.f.typ(of))
 	}
 	s.f.printf("// With%[1]s adds the given value to the %[1]s field in the declarative configuration\n", m.name)
@@ -136,7 +136,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	s.begin(m, in, "values ..."+s.f.typ(element))
 	at, value := place(m, in), "values[i]"
 	if pointer {
-		s.f.printf("b.ensure%sExists()\n", upper(nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name))
+		s.f.printf("b.ensure%sExists()\n", upper(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name))
 		at = "*" + at
 	}
 	s.f.printf("for i := range values {\n")

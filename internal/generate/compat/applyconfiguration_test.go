@@ -178,3 +178,36 @@ func main() {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
+
+func TestInstantiationsHaveNamesOfTheirOwn(t *testing.T) {
+	const box = "type Box[T any] struct {\n\tValue T `json:\"value\"`\n}\n"
+	args := strings.Fields("applyconfiguration paths=./api/v1")
+	generate := func(packages ...string) (string, error) {
+		fields := "\tOwn Box[string] `json:\"own\"`\n"
+		var imports strings.Builder
+		for i, path := range packages {
+			fmt.Fprintf(&imports, "import p%d \"example.com/applied/%s\"\n", i, path)
+			fields += fmt.Sprintf("\tF%[1]d p%[1]d.Box[string] `json:\"f%[1]d\"`\n", i)
+		}
+		dir := applied(t, "// +kubebuilder:resource", box)
+		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\n"+imports.String()+"\ntype ThingSpec struct {\n"+fields+"}\n")
+		for _, path := range packages {
+			oracle.Write(t, dir, path+"/box.go", "package "+filepath.Base(path)+"\n\n"+box)
+		}
+		_, err := run(t, dir, args, compat.Options{})
+		return oracle.Files(t, dir)["api/v1/applyconfiguration/api/v1/thingspec.go"], err
+	}
+	code, err := generate("first", "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" *BoxOfStringApplyConfiguration", " *FirstBoxOfStringApplyConfiguration", " *SecondBoxOfStringApplyConfiguration"} {
+		if !strings.Contains(code, want) {
+			t.Errorf("no%s in\n%s", want, code)
+		}
+	}
+	code, err = generate("first/v2", "second/v2")
+	if want := "example.com/applied/first/v2.Box[string] and example.com/applied/second/v2.Box[string] would have the same name in apply configurations: V2BoxOfString"; code != "" || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\n%s", err, code)
+	}
+}
