@@ -22,6 +22,11 @@ type Project struct {
 	Object, Manifests []string
 	// More are other calls, whose output is compared too, but whose time is not measured.
 	More [][]string
+	// Applied are folders of packages that are told to have apply configurations, relative to Folder. The Makefiles ask for
+	// none, so these packages get a file with the marker. Packages on which controller-gen panics are not among them.
+	Applied []string
+	// Patch is the call that renews the schemas in the manifests that Manifests writes.
+	Patch []string
 	// Edited is a type that somebody could be working on.
 	Edited Type
 }
@@ -45,6 +50,18 @@ func (p Project) Calls() [][]string {
 		return [][]string{p.Manifests}
 	}
 	return [][]string{p.Object, p.Manifests}
+}
+
+// All are the calls whose output is compared, in an order in which each finds what it reads.
+func (p Project) All() [][]string {
+	all := slices.Concat(p.Calls(), p.More)
+	if len(p.Patch) > 0 {
+		all = append(all, p.Patch)
+	}
+	for _, folder := range p.Applied {
+		all = append(all, []string{"applyconfiguration", "paths=./" + folder})
+	}
+	return all
 }
 
 // Once merges the calls of a Makefile into one that makes the same files. It reports false if they look at different

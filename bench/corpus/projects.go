@@ -21,6 +21,8 @@ func gatewayAPI() []Project {
 		Object:    args("object:headerFile=hack/boilerplate/boilerplate.generatego.txt paths=./apis/... paths=./apisx/..."),
 		Manifests: args("crd paths=./apis/... paths=./apisx/... output:crd:artifacts:config=out/crd"),
 		More:      [][]string{args("crd:maxDescLen=0 paths=./apis/... output:dir=out/short")},
+		Applied:   []string{"apis/v1", "apisx/v1alpha1"},
+		Patch:     args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./apis/... paths=./apisx/... output:dir=out/patched"),
 		Edited:    Type{"apis/v1/gateway_types.go", "GatewaySpec"},
 	}}
 }
@@ -31,6 +33,8 @@ func certManager() []Project {
 		Modules:   []Module{{Path: "github.com/cert-manager/cert-manager", Version: "v1.19.1"}},
 		Manifests: args("crd paths=./deploy/... paths=./hack/... paths=./internal/... paths=./pkg/... paths=./third_party/... output:crd:dir=out/crd"),
 		More:      [][]string{args("object paths=./pkg/apis/acme/... paths=./pkg/apis/meta/... paths=./internal/apis/config/...")},
+		Applied:   []string{"pkg/apis/certmanager/v1", "pkg/apis/acme/v1"},
+		Patch:     args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./pkg/apis/... output:dir=out/patched"),
 		Edited:    Type{"pkg/apis/certmanager/v1/types_certificate.go", "CertificateSpec"},
 	}}
 }
@@ -55,7 +59,9 @@ func clusterAPI() []Project {
 			"paths=./internal/topology/upgrade/test/... paths=./util/test/builder/... paths=./util/deprecated/v1beta1/test/builder/..."),
 		Manifests: args("paths=./api/addons/... paths=./api/core/... paths=./api/ipam/... paths=./api/runtime/... " +
 			"paths=./core paths=./core/reconcilers/... paths=./core/webhooks/..." + outputs("./core")),
-		Edited: Type{"api/core/v1beta2/cluster_types.go", "ClusterSpec"},
+		Applied: []string{"api/core/v1beta2", "api/addons/v1beta2", "api/ipam/v1beta2"},
+		Patch:   args("schemapatch:manifests=core/config/crd/bases,maxDescLen=80 paths=./api/core/... paths=./api/ipam/... output:dir=out/patched"),
+		Edited:  Type{"api/core/v1beta2/cluster_types.go", "ClusterSpec"},
 	}
 	for _, folder := range []string{
 		"cmd/clusterctl/api", "util/test/builder", "internal/topology/upgrade/test/t1", "internal/topology/upgrade/test/t2",
@@ -70,6 +76,7 @@ func clusterAPI() []Project {
 		Object:  args(header + "paths=./api/bootstrap/kubeadm/... paths=./bootstrap/kubeadm/pkg/types/..."),
 		Manifests: args("paths=./api/bootstrap/kubeadm/... paths=./bootstrap/kubeadm paths=./bootstrap/kubeadm/reconcilers/... " +
 			"paths=./bootstrap/kubeadm/webhooks/..." + outputs("./bootstrap/kubeadm")),
+		Patch:  args("schemapatch:manifests=bootstrap/kubeadm/config/crd/bases paths=./api/bootstrap/... output:dir=out/patched"),
 		Edited: Type{"api/bootstrap/kubeadm/v1beta2/kubeadmconfig_types.go", "KubeadmConfigSpec"},
 	}, {
 		Name:    "cluster-api controlplane/kubeadm",
@@ -77,6 +84,7 @@ func clusterAPI() []Project {
 		Object:  args(header + "paths=./api/controlplane/kubeadm/..."),
 		Manifests: args("paths=./api/controlplane/kubeadm/... paths=./controlplane/kubeadm paths=./controlplane/kubeadm/reconcilers/... " +
 			"paths=./controlplane/kubeadm/webhooks/..." + outputs("./controlplane/kubeadm")),
+		Patch:  args("schemapatch:manifests=controlplane/kubeadm/config/crd/bases,maxDescLen=0 paths=./api/controlplane/... output:dir=out/patched"),
 		Edited: Type{"api/controlplane/kubeadm/v1beta2/kubeadm_control_plane_types.go", "KubeadmControlPlaneSpec"},
 	}, {
 		Name: "cluster-api infrastructure/docker",
@@ -88,6 +96,8 @@ func clusterAPI() []Project {
 		Object:    args("object:headerFile=../../../hack/boilerplate/boilerplate.generatego.txt paths=./api/..."),
 		Manifests: args("paths=./ paths=./api/... paths=./internal/controllers/... paths=./internal/webhooks/..." + outputs(".")),
 		More:      [][]string{args("paths=./ paths=./api/... paths=./internal/... rbac:roleName=manager-role output:stdout")},
+		Applied:   []string{"api/v1beta2"},
+		Patch:     args("schemapatch:manifests=config/crd/bases,maxDescLen=0 paths=./api/... output:dir=out/patched"),
 		Edited:    Type{"api/v1beta2/devcluster_types.go", "DevClusterSpec"},
 	}}
 }
@@ -102,7 +112,9 @@ func prometheusOperator() []Project {
 			args("crd:crdVersions=v1,maxDescLen=0 paths=./v1/. paths=./v1alpha1/. output:crd:dir=out/short"),
 			args("crd:ignoreUnexportedFields=true,generateEmbeddedObjectMeta=true,maxDescLen=80 paths=./... output:crd:dir=out/medium"),
 		},
-		Edited: Type{"v1/prometheus_types.go", "PrometheusSpec"},
+		Applied: []string{"v1", "v1beta1"},
+		Patch:   args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./... output:dir=out/patched"),
+		Edited:  Type{"v1/prometheus_types.go", "PrometheusSpec"},
 	}}
 }
 
@@ -113,6 +125,8 @@ func keda() []Project {
 		Modules:   []Module{{Path: "github.com/kedacore/keda/v2", Version: "v2.21.0"}},
 		Object:    args("object:headerFile=hack/boilerplate.go.txt" + packages),
 		Manifests: args("crd:crdVersions=v1,generateEmbeddedObjectMeta=true rbac:roleName=keda-operator" + packages + " output:crd:artifacts:config=config/crd/bases"),
+		Applied:   []string{"apis/keda/v1alpha1", "apis/eventing/v1alpha1"},
+		Patch:     args("schemapatch:manifests=config/crd/bases,generateEmbeddedObjectMeta=true paths=./apis/... output:dir=out/patched"),
 		Edited:    Type{"apis/keda/v1alpha1/scaledobject_types.go", "ScaledObjectSpec"},
 	}}
 }
@@ -127,6 +141,7 @@ func contour() []Project {
 			args("rbac:roleName=contour output:stdout paths=./internal/k8s"),
 			args("rbac:roleName=contour-gateway-provisioner output:stdout paths=./internal/provisioner/rbac;./internal/k8s"),
 		},
+		Patch:  args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./apis/... output:dir=out/patched"),
 		Edited: Type{"apis/projectcontour/v1/httpproxy.go", "HTTPProxySpec"},
 	}}
 }
@@ -141,7 +156,9 @@ func kueue() []Project {
 			args("rbac:roleName=manager-role output:rbac:artifacts:config=config/components/rbac webhook output:webhook:artifacts:config=config/components/webhook " +
 				"paths=./pkg/controller/...;./pkg/webhooks/...;./pkg/util/cert/...;./pkg/visibility/..."),
 		},
-		Edited: Type{"apis/kueue/v1beta2/workload_types.go", "WorkloadSpec"},
+		Applied: []string{"apis/kueue/v1beta1", "apis/kueue/v1beta2", "apis/visibility/v1beta2"},
+		Patch:   args("schemapatch:manifests=config/components/crd/bases,generateEmbeddedObjectMeta=true,maxDescLen=40 paths=./apis/... output:dir=out/patched"),
+		Edited:  Type{"apis/kueue/v1beta2/workload_types.go", "WorkloadSpec"},
 	}}
 }
 
@@ -152,6 +169,8 @@ func karpenter() []Project {
 		Folder:    "pkg/apis",
 		Object:    args("object:headerFile=../../hack/boilerplate.go.txt paths=./..."),
 		Manifests: args("crd paths=./... output:crd:artifacts:config=crds"),
+		Applied:   []string{"v1"},
+		Patch:     args("schemapatch:manifests=crds,maxDescLen=0 paths=./... output:dir=out/patched"),
 		Edited:    Type{"v1/nodepool.go", "NodePoolSpec"},
 	}}
 }

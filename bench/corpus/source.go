@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -28,14 +30,40 @@ func (p Project) Fetch(ctx context.Context, dir string) error {
 			return fmt.Errorf("copy %s: %w", module.Path, err)
 		}
 	}
+	for _, folder := range p.Applied {
+		if err := apply(filepath.Join(dir, p.Folder, filepath.FromSlash(folder))); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
 	return nil
+}
+
+// apply asks for the apply configurations of the package in a folder.
+func apply(folder string) error {
+	var name string
+	sources, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	for _, source := range sources {
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.PackageClauseOnly)
+		if err != nil {
+			return err
+		}
+		if !strings.HasSuffix(source, "_test.go") {
+			name = file.Name.Name
+		}
+	}
+	if name == "" {
+		return errors.Join(err, fmt.Errorf("no package in %s", folder))
+	}
+	marked := filepath.Join(folder, "applied.go")
+	content := "// +kubebuilder:ac:generate=true\npackage " + name + "\n"
+	return errors.Join(os.WriteFile(marked, []byte(content), 0o644), os.Chtimes(marked, copied, copied))
 }
 
 // Prepare downloads what the packages of the project in dir import, and fills the build cache with what the go command
 // knows about them.
 func (p Project) Prepare(ctx context.Context, dir string) error {
 	var patterns []string
-	for _, call := range append(p.Calls(), p.More...) {
+	for _, call := range p.All() {
 		for _, arg := range paths(call) {
 			patterns = append(patterns, strings.Split(strings.TrimPrefix(arg, "paths="), ";")...)
 		}

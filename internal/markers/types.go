@@ -5,6 +5,7 @@ import (
 	"context"
 	"go/ast"
 	"go/parser"
+	"go/types"
 	"maps"
 	"os"
 	"os/exec"
@@ -133,6 +134,17 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 		syntax = append(syntax, file)
 	}
 	pkg.Syntax = syntax
+}
+
+// Declaring returns the packages of types: those that roots and all that they import have been checked for.
+func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
+	found := map[*types.Package]*loader.Package{}
+	for pkg := range Reachable(roots) {
+		if pkg.Types != nil {
+			found[pkg.Types] = pkg
+		}
+	}
+	return found
 }
 
 // Reachable returns the packages and all that they import.

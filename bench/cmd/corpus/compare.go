@@ -92,7 +92,7 @@ func (c *comparison) run(ctx context.Context, t *table) error {
 	if err := c.project.Prepare(ctx, c.copyFor(c.peer)); err != nil {
 		return err
 	}
-	for _, call := range slices.Concat(c.project.Calls(), c.project.More) {
+	for _, call := range c.project.All() {
 		if err := c.compare(ctx, t, call); err != nil {
 			return err
 		}

@@ -114,8 +114,12 @@ func (r *row) print(out io.Writer, project string) {
 // generatorOf says which generator makes such a file.
 func generatorOf(name, content string) string {
 	switch {
+	case strings.HasSuffix(name, ".go") && strings.Contains(name, "applyconfiguration/"):
+		return "applyconfiguration"
 	case strings.HasSuffix(name, ".go"):
 		return "object"
+	case strings.Contains(name, "out/patched/"):
+		return "schemapatch"
 	case strings.Contains(content, "\nkind: CustomResourceDefinition\n"):
 		return "crd"
 	case strings.Contains(content, "\nkind: ClusterRole\n"), strings.Contains(content, "\nkind: Role\n"):

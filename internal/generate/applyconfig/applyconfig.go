@@ -4,6 +4,7 @@
 package applyconfig
 
 import (
+	"go/types"
 	"path"
 	"path/filepath"
 	"slices"
@@ -78,14 +79,15 @@ func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values m
 		folder = defaultFolder
 	}
 	g := &generation{
-		pkg:      pkg,
-		options:  o,
-		group:    group,
-		version:  path.Base(pkg.PkgPath),
-		dir:      filepath.Join(filepath.Dir(pkg.GoFiles[0]), folder),
-		path:     path.Join(pkg.PkgPath, folder),
-		comments: commentsOf(pkg),
-		refs:     knownRefs(o.External),
+		pkg:       pkg,
+		options:   o,
+		group:     group,
+		version:   path.Base(pkg.PkgPath),
+		dir:       filepath.Join(filepath.Dir(pkg.GoFiles[0]), folder),
+		path:      path.Join(pkg.PkgPath, folder),
+		comments:  comments{},
+		commented: map[*types.Package]bool{},
+		refs:      knownRefs(o.External),
 	}
 	if err := g.findKinds(ctx.Collector); err != nil {
 		return nil, err

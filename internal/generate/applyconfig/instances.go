@@ -31,7 +31,7 @@ func (g *generation) addInstances(reached map[*types.Named]bool) {
 			continue
 		}
 		known[name] = named
-		_, doc := g.comments.above(g.pkg.Fset.Position(named.Origin().Obj().Pos()))
+		_, doc := g.above(named.Origin().Obj())
 		g.types = append(g.types, &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true, instance: true})
 	}
 	slices.SortStableFunc(g.types, func(a, b *apiType) int { return cmp.Compare(a.name, b.name) })

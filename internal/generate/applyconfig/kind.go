@@ -44,7 +44,7 @@ func (g *generation) writeStruct(f *file, t *apiType) {
 			continue
 		}
 		tags.omitEmpty = tags.omitEmpty || !tags.inline
-		_, doc := g.comments.above(g.pkg.Fset.Position(m.field.Pos()))
+		_, doc := g.above(m.field)
 		f.comment(withoutMarkers(doc))
 		written := f.typ(g.applied(m.typ))
 		switch {

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // generation makes the apply configurations of one package.
@@ -20,8 +22,9 @@ type generation struct {
 	group, version string
 	dir, path      string // of the generated code
 	comments       comments
-	types          []*apiType // those that the package declares, by name
-	extractable    bool       // whether there are schemas, by which what a manager owns is told from the rest
+	commented      map[*types.Package]bool // whose comments are known
+	types          []*apiType              // those that the package declares, by name
+	extractable    bool                    // whether there are schemas, by which what a manager owns is told from the rest
 
 	// refs are the packages of apply configurations, by the type that they are for.
 	refs map[typeName]string
@@ -88,7 +91,7 @@ func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 		if !ok {
 			continue
 		}
-		detached, doc := g.comments.above(g.pkg.Fset.Position(object.Pos()))
+		detached, doc := g.above(object)
 		lines := slices.Concat(detached, doc)
 		t := &apiType{name: name, named: named, comment: withoutMarkers(lines), enabled: enabled[name]}
 		if named.TypeParams().Len() > 0 {
@@ -245,7 +248,18 @@ func (g *generation) nameOf(t types.Type) typeName {
 	return name
 }
 
-// comments are the comments of a package by file and last line.
+// above returns the comments above a declaration, in whatever package.
+func (g *generation) above(object types.Object) (detached, doc []string) {
+	if !g.commented[object.Pkg()] {
+		if pkg := ourmarkers.Declaring([]*loader.Package{g.pkg})[object.Pkg()]; pkg != nil {
+			g.comments.add(pkg)
+		}
+		g.commented[object.Pkg()] = true
+	}
+	return g.comments.above(g.pkg.Fset.Position(object.Pos()))
+}
+
+// comments are those of some packages, by file and last line.
 type comments map[commentEnd]*ast.CommentGroup
 
 type commentEnd struct {
@@ -253,13 +267,11 @@ type commentEnd struct {
 	line int
 }
 
-func commentsOf(pkg *loader.Package) comments {
-	found := comments{}
+func (c comments) add(pkg *loader.Package) {
 	for _, file := range pkg.Syntax {
 		for _, group := range file.Comments {
 			end := pkg.Fset.Position(group.End())
-			found[commentEnd{end.Filename, end.Line}] = group
+			c[commentEnd{end.Filename, end.Line}] = group
 		}
 	}
-	return found
 }

@@ -204,6 +204,9 @@ func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg *l
 				return fmt.Errorf("no schema for %s", *ref)
 			}
 			schema.AllOf[i] = *found.DeepCopy()
+			if of != pkg {
+				qualifyRefs(&schema.AllOf[i], of)
+			}
 		}
 		if err := r.inlineEmbedded(&schema.AllOf[i], of); err != nil {
 			return err
@@ -229,6 +232,23 @@ func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextension
 		return visit(schema.AdditionalProperties.Schema)
 	}
 	return nil
+}
+
+// qualifyRefs adds the package to references of a schema to types of its own package, so that it can be a part of another.
+func qualifyRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
+	if schema.Ref != nil && *schema.Ref != "" {
+		if name, path, err := ctcrd.RefParts(*schema.Ref); err == nil && path == "" {
+			qualified := ctcrd.TypeRefLink(pkg.PkgPath, name)
+			schema.Ref = &qualified
+		}
+	}
+	for i := range schema.AllOf {
+		qualifyRefs(&schema.AllOf[i], pkg)
+	}
+	_ = eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
+		qualifyRefs(child, pkg)
+		return nil
+	})
 }
 
 // renameRefs makes references those of an OpenAPI document.

@@ -211,3 +211,25 @@ func TestInstantiationsHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("%v\n%s", err, code)
 	}
 }
+
+func TestEmbeddedStructsReferToTypesOfTheirPackage(t *testing.T) {
+	const args = "applyconfiguration paths=./api/v1"
+	module := func() string {
+		dir := applied(t, "// +kubebuilder:resource", "")
+		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype ThingSpec struct {\n\tcommon.Fields `json:\",inline\"`\n}\n")
+		oracle.Write(t, dir, "common/common.go", "package common\n\ntype Fields struct {\n\tWait *Duration `json:\"wait,omitempty\"`\n\tPorts []Port `json:\"ports,omitempty\"`\n}\n\n"+
+			"type Duration string\n\ntype Port struct {\n\tNumber int32 `json:\"number\"`\n}\n")
+		return dir
+	}
+	if _, err := runPeer(t, module(), strings.Fields(args)); err == nil {
+		t.Error("controller-gen succeeds")
+	}
+	dir := module()
+	if _, err := run(t, dir, strings.Fields(args), compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	code := oracle.Files(t, dir)["api/v1/applyconfiguration/internal/internal.go"]
+	if want := "namedType: com.example.applied.common.Port\n"; !strings.Contains(code, want) {
+		t.Errorf("no %sin\n%s", want, code)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // packages knows which packages ask for deep copies. Generated files are not loaded: that a type of another package will
@@ -17,7 +19,7 @@ type packages struct {
 }
 
 func newPackages(roots []*loader.Package) *packages {
-	return &packages{roots: roots, loaded: map[*types.Package]*loader.Package{}, asking: map[*types.Package]bool{}}
+	return &packages{roots: roots, asking: map[*types.Package]bool{}}
 }
 
 // generates reports whether a package asks for the deep copies of one of its types.
@@ -46,25 +48,9 @@ func (p *packages) generates(object *types.TypeName) bool {
 // find returns the package of some types.
 func (p *packages) find(of *types.Package) *loader.Package {
 	if p.loaded[of] == nil {
-		seen := map[*loader.Package]bool{}
-		for _, root := range p.roots {
-			p.collect(root, seen)
-		}
+		p.loaded = markers.Declaring(p.roots)
 	}
 	return p.loaded[of]
-}
-
-func (p *packages) collect(pkg *loader.Package, seen map[*loader.Package]bool) {
-	if seen[pkg] {
-		return
-	}
-	seen[pkg] = true
-	if pkg.Types != nil {
-		p.loaded[pkg.Types] = pkg
-	}
-	for _, imported := range pkg.Imports() {
-		p.collect(imported, seen)
-	}
 }
 
 // above returns the comments between the declaration of a type and the one before it.
@@ -91,12 +77,12 @@ func above(pkg *loader.Package, object *types.TypeName) string {
 }
 
 // mentions reports whether a marker is anywhere in the comments of a package.
-func mentions(pkg *loader.Package, markers ...string) bool {
+func mentions(pkg *loader.Package, names ...string) bool {
 	for _, file := range pkg.Syntax {
 		for _, group := range file.Comments {
 			var text strings.Builder
 			writeComment(&text, group)
-			if hasAny(text.String(), markers...) {
+			if hasAny(text.String(), names...) {
 				return true
 			}
 		}
@@ -111,9 +97,9 @@ func writeComment(text *strings.Builder, group *ast.CommentGroup) {
 	}
 }
 
-func hasAny(comment string, markers ...string) bool {
-	for _, marker := range markers {
-		if strings.Contains(comment, "+"+marker) {
+func hasAny(comment string, names ...string) bool {
+	for _, name := range names {
+		if strings.Contains(comment, "+"+name) {
 			return true
 		}
 	}
