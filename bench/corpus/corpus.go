@@ -15,6 +15,8 @@ type Project struct {
 	Name string
 	// Modules are where its source comes from. The first is the root of the copy.
 	Modules []Module
+	// Source is the folder that is copied if there are no modules.
+	Source string
 	// Folder is where its Makefile calls controller-gen, relative to the root. Empty means the root.
 	Folder string
 	// Object and Manifests are the two calls of a Makefile: the one for deep copies, and the one for everything else. No
@@ -46,7 +48,10 @@ type Type struct {
 
 // Calls are the two calls of a Makefile, or the one that there is.
 func (p Project) Calls() [][]string {
-	if len(p.Object) == 0 {
+	switch {
+	case len(p.Manifests) == 0:
+		return nil
+	case len(p.Object) == 0:
 		return [][]string{p.Manifests}
 	}
 	return [][]string{p.Object, p.Manifests}

@@ -21,6 +21,9 @@ var copied = time.Unix(1_000_000_000, 0)
 
 // Fetch downloads the modules of p unless the module cache has them, and copies them to dir.
 func (p Project) Fetch(ctx context.Context, dir string) error {
+	if p.Source != "" {
+		return copyTree(dir, p.Source)
+	}
 	for _, module := range p.Modules {
 		source, err := module.download(ctx)
 		if err != nil {

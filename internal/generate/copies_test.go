@@ -95,29 +95,6 @@ func TestDeepCopiesOfUnusualTypesCompile(t *testing.T) {
 	checkCopies(t, ours, "example.com/unusual")
 }
 
-func TestCopiesOfNilInMapsAreNil(t *testing.T) {
-	const source = "// +kubebuilder:object:generate=true\npackage v1\n\nimport \"k8s.io/apimachinery/pkg/api/resource\"\n\n" +
-		"type Limits struct {\n\tBy map[string]*resource.Quantity\n}\n"
-	copyNil := func(dir string) (string, error) {
-		oracle.Write(t, dir, "main.go", "package main\n\nimport (\n\t\"example.com/thing/api/v1\"\n\t\"k8s.io/apimachinery/pkg/api/resource\"\n)\n\nfunc main() {\n"+
-			"\tcopied := (&v1.Limits{By: map[string]*resource.Quantity{\"cpu\": nil}}).DeepCopy()\n"+
-			"\tif len(copied.By) != 1 || copied.By[\"cpu\"] != nil {\n\t\tpanic(\"the copy differs\")\n\t}\n}\n")
-		command := exec.CommandContext(t.Context(), "go", "run", ".")
-		command.Dir = dir
-		out, err := command.CombinedOutput()
-		return string(out), err
-	}
-	theirs, ours := thing(t, source), thing(t, source)
-	peerOutput(t, theirs, []string{"object", "paths=./..."})
-	if out, err := copyNil(theirs); err == nil || !strings.Contains(out, "nil pointer dereference") {
-		t.Errorf("controller-gen copies nil: %v\n%s", err, out)
-	}
-	runCommand(t, ours, []string{"object", "paths=./..."})
-	if out, err := copyNil(ours); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 	const method = "func (in *Thing) DeepCopyObject() runtime.Object {"
 	source := kind + "type ThingSpec struct{}\n\nfunc (in *Thing) DeepCopy() *Thing { out := *in; return &out }\n"

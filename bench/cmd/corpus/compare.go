@@ -31,9 +31,15 @@ func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	projects := corpus.Projects()
+	if o.tools != "" {
+		if projects, err = corpus.TestData(o.tools); err != nil {
+			return false, err
+		}
+	}
 	var t table
 	var errs []error
-	for _, project := range corpus.Projects() {
+	for _, project := range projects {
 		if !strings.Contains(project.Name, o.project) {
 			continue
 		}

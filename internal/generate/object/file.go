@@ -17,9 +17,9 @@ type generator struct {
 	pkg     *loader.Package
 	known   *packages
 	imports *imports
-	// generated are the types of the package that have their deep copies in the file.
-	generated map[*types.TypeName]bool
-	helpers   helpers
+	// left are the types of the package that markers leave out.
+	left    map[*types.TypeName]bool
+	helpers helpers
 	// arguments says that values of type arguments are copied, with the functions of [argumentCopies].
 	arguments bool
 }
@@ -34,11 +34,8 @@ func generate(collector *ctmarkers.Collector, known *packages, pkg *loader.Packa
 	if err := ctmarkers.EachType(collector, pkg, func(info *ctmarkers.TypeInfo) { infos = append(infos, info) }); err != nil {
 		return nil, err
 	}
-	g := &generator{pkg: pkg, known: known, imports: newImports(pkg), generated: map[*types.TypeName]bool{}}
+	g := &generator{pkg: pkg, known: known, imports: newImports(pkg), left: leftOut(pkg, infos)}
 	found := copied(pkg, infos, packageAsks(values))
-	for _, t := range found {
-		g.generated[t.named.Obj()] = true
-	}
 	code := map[string]string{}
 	for _, t := range found {
 		if text := g.methods(t); text != "" {

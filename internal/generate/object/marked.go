@@ -80,6 +80,17 @@ func copied(pkg *loader.Package, infos []*ctmarkers.TypeInfo, all bool) []*copie
 	return found
 }
 
+// leftOut returns the types of a package that a marker says not to copy.
+func leftOut(pkg *loader.Package, infos []*ctmarkers.TypeInfo) map[*types.TypeName]bool {
+	left := map[*types.TypeName]bool{}
+	for _, info := range infos {
+		if object, ok := pkg.TypesInfo.Defs[info.RawSpec.Name].(*types.TypeName); ok && !typeAsks(info.Markers, true) {
+			left[object] = true
+		}
+	}
+	return left
+}
+
 // copiedType is a type whose deep copies are generated.
 type copiedType struct {
 	named  *types.Named

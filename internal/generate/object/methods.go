@@ -1,6 +1,9 @@
 package object
 
-import "go/types"
+import (
+	"go/types"
+	"slices"
+)
 
 // methods are those of a type that make deep copies of its values. The zero value has none.
 type methods struct {
@@ -55,20 +58,55 @@ func (g *generator) of(t types.Type) (m methods, manual bool) {
 	}
 	m = declared(named)
 	manual = m.any()
-	_, isStruct := named.Underlying().(*types.Struct)
-	generated := false
-	if object := named.Origin().Obj(); object.Pkg() == g.pkg.Types {
-		generated = g.generated[object]
-	} else {
-		generated = (isStruct || manual) && g.known.generates(object)
-	}
-	if generated {
+	if _, isStruct := named.Underlying().(*types.Struct); (isStruct || manual) && g.generates(named) || isStruct && !manual && !g.hasParts(named, nil) {
 		if !m.copy {
 			m.pointer = !isReference(named)
 		}
 		m.into, m.copy = true, true
 	}
 	return m, manual
+}
+
+// generates reports whether a type has the methods that its source does not declare. Those of this package that nobody
+// asks for may come from another generator, unless a marker leaves them out.
+func (g *generator) generates(t *types.Named) bool {
+	object := t.Origin().Obj()
+	if object.Pkg() != g.pkg.Types {
+		return g.known.generates(object)
+	}
+	return object.Exported() && !g.left[object]
+}
+
+// hasParts reports whether a type can be copied part by part. There is nothing else to do with one that cannot be than to
+// rely on methods that are declared where nobody looked. open are the types that it is a part of.
+func (g *generator) hasParts(t types.Type, open []types.Type) bool {
+	if isFlat(t) || slices.Contains(open, t) {
+		return true
+	}
+	switch u := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Named:
+		if m := declared(u); m.any() || copiesItself(u) {
+			return true
+		}
+		if _, isStruct := u.Underlying().(*types.Struct); isStruct && g.generates(u) {
+			return true
+		}
+		return g.hasParts(u.Underlying(), append(open, t))
+	case *types.Struct:
+		for field := range u.Fields() {
+			if !isFlat(field.Type()) && !(g.sees(field) && g.hasParts(field.Type(), open)) {
+				return false
+			}
+		}
+		return true
+	case *types.Map:
+		return isKey(u.Key()) && g.hasParts(u.Elem(), open)
+	case interface{ Elem() types.Type }:
+		return g.hasParts(u.Elem(), open)
+	}
+	return false
 }
 
 // isFlat reports whether a shallow copy of a value is a deep one.

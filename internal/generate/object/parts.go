@@ -19,12 +19,8 @@ func (w *writer) value(in, out string, t types.Type) {
 		w.namedValue(in, out, u)
 	case *types.Struct:
 		for field := range u.Fields() {
-			switch {
-			case isFlat(field.Type()) || field.Name() == "_":
-			case w.sees(field):
+			if field.Name() != "_" {
 				w.value(in+"."+field.Name(), out+"."+field.Name(), field.Type())
-			default:
-				w.hidden(field)
 			}
 		}
 	default:
@@ -37,7 +33,13 @@ func (w *writer) namedValue(in, out string, t *types.Named) {
 	m, _ := w.generator.of(t)
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
-		w.interfaceValue(in, out, t, u)
+		if !copiesItself(t) {
+			w.fail(t, fmt.Sprintf("an interface is copied with its method DeepCopy%[1]s() %[1]s, which it does not have", t.Obj().Name()))
+			return
+		}
+		w.line("if %s != nil {", in)
+		w.line("%s = %s.DeepCopy%s()", out, in, t.Obj().Name())
+		w.line("}")
 	case *types.Struct:
 		switch {
 		case m.into:
@@ -75,19 +77,19 @@ func (w *writer) inline(in, out string, t *types.Named, copied func()) {
 	w.leave()
 }
 
-// interfaceValue copies a value with the method that makes a deep copy of the interface: DeepCopyObject for Object.
-func (w *writer) interfaceValue(in, out string, t *types.Named, of *types.Interface) {
-	name := "DeepCopy" + t.Obj().Name()
-	object, _, _ := types.LookupFieldOrMethod(of, false, t.Obj().Pkg(), name)
-	function, ok := object.(*types.Func)
-	if !ok || function.Signature().Params().Len() != 0 || function.Signature().Results().Len() != 1 ||
-		!types.Identical(function.Signature().Results().At(0).Type(), t) {
-		w.fail(t, fmt.Sprintf("an interface is copied with its method %s() %s, which it does not have", name, t.Obj().Name()))
-		return
+// copiesItself reports whether a type is an interface with a method that makes a deep copy of the value that it holds:
+// DeepCopyObject for Object.
+func copiesItself(t *types.Named) bool {
+	if !types.IsInterface(t) {
+		return false
 	}
-	w.line("if %s != nil {", in)
-	w.line("%s = %s.%s()", out, in, name)
-	w.line("}")
+	object, _, _ := types.LookupFieldOrMethod(t, false, t.Obj().Pkg(), "DeepCopy"+t.Obj().Name())
+	function, ok := object.(*types.Func)
+	if !ok {
+		return false
+	}
+	parameters, results := function.Signature().Params(), function.Signature().Results()
+	return parameters.Len() == 0 && results.Len() == 1 && types.Identical(results.At(0).Type(), t)
 }
 
 // referenceValue copies a pointer, list, map or array. t is the type as it was declared.
@@ -119,7 +121,7 @@ func (w *writer) referenceValue(in, out string, t, underlying types.Type) {
 }
 
 func (w *writer) mapValue(in, out string, t types.Type, of *types.Map) {
-	if !w.isKey(of.Key()) {
+	if !w.checkKey(of.Key()) {
 		return
 	}
 	key, val, copied := fmt.Sprintf("key%d", w.depth), fmt.Sprintf("val%d", w.depth), fmt.Sprintf("copied%d", w.depth)

@@ -76,16 +76,10 @@ func (w *writer) contents() {
 // structure copies *in to *out, which are structs. One that has what only another package can copy is copied by that.
 func (w *writer) structure(t *types.Struct) {
 	for field := range t.Fields() {
-		if isFlat(field.Type()) || w.sees(field) {
-			continue
+		if !isFlat(field.Type()) && !w.sees(field) {
+			w.line("(*%[1]s)(in).DeepCopyInto((*%[1]s)(out))", w.name(w.pkg.TypesInfo.TypeOf(w.of.spec.Type)))
+			return
 		}
-		origin := w.pkg.TypesInfo.TypeOf(w.of.spec.Type)
-		if m, _ := w.generator.of(origin); m.into {
-			w.line("(*%[1]s)(in).DeepCopyInto((*%[1]s)(out))", w.name(origin))
-		} else {
-			w.hidden(field)
-		}
-		return
 	}
 	w.line("*out = *in")
 	for field := range t.Fields() {
@@ -99,10 +93,8 @@ func (w *writer) structure(t *types.Struct) {
 }
 
 // sees reports whether the package can use a field.
-func (w *writer) sees(field *types.Var) bool { return field.Exported() || field.Pkg() == w.pkg.Types }
-
-func (w *writer) hidden(field *types.Var) {
-	w.fail(field.Type(), fmt.Sprintf("only package %s can use its field %s", field.Pkg().Path(), field.Name()))
+func (g *generator) sees(field *types.Var) bool {
+	return field.Exported() || field.Pkg() == g.pkg.Types
 }
 
 // field makes a shallow copy of a field a deep one.
@@ -226,7 +218,7 @@ func (w *writer) list(name string, t *types.Slice) {
 
 // dictionary copies the map *in, whose type has the given name.
 func (w *writer) dictionary(name string, t *types.Map) {
-	if !w.isKey(t.Key()) {
+	if !w.checkKey(t.Key()) {
 		return
 	}
 	w.line("*out = make(%s, len(*in))", name)
@@ -235,23 +227,34 @@ func (w *writer) dictionary(name string, t *types.Map) {
 	w.line("}")
 }
 
-// isKey reports whether a type may be the key of a map that is copied. Type arguments are comparable, and stay what they
-// are.
-func (w *writer) isKey(t types.Type) bool {
-	_, isParameter := types.Unalias(t).(*types.TypeParam)
-	if !isParameter && !isFlat(t) {
+// checkKey reports whether a type may be the key of a map that is copied, which is an error otherwise.
+func (w *writer) checkKey(t types.Type) bool {
+	if !isKey(t) {
 		w.fail(t, "the key of a map may not refer to anything")
 		return false
 	}
 	return true
 }
 
+// isKey reports whether a type may be the key of a map that is copied. Type arguments are comparable, and stay what they
+// are.
+func isKey(t types.Type) bool {
+	_, isParameter := types.Unalias(t).(*types.TypeParam)
+	return isParameter || isFlat(t)
+}
+
 // entry copies the value val of a map.
 func (w *writer) entry(elem types.Type) {
 	m, manual := w.generator.of(elem)
+	pointed, isPointed := w.pointedManual(elem)
 	switch _, isStruct := elem.Underlying().(*types.Struct); {
-	case manual && m.copy && !m.pointer, w.isSafe(elem):
+	case manual && m.copy && !m.pointer, isPointed && pointed.pointer:
 		w.line("(*out)[key] = val.DeepCopy()")
+	case isPointed:
+		w.line("{")
+		w.line("x := val.DeepCopy()")
+		w.line("(*out)[key] = &x")
+		w.line("}")
 	case manual && m.copy:
 		w.line("(*out)[key] = *val.DeepCopy()")
 	case !manual && isPlain(elem):
@@ -275,12 +278,13 @@ func (w *writer) entry(elem types.Type) {
 	}
 }
 
-// isSafe reports whether a type is a pointer that may be nil when its DeepCopy is called, which is written by hand.
-func (w *writer) isSafe(t types.Type) bool {
+// pointedManual returns the methods of what a type points to, and whether its DeepCopy is or complements one that is written
+// by hand.
+func (w *writer) pointedManual(t types.Type) (methods, bool) {
 	pointer, ok := types.Unalias(t).(*types.Pointer)
 	if !ok {
-		return false
+		return methods{}, false
 	}
 	m, manual := w.generator.of(pointer.Elem())
-	return manual && m.copy && m.pointer
+	return m, manual && m.copy
 }
