@@ -26,11 +26,15 @@ type Usage struct {
 	Wall time.Duration
 	CPU  time.Duration // user and system
 	RSS  int64         // bytes, of the process that had most
+	// Longest is the wall time of the run that took longest.
+	Longest time.Duration
 }
 
 // Add returns what two runs took one after the other.
 func (u Usage) Add(other Usage) Usage {
-	return Usage{Wall: u.Wall + other.Wall, CPU: u.CPU + other.CPU, RSS: max(u.RSS, other.RSS)}
+	return Usage{
+		Wall: u.Wall + other.Wall, CPU: u.CPU + other.CPU, RSS: max(u.RSS, other.RSS), Longest: max(u.Longest, other.Longest),
+	}
 }
 
 // Output is what a run printed.
@@ -57,6 +61,7 @@ func (t Tool) Run(ctx context.Context, dir string, args []string) (Usage, Output
 	start := time.Now()
 	err := command.Run()
 	usage := Usage{Wall: time.Since(start)}
+	usage.Longest = usage.Wall
 	output := Output{stdout.String(), stderr.String()}
 	if state := command.ProcessState; state != nil {
 		usage.CPU = state.UserTime() + state.SystemTime()

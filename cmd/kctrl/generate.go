@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -134,15 +132,5 @@ func drift(message, command string) error {
 		Message: message,
 		Hint:    "run " + command + " and commit what it writes",
 		Class:   diagnostic.ErrDrift,
-	}
-}
-
-// memoryTarget is how much memory may be in use before it is worth the time to find what is not needed any more.
-const memoryTarget = 256 << 20
-
-// boundMemory makes the garbage collector, which leaves short runs alone, work harder for very large packages.
-func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryTarget)
 	}
 }

@@ -23,11 +23,12 @@ var unusual = map[string]string{
 	"arrays":   "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
 	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden *hidden\n}\n\ntype Tree map[string]Tree\n\n" +
 		"type Forest []map[string]Forest\n\ntype hidden struct {\n\tNext *hidden\n\tAll []hidden\n\tmore bush\n}\n\ntype bush map[string]bush\n",
-	"times":   "type Spec struct {\n\tAt time.Time\n\tPointer *time.Time\n\tMany []time.Time\n\tNamed map[string]time.Time\n}\n",
-	"blank":   "type Spec struct {\n\t_ struct{}\n\tNames []string\n}\n",
-	"aliases": "type Spec struct {\n\tNamed map[string]Name\n\tBy map[Name]bool\n\tAt Moment\n\tMany []Moment\n}\n\ntype Name = string\n\ntype Moment = *metav1.Time\n",
-	"byhand":  "type Spec struct {\n\tOne other.Value\n\tMany []other.Value\n\tPointer *other.Into\n\tNamed map[string]other.Into\n\tBy map[string]*other.Into\n}\n",
-	"objects": "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
+	"times":    "type Spec struct {\n\tAt time.Time\n\tPointer *time.Time\n\tMany []time.Time\n\tNamed map[string]time.Time\n}\n",
+	"declared": "type Spec struct{ Names []string }\n\ntype Getter interface{ Get() string }\n\ntype Get func() string\n",
+	"blank":    "type Spec struct {\n\t_ struct{}\n\tNames []string\n}\n",
+	"aliases":  "type Spec struct {\n\tNamed map[string]Name\n\tBy map[Name]bool\n\tAt Moment\n\tMany []Moment\n}\n\ntype Name = string\n\ntype Moment = *metav1.Time\n",
+	"byhand":   "type Spec struct {\n\tOne other.Value\n\tMany []other.Value\n\tPointer *other.Into\n\tNamed map[string]other.Into\n\tBy map[string]*other.Into\n}\n",
+	"objects":  "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
 }
 
 // other is a package that asks for no deep copies, with some that are written by hand.

@@ -1,6 +1,45 @@
 package markers
 
-import "bytes"
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+)
+
+// parseFile parses a file of the project. Generated code often consists of functions for the most part, which are passed
+// over if no marker can be in them.
+func parseFile(fset *token.FileSet, name string, content []byte) (*ast.File, error) {
+	if isGenerated(content) && !hasIndentedMarker(content) {
+		if file, err := parser.ParseFile(fset, name, withoutBodies(content), parserMode); err == nil {
+			return file, nil
+		}
+	}
+	return parser.ParseFile(fset, name, content, parserMode)
+}
+
+var (
+	// generatedHeader is what "go help generate" says that generated code has above its package clause.
+	generatedHeader = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	packageClause   = []byte("\npackage ")
+)
+
+// hasIndentedMarker reports whether a comment inside of a declaration may be a marker.
+func hasIndentedMarker(content []byte) bool {
+	for _, comment := range []string{"// +", "//+", "/*"} {
+		if bytes.Contains(content, []byte("\t"+comment)) || bytes.Contains(content, []byte(" "+comment)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isGenerated reports whether Go source was written by a program.
+func isGenerated(content []byte) bool {
+	head, _, found := bytes.Cut(content, packageClause)
+	return found && generatedHeader.Match(head)
+}
 
 // withoutBodies returns Go source in which the bodies of functions are blank, so that they cost nothing to parse. Every
 // byte that is left stays where it was. It looks for what gofmt makes of a function: "func " at the begin of a line,

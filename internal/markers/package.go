@@ -60,7 +60,7 @@ func parsePackage(root string, t *tree, fset *token.FileSet, f folder) (*Package
 			errs = append(errs, fileError(root, name, err))
 			continue
 		}
-		file, err := parser.ParseFile(fset, name, content, parserMode)
+		file, err := parseFile(fset, name, content)
 		if err != nil && filepath.Base(name) == generatedFile {
 			// A merge conflict, perhaps. What is generated does not depend on it, and replaces it.
 			pkg.broken = append(pkg.broken, name)

@@ -40,6 +40,8 @@ func median(usages []corpus.Usage) corpus.Usage {
 		Wall: middle(usages, func(u corpus.Usage) time.Duration { return u.Wall }),
 		CPU:  middle(usages, func(u corpus.Usage) time.Duration { return u.CPU }),
 		RSS:  middle(usages, func(u corpus.Usage) int64 { return u.RSS }),
+
+		Longest: middle(usages, func(u corpus.Usage) time.Duration { return u.Longest }),
 	}
 }
 
@@ -80,7 +82,18 @@ func (r results) print(out io.Writer, kinds int) {
 	for _, sum := range sums {
 		sum.row(out, sum.scenario)
 	}
+	r.printCalls(out)
 	r.printKinds(out, small, large, kinds)
+}
+
+// printCalls says how long the longer of the calls of a Makefile takes when nothing changed.
+func (r results) printCalls(out io.Writer) {
+	fmt.Fprintf(out, "\n| %s: the longest call | controller-gen, ms | kctrl, ms |\n|---|---:|---:|\n", nothing)
+	for _, m := range r {
+		if m.scenario == nothing {
+			fmt.Fprintf(out, "| %s | %d | %d |\n", m.project, m.peer.Longest.Milliseconds(), m.kctrl.Longest.Milliseconds())
+		}
+	}
 }
 
 // printKinds compares the cost of a kind in a large project with that in a small one.

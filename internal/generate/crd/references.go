@@ -85,7 +85,7 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	start := slices.Index(r.open, ident)
 	if start < 0 {
 		r.Settle(ident)
-		if known := resolve(r.parser, owner.Package, schema); known.Type != "" && known.Type != schema.Type {
+		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" && known.Type != schema.Type {
 			schema.Type, schema.Format = "", ""
 		}
 		return

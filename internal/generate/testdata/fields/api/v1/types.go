@@ -167,12 +167,15 @@ type FieldsSpec struct {
 	Token Token `json:"token,omitempty"`
 	Word  *Word `json:"word,omitempty"`
 
-	Time      metav1.Time          `json:"time,omitempty"`
-	MicroTime *metav1.MicroTime    `json:"microTime,omitempty"`
-	Duration  metav1.Duration      `json:"duration,omitempty"`
-	Quantity  resource.Quantity    `json:"quantity,omitempty"`
-	IntOr     intstr.IntOrString   `json:"intOr,omitempty"`
-	Raw       runtime.RawExtension `json:"raw,omitempty"`
+	Time      metav1.Time       `json:"time,omitempty"`
+	MicroTime *metav1.MicroTime `json:"microTime,omitempty"`
+	Duration  metav1.Duration   `json:"duration,omitempty"`
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:default="10m"
+	Refresh  *metav1.Duration     `json:"refresh,omitempty"`
+	Quantity resource.Quantity    `json:"quantity,omitempty"`
+	IntOr    intstr.IntOrString   `json:"intOr,omitempty"`
+	Raw      runtime.RawExtension `json:"raw,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:EmbeddedResource
 	Resource runtime.RawExtension  `json:"resource,omitempty"`
