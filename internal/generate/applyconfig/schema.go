@@ -236,37 +236,37 @@ func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextension
 
 // qualifyRefs adds the package to references of a schema to types of its own package, so that it can be a part of another.
 func qualifyRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
-	if schema.Ref != nil && *schema.Ref != "" {
-		if name, path, err := ctcrd.RefParts(*schema.Ref); err == nil && path == "" {
-			qualified := ctcrd.TypeRefLink(pkg.PkgPath, name)
-			schema.Ref = &qualified
+	editRefs(schema, func(path, name string) string {
+		if path == "" {
+			path = pkg.PkgPath
 		}
-	}
-	for i := range schema.AllOf {
-		qualifyRefs(&schema.AllOf[i], pkg)
-	}
-	_ = eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
-		qualifyRefs(child, pkg)
-		return nil
+		return ctcrd.TypeRefLink(path, name)
 	})
 }
 
 // renameRefs makes references those of an OpenAPI document.
 func renameRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
+	editRefs(schema, func(path, name string) string {
+		if path == "" && pkg != nil {
+			path = pkg.PkgPath
+		}
+		return definitionPrefix + definitionName(path, name)
+	})
+}
+
+// editRefs replaces all references of a schema.
+func editRefs(schema *apiextensionsv1.JSONSchemaProps, edit func(path, name string) string) {
 	if schema.Ref != nil && *schema.Ref != "" {
 		if name, path, err := ctcrd.RefParts(*schema.Ref); err == nil {
-			if path == "" && pkg != nil {
-				path = pkg.PkgPath
-			}
-			renamed := definitionPrefix + definitionName(path, name)
-			schema.Ref = &renamed
+			edited := edit(path, name)
+			schema.Ref = &edited
 		}
 	}
 	for i := range schema.AllOf {
-		renameRefs(&schema.AllOf[i], pkg)
+		editRefs(&schema.AllOf[i], edit)
 	}
 	_ = eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
-		renameRefs(child, pkg)
+		editRefs(child, edit)
 		return nil
 	})
 }
