@@ -13,7 +13,8 @@ func (n *instances) expr(in *loader.Package, t types.Type, at token.Pos) ast.Exp
 	var expr ast.Expr
 	switch of := t.(type) {
 	case *types.Alias:
-		if isGeneric(of) {
+		// The alias of another package is described by its own comment, that of this one by the one of its type.
+		if of.TypeArgs().Len() > 0 || isGeneric(of) && of.Obj().Pkg() == in.Types {
 			return n.expr(in, of.Rhs(), at)
 		}
 		expr = n.name(in, of.Obj(), at)
@@ -67,7 +68,7 @@ func substitute(t types.Type, arguments *types.TypeList) types.Type {
 	case *types.TypeParam:
 		return arguments.At(t.Index())
 	case *types.Alias:
-		if isGeneric(t) {
+		if t.TypeArgs().Len() > 0 {
 			return replace(t.Rhs())
 		}
 	case *types.Named:

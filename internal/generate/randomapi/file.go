@@ -134,8 +134,9 @@ func (f *file) compose(t typ) typ {
 	if t.alias {
 		return t
 	}
-	if t.self {
-		// controller-gen's deep copies of lists of pointers to types with a DeepCopy of their own do not compile.
+	if t.self || strings.HasPrefix(t.name, "⟨") {
+		// controller-gen's deep copies of lists of pointers to types with a DeepCopy of their own do not compile, and a
+		// parameter may stand for such a type.
 		pointer = ""
 	}
 	switch f.IntN(10) {
