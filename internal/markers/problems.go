@@ -172,6 +172,7 @@ var rewordings = []struct{ contains, message, hint string }{
 	},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
+	{contains: "+kubebuilder:validation:Type says", hint: "remove the marker, or put it on the type, with a MarshalJSON that writes it so"},
 	{contains: "no deep copy can be made", hint: "write the type's DeepCopyInto by hand, or leave it out with +kubebuilder:object:generate=false"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},
 	{contains: "interface type is not supported", hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},

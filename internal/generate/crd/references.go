@@ -3,6 +3,7 @@ package crd
 import (
 	"cmp"
 	"fmt"
+	"go/types"
 	"maps"
 	"slices"
 	"strings"
@@ -86,7 +87,10 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	if start < 0 {
 		r.Settle(ident)
 		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" && known.Type != schema.Type {
-			schema.Type, schema.Format = "", ""
+			if schema.Type != guess(ident) {
+				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type says %s", known.Type, schema.Type), owner, field))
+			}
+			schema.Type = ""
 		}
 		return
 	}
@@ -95,6 +99,21 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	if r.refuse && !described {
 		r.report(owner, ident, field, r.open[start:])
 	}
+}
+
+// guess returns what the parser takes values of a type for, in a field of that type.
+func guess(ident crd.TypeIdent) string {
+	object := ident.Package.Types.Scope().Lookup(ident.Name)
+	if object == nil {
+		return ""
+	}
+	switch object.Type().Underlying().(type) {
+	case *types.Slice:
+		return "array"
+	case *types.Map:
+		return "object"
+	}
+	return ""
 }
 
 // referred returns the type that a schema in a package refers to.
@@ -133,16 +152,19 @@ func (r *References) report(owner, again crd.TypeIdent, field string, open []crd
 		names = append(names, t.Name)
 	}
 	err := fmt.Errorf("%s is a recursive type, which a CRD cannot describe: %s", again.Name, strings.Join(names, " -> "))
+	owner.Package.AddError(r.locate(err, owner, field))
+}
+
+// locate adds to an error where the field of a type is.
+func (r *References) locate(err error, owner crd.TypeIdent, field string) error {
 	info := r.parser.Types[owner]
 	if info == nil {
-		owner.Package.AddError(err)
-		return
+		return err
 	}
 	for _, f := range info.Fields {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == field {
-			owner.Package.AddError(loader.ErrFromNode(err, f.RawField))
-			return
+			return loader.ErrFromNode(err, f.RawField)
 		}
 	}
-	owner.Package.AddError(loader.ErrFromNode(err, info.RawSpec))
+	return loader.ErrFromNode(err, info.RawSpec)
 }
