@@ -252,8 +252,8 @@ func TestOverlayHasTheNewContents(t *testing.T) {
 	must(t, p.Write("api/v1/x.go", []byte("package v1"), "t"))
 	must(t, p.Write("same.go", []byte("same"), ""))
 	must(t, p.Delete("gone.go", Own))
-	overlay := p.Overlay(filepath.FromSlash("/root"))
-	if got := string(overlay[filepath.FromSlash("/root/api/v1/x.go")]); got != "package v1" || len(overlay) != 2 {
+	overlay := p.Overlay(filepath.FromSlash("/project"))
+	if got := string(overlay[filepath.FromSlash("/project/api/v1/x.go")]); got != "package v1" || len(overlay) != 2 {
 		t.Errorf("got %v", overlay)
 	}
 }

@@ -53,14 +53,15 @@ func (n *instances) expand(pkg *loader.Package) {
 		switch info := n.parser.Types[ident]; {
 		case info == nil:
 		case spec.TypeParams != nil:
+			explainAliases(pkg, info)
 			n.generic[ident] = info
 			delete(n.parser.Types, ident)
 		default:
+			explainAliases(pkg, info)
 			plain = append(plain, info)
 		}
 	})
 	for _, info := range plain {
-		explainAliases(pkg, info)
 		n.expandType(pkg, info)
 	}
 }

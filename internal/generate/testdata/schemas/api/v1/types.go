@@ -43,7 +43,15 @@ type Ptr = *string
 // +kubebuilder:validation:MaxLength=9
 type Proto corev1.Protocol
 
+// Box is generic.
+type Box[T any] struct {
+	Value T           `json:"value"`
+	Names map[Key]Key `json:"names"`
+	List  List        `json:"list"`
+}
+
 type ThingSpec struct {
+	Box Box[Data] `json:"box"`
 	// +kubebuilder:validation:MinLength=1
 	Data  Data           `json:"data"`
 	Many  []Data         `json:"many"`
