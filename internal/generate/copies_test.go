@@ -60,12 +60,14 @@ func unusualModule(t *testing.T) string {
 	oracle.Write(t, dir, "other/other.go", other)
 	for name, declarations := range unusual {
 		imports := `import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"` + "\n"
-		for use, path := range map[string]string{
-			"resource.": "k8s.io/apimachinery/pkg/api/resource", "other.": "example.com/unusual/other", "time.T": "time",
-			"runtime.": "k8s.io/apimachinery/pkg/runtime",
+		for _, imported := range []struct{ use, path string }{
+			{"resource.", "k8s.io/apimachinery/pkg/api/resource"},
+			{"other.", "example.com/unusual/other"},
+			{"time.T", "time"},
+			{"runtime.", "k8s.io/apimachinery/pkg/runtime"},
 		} {
-			if strings.Contains(declarations, use) {
-				imports += "import \"" + path + "\"\n"
+			if strings.Contains(declarations, imported.use) {
+				imports += "import \"" + imported.path + "\"\n"
 			}
 		}
 		oracle.Write(t, dir, name+"/types.go", "// +kubebuilder:object:generate=true\npackage "+name+"\n\n"+imports+
@@ -110,5 +112,24 @@ func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 	again, err := runOurs(t, source+"\n"+strings.ReplaceAll(method, "runtime.Object {", "interface{ DeepCopy() *Thing } { return in.DeepCopy() }\n"), "object")
 	if err != nil || strings.Contains(again["out/zz_generated.deepcopy.go"], "DeepCopyObject") {
 		t.Errorf("the method is written twice: %v\n%s", err, again["out/zz_generated.deepcopy.go"])
+	}
+}
+
+func TestWhatCannotBeCopiedIsAnError(t *testing.T) {
+	for field, want := range map[string]string{
+		"F func()":            "api/v1/types.go:5:2: no deep copy can be made of func(): it has nothing that could be copied",
+		"F chan int":          "api/v1/types.go:5:2: no deep copy can be made of chan int: it has nothing that could be copied",
+		"F any":               "api/v1/types.go:5:2: no deep copy can be made of any: it may hold anything",
+		"F []error":           "api/v1/types.go:5:2: no deep copy can be made of error: ",
+		"F map[*string]bool":  "api/v1/types.go:5:2: no deep copy can be made of *string: the key of a map may not refer to anything",
+		"F [2]map[*int]bool":  "api/v1/types.go:5:2: no deep copy can be made of *int: the key of a map may not refer to anything",
+		"F Getter":            "api/v1/types.go:5:2: no deep copy can be made of Getter: an interface is copied with its method DeepCopyGetter() Getter, which it does not have",
+		"F map[string]Getter": "api/v1/types.go:5:2: no deep copy can be made of Getter: ",
+	} {
+		source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Spec struct {\n\t" + field + "\n}\n\ntype Getter interface{ Get() string }\n"
+		written, err := runOurs(t, source, "object")
+		if err == nil || !strings.HasPrefix(err.Error(), want) || len(written) > 0 {
+			t.Errorf("%s: %v, written: %v", field, err, written)
+		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 // A file that does not parse, has several documents, or has something else than a list at path, and a list that is
 // shared through an anchor, is a *diagnostic.Error with the position and, in the hint, the text to add.
 func EnsureListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
-	todo := fmt.Sprintf("add the item \"- %s\" to the list %s by hand", scalarText(value), strings.Join(path, "."))
-	f, err := parseYAML(src, filename, todo)
+	remedy := fmt.Sprintf("add the item \"- %s\" to the list %s by hand", scalarText(value), strings.Join(path, "."))
+	f, err := parseYAML(src, filename, remedy)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 // there, is left as it is; one that loses its last item becomes []. A comment on the line of the item goes with it, all
 // other bytes stay as they are. Errors are those of [EnsureListItem].
 func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
-	todo := fmt.Sprintf("remove the item \"- %s\" from the list %s by hand", scalarText(value), strings.Join(path, "."))
+	remedy := fmt.Sprintf("remove the item \"- %s\" from the list %s by hand", scalarText(value), strings.Join(path, "."))
 	for {
-		f, err := parseYAML(src, filename, todo)
+		f, err := parseYAML(src, filename, remedy)
 		if err != nil {
 			return nil, err
 		}

@@ -23,12 +23,12 @@ type yamlFile struct {
 	lines []int
 	// doc is the document, with exactly one node of content: null if there is nothing in the file.
 	doc *yaml.Node
-	// todo is the hint for the user when the file is refused.
-	todo string
+	// remedy is the hint for the user when the file is refused.
+	remedy string
 }
 
-func parseYAML(src []byte, filename, todo string) (*yamlFile, error) {
-	f := &yamlFile{name: filename, src: src, todo: todo, lines: []int{0}}
+func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
+	f := &yamlFile{name: filename, src: src, remedy: remedy, lines: []int{0}}
 	for i, c := range src {
 		if c == '\n' {
 			f.lines = append(f.lines, i+1)
@@ -37,7 +37,7 @@ func parseYAML(src []byte, filename, todo string) (*yamlFile, error) {
 	docs, err := decodeYAML(src)
 	if err != nil {
 		e := yamlError(filename, err)
-		e.Hint = "repair it, then " + todo
+		e.Hint = "repair it, then " + remedy
 		return nil, e
 	}
 	switch len(docs) {
@@ -77,7 +77,7 @@ func decodeYAML(src []byte) (docs []*yaml.Node, err error) {
 func (f *yamlFile) root() *yaml.Node { return f.doc.Content[0] }
 
 func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: nodePosition(f.name, at), Message: message, Hint: f.todo}
+	return &diagnostic.Error{Pos: nodePosition(f.name, at), Message: message, Hint: f.remedy}
 }
 
 // listPlace is where a list is, or how far the path to it goes.
