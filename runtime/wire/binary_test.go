@@ -81,6 +81,7 @@ func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 	_, list := podList(t, n)
 	list.TypeMeta = metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}
 	for i := range list.Items {
+		list.Items[i].TypeMeta = metav1.TypeMeta{} // as in the lists of a server
 		list.Items[i].Name, list.Items[i].UID, list.Items[i].ResourceVersion = "p", "u", "1"
 		list.Items[i].Spec.Volumes = append(list.Items[i].Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}, EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
@@ -89,13 +90,16 @@ func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 	if _, _, err := s.serializer.Decode(data, nil, want); err != nil {
 		t.Fatal(err)
 	}
+	for i := range want.Items {
+		want.Items[i].TypeMeta = podType
+	}
 	return data, want
 }
 
 func TestBinaryListsAreDecodedAsByTheirCodec(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		data, want := s.pods(t, 10)
-		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR}})
+		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
 		for _, size := range []int{0, 1, 700} {
 			page, err := d.List(&chunks{data, size}, s.contentType, nil)
 			if err != nil || page.ResourceVersion != "42" || page.Continue != "more" || len(page.Items) != len(want.Items) {
@@ -122,7 +126,7 @@ func TestUntypedAndMetadataFromCBOR(t *testing.T) {
 	s := binaryServers(t)[CBOR]
 	data, want := s.pods(t, 3)
 	for _, prototype := range []object.Object{untypedPrototype(), &metav1.PartialObjectMetadata{}} {
-		page, err := decoderOf(t, prototype, Options{GVK: podKind, Formats: []Format{CBOR}}).List(bytes.NewReader(data), s.contentType, nil)
+		page, err := decoderOf(t, prototype, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}}).List(bytes.NewReader(data), s.contentType, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,11 +152,10 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 		data := s.watch(t, watch.Event{Type: watch.Added, Object: &want.Items[0]}, watch.Event{Type: watch.Deleted, Object: &want.Items[1]},
 			watch.Event{Type: watch.Bookmark, Object: end}, watch.Event{Type: watch.Error, Object: &gone})
 		for _, size := range []int{0, 1} {
-			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR}}).Watch(&chunks{data, size}, s.contentType, nil)
+			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}}).Watch(&chunks{data, size}, s.contentType, nil)
 			for i, eventType := range []watch.EventType{watch.Added, watch.Deleted} {
 				event, err := stream.Next()
 				want := want.Items[i]
-				want.TypeMeta = metav1.TypeMeta{}
 				if err != nil || event.Type != eventType || event.ResourceVersion != "1" || !equality.Semantic.DeepEqual(event.Object, &want) {
 					t.Fatalf("%s: got %v, %v", format, text(event), err)
 				}
@@ -164,7 +167,7 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 				t.Errorf("%s: got %v", format, err)
 			}
 		}
-		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
+		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
 		_, err := stream.Next()
 		for err == nil {
 			_, err = stream.Next()
@@ -179,7 +182,7 @@ func TestWhatIsKnownIsNotBuiltAgainInAnyFormat(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		data, _ := s.pods(t, 2)
 		have := object.Object(&corev1.Pod{})
-		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR}})
+		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}})
 		asked := 0
 		page, err := d.List(bytes.NewReader(data), s.contentType, func(id Identity) (object.Object, bool) {
 			asked++
@@ -224,7 +227,7 @@ func FuzzBinary(f *testing.F) {
 	f.Add([]byte{0x9f, 0x9f, 0x9f}, uint8(0))
 	f.Add(bytes.Repeat([]byte{0x81}, 20000), uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR}}, {GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{CBOR}}} {
+		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}}, {GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{CBOR, Protobuf}}} {
 			d := decoderOf(t, &corev1.Pod{}, opts)
 			for _, s := range servers {
 				page, err := d.List(&chunks{data, int(size)}, s.contentType, nil)
@@ -232,7 +235,7 @@ func FuzzBinary(f *testing.F) {
 				_, _, wantErr := s.serializer.Decode(data, nil, want)
 				if err == nil && wantErr == nil && opts.KeepManagedFields {
 					for i, item := range page.Items {
-						want.Items[i].TypeMeta = metav1.TypeMeta{}
+						want.Items[i].TypeMeta = podType
 						if !equality.Semantic.DeepEqual(item, &want.Items[i]) {
 							t.Fatalf("got %s, want %s", text(item), text(want.Items[i]))
 						}

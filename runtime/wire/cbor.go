@@ -51,11 +51,33 @@ func (d *Decoder[T]) cborObject(c *cursor, data []byte, known Known[T]) (obj T, 
 	if u, ok := any(built).(*unstructured.Unstructured); ok {
 		return built, false, direct.Unmarshal(c.scratch, &u.Object)
 	}
+	if got := cborKind(c, data); !got.Empty() {
+		if err := d.asked.Object(got); err != nil {
+			return obj, false, err // the codec would say that it does not know the kind
+		}
+	}
 	decoded, _, err := d.cbor.Decode(c.scratch, &d.gvk, built)
 	if err == nil && decoded != runtime.Object(built) {
 		return obj, false, fmt.Errorf("the server sent %s, not %s", decoded.GetObjectKind().GroupVersionKind(), d.gvk)
 	}
 	return built, false, err
+}
+
+// cborKind returns the kind that the map data says to be of.
+func cborKind(c *cursor, data []byte) schema.GroupVersionKind {
+	var apiVersion, kind string
+	_, _ = cborMembers(data, func(key, value []byte) error { // which is well-formed
+		name, _ := cborKey(key)
+		text, _ := cborKey(value)
+		switch string(name) {
+		case "apiVersion":
+			apiVersion = c.strings.text(text)
+		case "kind":
+			kind = c.strings.text(text)
+		}
+		return nil
+	})
+	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
 // cborIdentity returns what the map data identifies, and reports false if that cannot be told.
@@ -147,7 +169,7 @@ func (d *Decoder[T]) setCBOR(c *cursor, event *Event[T], raw []byte, known Known
 		}
 		bookmark := &metav1.PartialObjectMetadata{}
 		bookmark.ResourceVersion, bookmark.Annotations = content.GetResourceVersion(), content.GetAnnotations()
-		return setBookmark(event, bookmark)
+		return d.setBookmark(event, content.GroupVersionKind(), bookmark)
 	}
 	return fmt.Errorf("unknown event type %q", event.Type)
 }

@@ -93,10 +93,14 @@ func (d *Decoder[T]) listCBOR(body io.Reader, known Known[T]) (*Page[T], error) 
 	if err := r.members(); err != nil {
 		return nil, err
 	}
-	if _, err := r.source.need(1); err != io.EOF {
-		return nil, endOf(err, errCBOR)
+	switch _, err := r.source.need(1); err {
+	case io.EOF:
+		return r.page()
+	case nil:
+		return nil, &Error{fmt.Errorf("%w: something follows the list", errCBOR)}
+	default:
+		return nil, err
 	}
-	return r.page()
 }
 
 func (r cborLister[T]) members() error {
@@ -136,6 +140,12 @@ func (r cborLister[T]) member(name string) error {
 		err = direct.Unmarshal(value, &r.kind)
 	case "apiVersion":
 		err = direct.Unmarshal(value, &r.apiVersion)
+	default:
+		if isOfStatus(name) {
+			var said any
+			err = direct.Unmarshal(value, &said)
+			r.note(name, said)
+		}
 	case "metadata":
 		var content unstructured.UnstructuredList
 		var metadata map[string]any
@@ -150,6 +160,9 @@ func (r cborLister[T]) member(name string) error {
 }
 
 func (r cborLister[T]) list() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
 	major, count, open, err := r.source.head()
 	switch {
 	case err != nil:

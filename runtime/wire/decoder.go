@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -20,12 +19,15 @@ import (
 type Options struct {
 	// GVK is the kind of the objects. What says to be of another kind is an error.
 	GVK schema.GroupVersionKind
+	// Serves tells the other kinds of the group version, see [Asked].
+	Serves func(kind string) (bool, error)
 	// KeepManagedFields builds metadata.managedFields too, which are a third of the bytes of a typical object and are
 	// otherwise skipped.
 	KeepManagedFields bool
 	// Mask are the fields that are built, with all that is below them, such as "metadata" or "status.conditions"; none
 	// means all. A path goes through lists. What identifies an object and its state is always built: apiVersion, kind,
-	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp.
+	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. The objects are marked as
+	// such, see [object.Mark].
 	Mask []string
 	// Formats are what servers are asked for, in order of preference. JSON, which every server has, comes last if it is
 	// not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as those of
@@ -35,10 +37,13 @@ type Options struct {
 
 // Decoder reads lists and watches of one kind into objects of one Go type. It is immutable and safe for concurrent use.
 type Decoder[T object.Object] struct {
+	asked    Asked
 	gvk      schema.GroupVersionKind
-	form     reflect.Type // the struct that T points to
-	keep     bool         // managedFields
+	typeMeta metav1.TypeMeta // gvk
+	form     reflect.Type    // the struct that T points to
+	keep     bool            // managedFields
 	mask     *mask
+	paths    []string // of the mask
 	formats  []Format
 	backlog  int // bytes that several processors decode
 	proto    *protoMask
@@ -69,14 +74,17 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		return nil, err
 	}
 	d := &Decoder[T]{
+		asked:   Asked{GVK: opts.GVK, Metadata: form == reflect.TypeFor[*metav1.PartialObjectMetadata](), Serves: opts.Serves},
 		gvk:     opts.GVK,
 		form:    form.Elem(),
+		paths:   slices.Clone(opts.Mask),
 		keep:    opts.KeepManagedFields,
 		backlog: backlogBytes,
 		mask:    m,
 		formats: formats(opts.Formats, form.Elem()),
 		proto:   newProtoMask(m, form.Elem()),
 	}
+	d.typeMeta.APIVersion, d.typeMeta.Kind = opts.GVK.ToAPIVersionAndKind()
 	if d.list, err = newPlan(reflect.TypeFor[metav1.ListMeta](), nil); err != nil {
 		return nil, err
 	}
@@ -145,31 +153,24 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 	return built, nil
 }
 
-// settle checks the kind that a decoded object says it is, and makes its TypeMeta what callers get: empty for typed
-// objects, that of the decoder for metadata-only ones, as sent for unstructured ones. An object without a kind is one
-// only as an item of a list.
+// settle checks that a decoded object is one of those that were asked for, and makes it what callers get: with its
+// apiVersion and kind, and marked if it is masked. An item of a list may be without a kind.
 func (d *Decoder[T]) settle(obj T, item bool) error {
 	kind := obj.GetObjectKind()
 	got := kind.GroupVersionKind()
-	switch {
-	case got.Kind == "Status" && got.Group == "" && got.Version == "v1" && d.gvk.Kind != "Status":
-		return errors.New("the server sent a bare Status")
-	case got.Kind == "" && !item:
-		return errors.New("the server sent something that says no kind")
+	if err := d.asked.Item(got, obj.GetName()); err != nil {
+		return err
 	}
-	switch any(obj).(type) {
-	case *metav1.PartialObjectMetadata:
+	if !item && got.Empty() {
+		return d.asked.Object(got)
+	}
+	if typeMeta, ok := kind.(*metav1.TypeMeta); ok {
+		*typeMeta = d.typeMeta // which allocates nothing
+	} else if got != d.gvk {
 		kind.SetGroupVersionKind(d.gvk)
-		return nil
-	case *unstructured.Unstructured:
-		if got != d.gvk && !got.Empty() {
-			return fmt.Errorf("the server sent %s, not %s", got, d.gvk)
-		}
-		return nil
 	}
-	if got != d.gvk && !got.Empty() {
-		return fmt.Errorf("the server sent %s, not %s", got, d.gvk)
+	if len(d.paths) > 0 {
+		object.Mark(obj, d.paths)
 	}
-	kind.SetGroupVersionKind(schema.GroupVersionKind{})
 	return nil
 }

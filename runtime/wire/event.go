@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -116,7 +117,7 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) err
 		if err := d.bookmark.decode(c, reflect.ValueOf(&bookmark).Elem()); err != nil {
 			return err
 		}
-		return setBookmark(event, &bookmark)
+		return d.setBookmark(event, bookmark.GroupVersionKind(), &bookmark)
 	case watch.Error:
 		span, err := c.span()
 		if err != nil {
@@ -146,7 +147,11 @@ func (d *Decoder[T]) changed(c *cursor, event *Event[T], known Known[T]) error {
 	return err
 }
 
-func setBookmark[T object.Object](event *Event[T], bookmark *metav1.PartialObjectMetadata) error {
+// setBookmark makes event a bookmark, which is an object of the kind with nothing but a version and annotations.
+func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind, bookmark *metav1.PartialObjectMetadata) error {
+	if err := d.asked.Object(kind); err != nil {
+		return err
+	}
 	if bookmark.ResourceVersion == "" {
 		return errors.New("the bookmark has no resourceVersion")
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"mime"
 	"reflect"
 	"slices"
@@ -20,17 +21,20 @@ const (
 	CBOR     Format = "application/cbor"
 )
 
-// formatOf returns the format that a Content-Type names. What names none that is known here is taken for JSON, whose
-// reader then says what is wrong with it.
-func formatOf(contentType string) Format {
-	media, _, _ := mime.ParseMediaType(contentType)
-	switch media {
-	case string(Protobuf):
-		return Protobuf
-	case string(CBOR), runtime.ContentTypeCBORSequence:
-		return CBOR
+// FormatOf returns the format that a Content-Type names. It fails when that is none of those that were asked for. An
+// answer that says none is taken for JSON.
+func FormatOf(contentType string, asked ...Format) (Format, error) {
+	format := JSON
+	if contentType != "" {
+		media, _, _ := mime.ParseMediaType(contentType)
+		if format = Format(media); media == runtime.ContentTypeCBORSequence {
+			format = CBOR
+		}
 	}
-	return JSON
+	if !slices.Contains(asked, format) {
+		return "", &Error{fmt.Errorf("the server answered with %q, which it was not asked for", contentType)}
+	}
+	return format, nil
 }
 
 // formats returns which of wanted a type can be decoded from, and JSON.

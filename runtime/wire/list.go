@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -34,6 +34,7 @@ type listReader[T object.Object] struct {
 	known   Known[T]
 
 	apiVersion, kind string
+	status           map[string]any // what else it says, if that may be a Status
 	meta             metav1.ListMeta
 	items            []T
 	reused           []bool // of each item if known is set
@@ -57,14 +58,13 @@ func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) 
 
 // page returns what was read.
 func (r *listReader[T]) page() (*Page[T], error) {
-	if r.kind == "Status" || r.kind == "" {
-		return nil, &Error{fmt.Errorf("the server sent kind %q, not a list", r.kind)}
+	if err := r.checkKind(); err != nil {
+		return nil, err
 	}
 	for i, item := range r.items {
 		if r.reused != nil && r.reused[i] {
 			continue
 		}
-		r.nameKind(item)
 		if err := r.decoder.settle(item, true); err != nil {
 			return nil, &Error{fmt.Errorf("item %d: %w", i, err)}
 		}
@@ -72,12 +72,29 @@ func (r *listReader[T]) page() (*Page[T], error) {
 	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue, Known: r.reused}, nil
 }
 
-// nameKind gives an unstructured item the kind that the server leaves out of lists of built-in kinds.
-func (r *listReader[T]) nameKind(item T) {
-	if u, ok := any(item).(*unstructured.Unstructured); ok && u.GetKind() == "" && u.GetAPIVersion() == "" {
-		u.SetKind(strings.TrimSuffix(r.kind, "List"))
-		u.SetAPIVersion(r.apiVersion)
+// checkKind checks that what was read is the list that was asked for.
+func (r *listReader[T]) checkKind() error {
+	kind := schema.FromAPIVersionAndKind(r.apiVersion, r.kind)
+	err := r.decoder.asked.List(kind)
+	switch {
+	case err == nil:
+		return nil
+	case kind != statusKind:
+		return &Error{err}
 	}
+	status := &metav1.Status{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.status, status); err != nil {
+		return &Error{fmt.Errorf("the server sent a Status that cannot be read: %w", err)}
+	}
+	return statusError(status)
+}
+
+// note keeps a member that a Status has.
+func (r *listReader[T]) note(name string, value any) {
+	if r.status == nil {
+		r.status = make(map[string]any)
+	}
+	r.status[name] = value
 }
 
 // members reads the members of the list.
@@ -134,12 +151,28 @@ func (r *listReader[T]) member(name string) error {
 		case "metadata":
 			return r.decoder.list.decode(r.cursor, into.Elem())
 		}
-		return r.cursor.skip()
+		if !isOfStatus(name) {
+			return r.cursor.skip()
+		}
+		value, err := r.cursor.untyped(nil)
+		r.note(name, value)
+		return err
 	})
+}
+
+// begin checks, before any item is read, that the list is the one that was asked for, if it has said so by then.
+func (r *listReader[T]) begin() error {
+	if r.kind == "" || r.apiVersion == "" {
+		return nil
+	}
+	return r.checkKind()
 }
 
 // list reads the items.
 func (r *listReader[T]) list() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
 	var more bool
 	err := r.source.value(r.cursor, 1, func() (err error) {
 		switch b, err := r.cursor.peek(); {
@@ -150,10 +183,10 @@ func (r *listReader[T]) list() error {
 		case r.listed:
 			return errors.New("items are given twice")
 		}
-		r.listed = true
 		more, err = r.cursor.enter(']')
 		return err
 	})
+	r.listed = true // not before: what was short is read again
 	for more && err == nil {
 		if workers := r.decoder.workers(len(r.source.unused())); r.alone || workers == 1 || !r.decodeBacklog(workers) {
 			err = r.source.value(r.cursor, 2, r.item)

@@ -21,7 +21,7 @@ func TestMasksKeepTheSameInEachFormat(t *testing.T) {
 		{"metadata", "status.conditions"}, {"metadata.labels", "spec.containers.image", "spec.nodeName"}, {"spec.volumes.hostPath"}, {"status"},
 		{"kind"}, {"metadata.managedFields"}, {"spec.containers.resources", "spec", "spec.containers.name"},
 	} {
-		opts := Options{GVK: podKind, Mask: paths, Formats: []Format{CBOR}}
+		opts := Options{GVK: podKind, Mask: paths, Formats: []Format{CBOR, Protobuf}}
 		data, want := servers[CBOR].pods(t, 5)
 		plain, err := json.Marshal(want)
 		if err != nil {
@@ -56,11 +56,11 @@ func typed(t *testing.T, obj object.Object) *corev1.Pod {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, pod); err != nil {
 		t.Fatal(err)
 	}
-	pod.TypeMeta = metav1.TypeMeta{}
+	pod.TypeMeta = podType // which unstructured items of built-in kinds have not in what keep gets
 	return pod
 }
 
-// filtered returns what paths, and identity, keep of pod.
+// filtered returns what paths, and identity, keep of pod, with the mark that says so.
 func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
@@ -75,7 +75,9 @@ func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 	if metadata, ok := kept["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
 	}
-	return typed(t, &unstructured.Unstructured{Object: kept})
+	whole := typed(t, &unstructured.Unstructured{Object: kept})
+	object.Mark(whole, paths)
+	return whole
 }
 
 // keep returns what paths lead to in value.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -97,11 +98,8 @@ func (p planner) decoder(t reflect.Type, m *mask, path string) (func(*cursor, re
 
 func (p planner) structDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
 	fields, ok := fieldsOf(t)
-	if !ok || t.Name() == "" && reflect.PointerTo(t).NumMethod() > 0 {
-		if m != nil && m.only {
-			return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
-		}
-		return decodeByCodec, nil
+	if !ok {
+		return wholly(within(t), t, m, path)
 	}
 	var table fieldTable
 	known := make(map[string]bool)
@@ -127,6 +125,14 @@ func (p planner) structDecoder(t reflect.Type, m *mask, path string) (func(*curs
 	return func(c *cursor, v reflect.Value) error { return decodeStruct(c, v, table) }, nil
 }
 
+// wholly returns decode for a type whose fields are not told apart. It fails if m keeps only some of them.
+func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+	if m != nil && m.only {
+		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
+	}
+	return decode, nil
+}
+
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -135,8 +141,10 @@ func join(path, name string) string {
 }
 
 func (p planner) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
-	if t.Name() != "" || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
-		return decodeByCodec, nil
+	// A struct without a name has methods by embedding. The codec calls those of a pointer to one, and not those of one.
+	promotes := t.Elem().Name() == "" && t.NumMethod() > 0
+	if t.Name() != "" || promotes || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
+		return wholly(decodeByCodec, t, m, path)
 	}
 	elem, err := p.plan(t.Elem(), m, path)
 	if err != nil {
@@ -200,6 +208,27 @@ func decodeByMethod(c *cursor, v reflect.Value) error {
 		return err
 	}
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(span)
+}
+
+// within returns how the codec decodes a value of the struct type t within another one. It does not ask such a value to
+// decode itself unless t has a name, while it asks whatever it gets a pointer to.
+func within(t reflect.Type) func(*cursor, reflect.Value) error {
+	if t.Name() != "" || reflect.PointerTo(t).NumMethod() == 0 {
+		return decodeByCodec
+	}
+	list := reflect.ArrayOf(1, t)
+	return func(c *cursor, v reflect.Value) error {
+		span, err := c.span()
+		if err != nil {
+			return err
+		}
+		only := reflect.New(list)
+		only.Elem().Index(0).Set(v)
+		if err = utiljson.Unmarshal(slices.Concat([]byte("["), span, []byte("]")), only.Interface()); err == nil {
+			v.Set(only.Elem().Index(0))
+		}
+		return err
+	}
 }
 
 // decodeByCodec lets apimachinery's codec decode a value, because it is of a kind that is too rare to be known here.

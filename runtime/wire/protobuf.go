@@ -103,12 +103,13 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 		switch f.number {
 		case 1:
 			event.Type = watch.EventType(c.strings.text(f.value))
-		case 2: // a RawExtension, whose first field has the bytes
-			inner, _, err := nextField(f.value)
-			if err != nil || inner.number != 1 {
-				return Event[T]{}, errors.New("it has no object")
+		case 2:
+			if raw != nil {
+				return Event[T]{}, errors.New("want one object")
 			}
-			raw = inner.value
+			if raw, err = rawExtension(f.value); err != nil {
+				return Event[T]{}, err
+			}
 		}
 	}
 	if raw == nil {
@@ -120,6 +121,23 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 		return Event[T]{}, err
 	}
 	return event, nil
+}
+
+// rawExtension returns what the message of a RawExtension holds, which is its only field.
+func rawExtension(message []byte) (raw []byte, err error) {
+	for len(message) > 0 {
+		var f protoField
+		if f, message, err = nextField(message); err != nil {
+			return nil, err
+		}
+		if f.number == 1 && f.value != nil {
+			raw = f.value
+		}
+	}
+	if raw == nil {
+		return nil, errors.New("it has no object")
+	}
+	return raw, nil
 }
 
 // setProto sets the object of event to what raw is.
@@ -146,7 +164,7 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 		if err := bookmark.Unmarshal(message); err != nil {
 			return err
 		}
-		return setBookmark(event, &bookmark)
+		return d.setBookmark(event, kind, &bookmark)
 	case watch.Error:
 		return failure(raw, string(Protobuf))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,17 +31,18 @@ func hasProtobuf(form reflect.Type) bool {
 
 // recursive reports whether a value of type t can hold, at any depth, another one of its type or of one of above.
 func recursive(t reflect.Type, above []reflect.Type) bool {
+	if slices.Contains(above, t) {
+		return true
+	}
+	if t.Name() != "" {
+		above = append(above, t)
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
 		return recursive(t.Elem(), above)
 	case reflect.Struct:
-		for _, a := range above {
-			if a == t {
-				return true
-			}
-		}
 		for i := range t.NumField() {
-			if t.Field(i).Tag.Get("protobuf") != "" && recursive(t.Field(i).Type, append(above, t)) {
+			if t.Field(i).Tag.Get("protobuf") != "" && recursive(t.Field(i).Type, above) {
 				return true
 			}
 		}

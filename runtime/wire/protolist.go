@@ -3,12 +3,14 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -31,8 +33,11 @@ func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error)
 	if err := r.wrapper(); err != nil {
 		return nil, err
 	}
-	if !r.listed || r.kind == "" || r.kind == "Status" {
-		return nil, &Error{fmt.Errorf("the server sent kind %q, not a list", r.kind)}
+	if !r.listed {
+		return nil, &Error{fmt.Errorf("the server sent a %s without content", r.kind)}
+	}
+	if err := r.checkKind(); err != nil {
+		return nil, err
 	}
 	return r.page, nil
 }
@@ -43,7 +48,7 @@ type protoLister[T object.Object] struct {
 	cursor  *cursor
 	source  source
 	known   Known[T]
-	kind    string
+	kind    schema.GroupVersionKind
 	listed  bool // there was a list
 	page    *Page[T]
 }
@@ -57,8 +62,15 @@ func (r *protoLister[T]) wrapper() error {
 			return nil
 		case err != nil:
 			return err
+		case number == 2 && r.listed:
+			return &Error{errors.New("the list is given twice")}
+		case number == 2 && r.kind == statusKind:
+			return r.status(length)
 		case number == 2:
 			r.listed = true
+			if err := r.checkKind(); err != nil && !r.kind.Empty() {
+				return err
+			}
 			if err := r.list(length); err != nil {
 				return err
 			}
@@ -73,9 +85,30 @@ func (r *protoLister[T]) wrapper() error {
 			if err := meta.Unmarshal(value); err != nil {
 				return &Error{err}
 			}
-			r.kind = meta.Kind
+			r.kind = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
 		}
 	}
+}
+
+// checkKind checks that what is read is the list that was asked for.
+func (r *protoLister[T]) checkKind() error {
+	if err := r.decoder.asked.List(r.kind); err != nil {
+		return &Error{err}
+	}
+	return nil
+}
+
+// status reads a Status in place of a list, and returns what it says.
+func (r *protoLister[T]) status(length int64) error {
+	message, err := r.source.chunk(length)
+	if err != nil {
+		return err
+	}
+	status := &metav1.Status{}
+	if err := status.Unmarshal(message); err != nil {
+		return &Error{err}
+	}
+	return statusError(status)
 }
 
 // list reads the message of a list, which is length bytes long.

@@ -46,6 +46,9 @@ type source struct {
 // unused is what was read and not yet used. It is valid until more is read.
 func (s *source) unused() []byte { return s.buf[s.start:s.end] }
 
+// maxEmptyReads is how often in a row a body may give neither bytes nor an error.
+const maxEmptyReads = 100
+
 // fill reads more, after making room for it.
 func (s *source) fill() error {
 	if s.err != nil {
@@ -53,6 +56,13 @@ func (s *source) fill() error {
 	}
 	s.makeRoom()
 	n, err := s.body.Read(s.buf[s.end:])
+	for tries := 1; n == 0 && err == nil; tries++ {
+		if tries == maxEmptyReads {
+			err = io.ErrNoProgress
+			break
+		}
+		n, err = s.body.Read(s.buf[s.end:])
+	}
 	s.end += n
 	s.got, s.full = n, s.end == len(s.buf)
 	s.err = err

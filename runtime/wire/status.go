@@ -1,6 +1,10 @@
 package wire
 
 import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,8 +16,11 @@ import (
 // refuses a request answers in a format that the request accepts.
 func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	status := &metav1.Status{}
-	var err error
-	switch formatOf(contentType) {
+	format, err := FormatOf(contentType, Protobuf, CBOR, JSON)
+	if err != nil {
+		format = JSON // a proxy's word for it
+	}
+	switch format {
 	case Protobuf:
 		err = protoStatus(data, status)
 	case CBOR:
@@ -25,6 +32,20 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 		return nil, false
 	}
 	return status, true
+}
+
+// statusError is the error for a Status that came with a success, where something else was asked for: what a failure says,
+// as an apierrors.APIStatus error, and an *[Error] that cites any other.
+func statusError(status *metav1.Status) error {
+	if status.Status == metav1.StatusFailure {
+		return apierrors.FromObject(status)
+	}
+	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}
+}
+
+// isOfStatus reports whether name is that of a member of a Status, and of no list.
+func isOfStatus(name string) bool {
+	return slices.Contains([]string{"status", "message", "reason", "code", "details"}, name)
 }
 
 func protoStatus(data []byte, into *metav1.Status) error {

@@ -78,7 +78,7 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 	return event, formError(err)
 }
 
-// formError returns err, as an *Error unless it is what the server said.
+// formError returns err, as an *Error unless it is what the server said, or one already.
 func formError(err error) error {
 	if err == nil {
 		return nil
@@ -86,29 +86,40 @@ func formError(err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
 	}
+	if malformed, ok := errors.AsType[*Error](err); ok {
+		return malformed
+	}
 	return &Error{err}
 }
 
 // List reads the list that body is, in the format that contentType names, to its end. What known has is not built again;
-// it may be nil. What is no list is an *[Error]; an error of the body is returned as it is.
+// it may be nil. A format that was not asked for and what is no list of the kind are an *[Error], a failure Status is an
+// apierrors.APIStatus error; an error of the body is returned as it is.
 func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*Page[T], error) {
-	switch formatOf(contentType) {
-	case Protobuf:
+	format, err := FormatOf(contentType, d.formats...)
+	switch {
+	case err != nil:
+		return nil, err
+	case format == Protobuf:
 		return d.listProto(body, known)
-	case CBOR:
+	case format == CBOR:
 		return d.listCBOR(body, known)
 	}
 	return d.listJSON(body, known)
 }
 
 // Watch returns the stream of the events that body is, in the format that contentType names. Of the events before the
-// end of the initial ones, what known has is not built again; it may be nil.
+// end of the initial ones, what known has is not built again; it may be nil. A format that was not asked for is the error
+// of the first Next.
 func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
 	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: d.source(body)}, known: known}
-	switch formatOf(contentType) {
-	case Protobuf:
+	format, err := FormatOf(contentType, d.formats...)
+	switch {
+	case err != nil:
+		s.read = func(*Stream[T]) (Event[T], error) { return Event[T]{}, err }
+	case format == Protobuf:
 		s.read = (*Stream[T]).nextProto
-	case CBOR:
+	case format == CBOR:
 		s.read = (*Stream[T]).nextCBOR
 	default:
 		s.read = (*Stream[T]).nextJSON

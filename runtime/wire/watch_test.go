@@ -104,7 +104,6 @@ func checkEvent(t *testing.T, data []byte, got Event[object.Object], want plainE
 	}
 	obj := &gadget{}
 	err := codec(want.Object, obj)
-	obj.TypeMeta = metav1.TypeMeta{}
 	if err != nil || !reflect.DeepEqual(got.Object, object.Object(obj)) || got.ResourceVersion != obj.ResourceVersion {
 		t.Fatalf("%q: got %s, want %s, %v", data, text(got.Object), text(obj), err)
 	}
@@ -133,10 +132,10 @@ func refusable(event plainEvent) bool {
 	switch watch.EventType(event.Type) {
 	case watch.Added, watch.Modified, watch.Deleted:
 		err := codec(event.Object, obj)
-		return err != nil || event.Object == nil || obj.GroupVersionKind() != gadgetKind
+		return err != nil || event.Object == nil || obj.GroupVersionKind() != gadgetKind || obj.Name == ""
 	case watch.Bookmark:
 		var bookmark metav1.PartialObjectMetadata
-		return codec(event.Object, &bookmark) != nil || bookmark.ResourceVersion == ""
+		return codec(event.Object, &bookmark) != nil || bookmark.ResourceVersion == "" || bookmark.GroupVersionKind() != gadgetKind
 	case watch.Error:
 		var status metav1.Status
 		return codec(event.Object, &status) != nil || status.Kind != "Status" || status.Status == metav1.StatusSuccess

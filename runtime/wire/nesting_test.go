@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// deepBodies are values that are nested levels deep, in a format.
+func deepBodies(levels int) map[string][][]byte {
+	wrap := func(open, value, shut string) []byte {
+		b := bytes.Repeat([]byte(open), levels)
+		return append(append(b, value...), bytes.Repeat([]byte(shut), levels)...)
+	}
+	return map[string][][]byte{
+		jsonType: {wrap(`[`, `1`, `]`), wrap(`{"a":`, `1`, `}`), wrap(`[{"not":`, `{}`, `}]`), wrap(`{"properties":{"a":`, `{}`, `}}`)},
+		string(CBOR): {
+			wrap("\x81", "\x01", ""), wrap("\xa1\x41a", "\x01", ""), wrap("\x9f", "\x01", "\xff"), wrap("\xbf\x41a", "\x01", "\xff"), wrap("\xc1", "\x01", ""),
+			wrap("\xa1\x63not", "\xa0", ""), wrap("\x81\xa1\x4aproperties\xa1\x41a", "\xa0", ""), wrap("\x5f", "\x41a", "\xff"),
+		},
+	}
+}
+
+// TestNestingIsBoundedInEachFormat puts values that are nested deeply where somebody looks at them and where nobody does.
+// It would end the program with an overflow of the stack.
+func TestNestingIsBoundedInEachFormat(t *testing.T) {
+	places := map[string][]string{ // with the value at the %s
+		jsonType: {
+			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"},%s}]}`,
+			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{},"items":[{"metadata":{"name":"a"},"spec":{%s}}]}`,
+			`{"kind":"GadgetList","apiVersion":"example.com/v1","items":[],%s}`,
+			`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{%s}}`,
+			`{"type":"ADDED","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s}}`,
+			`{"object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"},%s},"type":"ADDED"}`,
+			`{"type":"BOOKMARK","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"a"},%s}}`,
+			`{"type":"ERROR","object":{"kind":"Status",%s}}`,
+		},
+		string(CBOR): {
+			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1\x45items\x81\xbf\x48metadata\xa1\x44name\x41a%s\xff\xff",
+			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1\x45items\x81\xbf\x48metadata\xa1\x44name\x41a\x44spec\xbf%s\xff\xff\xff",
+			"\xbf\x44kind\x4aGadgetList\x4aapiVersion\x4eexample.com/v1%s\xff",
+			"\xbf\x48metadata\xbf%s\xff\xff",
+			"\xbf\x44type\x45ADDED\x46object\xbf\x44kind\x46Gadget\x4aapiVersion\x4eexample.com/v1\x48metadata\xa1\x44name\x41a%s\xff\xff",
+			"\xbf\x44type\x48BOOKMARK\x46object\xbf\x44kind\x46Gadget\x4aapiVersion\x4eexample.com/v1%s\xff\xff",
+			"\xbf\x44type\x45ERROR\x46object\xbf\x44kind\x46Status%s\xff\xff",
+		},
+	}
+	names := []string{"unknown", "spec", "extension", "code", "details", "managedFields", "annotations", "any"}
+	for _, levels := range []int{9990, maxDepth + 10, 300_000} {
+		for contentType, values := range deepBodies(levels) {
+			for form, prototype := range prototypesOf(gadgetKind, &gadget{}) {
+				for _, opts := range []Options{{}, {KeepManagedFields: true}, {Mask: []string{"metadata.annotations"}}} {
+					if levels < maxDepth && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
+						continue // they pass by in one way
+					}
+					opts.GVK, opts.Formats = gadgetKind, []Format{CBOR}
+					d := decoderOf(t, prototype, opts)
+					for n, value := range values {
+						for m, place := range places[contentType] {
+							name := names[(n+m)%len(names)]
+							if contentType == jsonType {
+								name = fmt.Sprintf("%q:", name)
+							} else {
+								name = string(rune(0x60+len(name))) + name
+							}
+							body := []byte(fmt.Sprintf(place, name+string(value)))
+							_, err := d.List(bytes.NewReader(body), contentType, nil)
+							_, watchErr := d.Watch(bytes.NewReader(body), contentType, nil).Next()
+							if levels > maxDepth && (err == nil || watchErr == nil) {
+								t.Errorf("%s, %s: %d levels at %.80q are read: %v, %v", form, contentType, levels, body, err, watchErr)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestUnknownFieldsOfProtobufMayBeNested is about groups, which nobody sends and whose end must be found.
+func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
+	s := binaryServers(t)[Protobuf]
+	pod := s.encode(t, &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
+	_, message, err := unwrap(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const levels = 1_000_000
+	for what, more := range map[string][]byte{
+		"groups":         append(bytes.Repeat([]byte{0xfb, 0x3e}, levels), bytes.Repeat([]byte{0xfc, 0x3e}, levels)...),
+		"groups, open":   bytes.Repeat([]byte{0xfb, 0x3e}, levels),
+		"groups, closed": bytes.Repeat([]byte{0xfc, 0x3e}, levels),
+	} {
+		for _, opts := range []Options{{GVK: podKind}, {GVK: podKind, KeepManagedFields: true}} {
+			d := decoderOf(t, &corev1.Pod{}, opts)
+			c := d.cursor()
+			if obj, _, err := d.protoObject(c, append(bytes.Clone(message), more...), nil); err == nil && obj.GetName() != "a" {
+				t.Errorf("%s: got %v", what, obj)
+			}
+			if _, err := d.List(bytes.NewReader(append(append([]byte{}, protoPrefix...), more...)), string(Protobuf), nil); err == nil {
+				t.Errorf("%s: no error", what)
+			}
+		}
+	}
+}
+
+// TestRecursiveTypesAreNotReadFromProtobuf is why a nested message cannot overflow the stack: their decoders do not bound
+// how deep they go, so that protobuf is not asked for, and what was not asked for is not read.
+func TestRecursiveTypesAreNotReadFromProtobuf(t *testing.T) {
+	d := decoderOf(t, &node{}, Options{GVK: podKind, Formats: []Format{Protobuf, CBOR}})
+	if _, err := d.List(bytes.NewReader(protoPrefix), string(Protobuf), nil); !isRefusedFormat(err) {
+		t.Errorf("list: got %v", err)
+	}
+	if _, err := d.Watch(bytes.NewReader(make([]byte, 8)), string(Protobuf), nil).Next(); !isRefusedFormat(err) {
+		t.Errorf("watch: got %v", err)
+	}
+}
+
+func isRefusedFormat(err error) bool {
+	malformed, ok := errors.AsType[*Error](err)
+	return ok && malformed.Err != nil && err != io.EOF && bytes.Contains([]byte(err.Error()), []byte("not asked for"))
+}
