@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -40,7 +41,7 @@ func Connect(kubeconfig string) (*Objects, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := client.New(config, client.Options{})
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	return &Objects{live: live, Namespace: "default"}, err
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
@@ -32,7 +33,7 @@ func newObserver(kubeconfig string) (*observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := client.New(config, client.Options{})
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		return nil, err
 	}

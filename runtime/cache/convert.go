@@ -60,7 +60,6 @@ func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", object.KeyOf(o), t, err)
 	}
-	typed.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return typed, nil
 }
 

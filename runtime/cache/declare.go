@@ -142,12 +142,13 @@ func (k *kind) pack(prototype object.Object) (err error) {
 
 // newPart returns the part of k for one namespace. It is not started, and not among those of k.
 func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, namespace string) (part, error) {
+	mask := maskOf(opts, c.opts.Masks[k.gvk])
 	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
 		Namespace:         namespace,
 		Labels:            opts.Labels,
 		Fields:            opts.Fields,
 		KeepManagedFields: c.opts.KeepManagedFields || opts.KeepManagedFields,
-		Mask:              maskOf(opts, c.opts.Masks[k.gvk]),
+		Mask:              mask,
 	})
 	if err != nil {
 		return part{}, err
@@ -159,7 +160,7 @@ func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, name
 		Namespace: namespace,
 		Logger:    c.opts.Logger,
 		Resync:    c.opts.Resync,
-		Transform: opts.Transform,
+		Transform: marking(opts.Transform, mask),
 		Indexes:   k.indexes,
 		Applied:   l.applied,
 		Metrics:   c.opts.Metrics,

@@ -59,6 +59,7 @@ func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...c
 			yield(none, fmt.Errorf("list: %w", err))
 			return
 		}
+		c.dropNamespace(ctx, gvk, &o)
 		i, parts, convert := c.answering(gvk, prototype, o)
 		if i == nil {
 			eachLive(ctx, c, prototype, o, yield)

@@ -64,6 +64,9 @@ func (c *Cache) get(ctx context.Context, gvk schema.GroupVersionKind, key object
 	switch {
 	case err != nil:
 		return nil, true, fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
+	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, gvk):
+		key.Namespace = "" // as the live client does
+		return c.get(ctx, gvk, key, prototype, o)
 	case cached == nil:
 		return nil, true, c.notFound(ctx, key, gvk)
 	}
@@ -110,10 +113,22 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 		return fmt.Errorf("get %s %s: the name is empty", gvk.Kind, key)
 	case namespaced && key.Namespace == "":
 		return fmt.Errorf("get %s %s: the kind is namespaced, and the namespace is empty", gvk.Kind, key)
-	case !namespaced && key.Namespace != "":
-		return fmt.Errorf("get %s %s: the kind is cluster-scoped, and has no namespace", gvk.Kind, key)
 	}
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
+}
+
+// isClusterScoped reports whether the objects of a kind are known to be in no namespace.
+func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind) bool {
+	mapper := meta.ToRESTMapperWithContext(c.live.RESTMapper())
+	mapping, err := mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
+}
+
+// dropNamespace makes o ask for all objects of a declared kind that is cluster-scoped, as the live client does.
+func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, o *client.ListOptions) {
+	if o.Namespace != "" && c.declared(gvk) != nil && c.isClusterScoped(ctx, gvk) {
+		o.Namespace = ""
+	}
 }
 
 // List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in a Go type
@@ -130,6 +145,7 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 		return fmt.Errorf("list: %w", err)
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	c.dropNamespace(ctx, gvk, &o)
 	prototype, ok := itemOf(list)
 	if !ok {
 		return c.live.List(ctx, list, opts...)

@@ -57,6 +57,21 @@ func maskOf(opts KindOptions, mask []string) []string {
 	return mask
 }
 
+// marking returns transform, behind which a masked object says that it is one: the mark is among the managedFields, which
+// many a transform removes.
+func marking(transform func(object.Object) (object.Object, error), mask []string) func(object.Object) (object.Object, error) {
+	if transform == nil || len(mask) == 0 {
+		return transform
+	}
+	return func(o object.Object) (object.Object, error) {
+		o, err := transform(o)
+		if err == nil {
+			object.Mark(o, mask)
+		}
+		return o, err
+	}
+}
+
 // scope is which objects of a kind are cached. Its zero value is all.
 type scope struct {
 	labels labels.Selector

@@ -219,7 +219,7 @@ func TestApplyToAnotherSubresourceSendsItsBody(t *testing.T) {
 	if err := c.SubResource("scale").Apply(t.Context(), deployment(), client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, s.last(t).body, `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web"},"spec":{"replicas":2}}`)
+	sameJSON(t, s.last(t).body, `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
 	if scale.Spec.Replicas != 4 {
 		t.Errorf("the body was not set to the answer: %v", scale)
 	}

@@ -14,23 +14,26 @@ import (
 type Reader interface {
 	// Get reads the object named key into obj, which may be typed, *unstructured.Unstructured or
 	// *metav1.PartialObjectMetadata (the last two with their kind set). Nothing that obj held before is left in it;
-	// on an error obj is untouched. apierrors.IsNotFound tells that there is no such object, meta.IsNoMatchError
+	// on an error obj is untouched. It has its apiVersion and kind set, as items of lists do. The namespace in the key of a
+	// cluster-scoped kind is dropped. apierrors.IsNotFound tells that there is no such object, meta.IsNoMatchError
 	// that the server does not know the kind.
 	Get(ctx context.Context, key object.Key, obj object.Object, opts ...GetOption) error
 	// List reads the objects of one kind into list, which may be a typed list kind, *unstructured.UnstructuredList or
 	// *metav1.PartialObjectMetadataList (the last two with the list kind set, such as PodList). Without [InNamespace]
-	// it lists all namespaces. Typed items come with an empty TypeMeta.
+	// it lists all namespaces.
 	List(ctx context.Context, list object.List, opts ...ListOption) error
 }
 
 // Writer changes objects on the API server. Every method but Delete and DeleteAllOf sets obj to what the server
-// answered, so that its resourceVersion, its defaults and its generated name are there; on an error obj is untouched.
+// answered, so that its resourceVersion, its defaults and its generated name are there, and its apiVersion and kind; on an
+// error obj is untouched. The namespace of an object of a cluster-scoped kind is dropped, but one that DeleteAllOf is told is
+// an error: it would delete more than was asked for.
 // Implementations are safe for concurrent use, each obj by one goroutine at a time.
 type Writer interface {
 	// Create creates obj, whose name may be left to the server with generateName.
 	Create(ctx context.Context, obj object.Object, opts ...CreateOption) error
 	// Update replaces the object. It fails with a conflict (apierrors.IsConflict) when obj has a resourceVersion that
-	// is not the current one.
+	// is not the current one, and with a [*MaskedError] when obj is not the whole object.
 	Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error
 	// Patch changes the object that obj names by patch, see [MergeFrom].
 	Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error
@@ -64,8 +67,8 @@ type SubResourceClient interface {
 	SubResourceWriter
 	// Get reads the subresource of the object that obj names into sub.
 	Get(ctx context.Context, obj, sub object.Object, opts ...GetOption) error
-	// Create posts sub to the subresource of the object that obj names. sub is set to the answer, unless the server
-	// answers with a bare success.
+	// Create posts sub to the subresource of the object that obj names, whose name and namespace it gets if it has none. sub
+	// is set to the answer, unless the server answers with a bare success.
 	Create(ctx context.Context, obj, sub object.Object, opts ...CreateOption) error
 }
 

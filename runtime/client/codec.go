@@ -1,20 +1,23 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
-// encode returns the JSON of obj with gvk as its apiVersion and kind, which typed objects usually do not have set. It
-// leaves obj alone.
+// encode returns the JSON of obj with gvk as its apiVersion and kind, which a typed object that was made by hand does not have set.
+// It leaves obj alone.
 func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {
 		return json.Marshal(obj)
@@ -29,80 +32,93 @@ func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	return json.Marshal(named)
 }
 
-// errBareStatus is returned for an answer that is a Status where an object was asked for.
-var errBareStatus = errors.New("the server sent a bare Status")
+// bareStatusError is the error for an answer that is a Status, and not of a failure, where an object was asked for.
+type bareStatusError struct{ message string }
 
-// decode sets obj to the object of kind gvk that data is, with nothing left of what obj was. When data is another thing
-// obj stays as it is, and the error is errBareStatus if data is a Status.
+func (e *bareStatusError) Error() string {
+	return fmt.Sprintf("the server sent a bare Status: %q", e.message)
+}
+
+// decode sets obj to the object that data is, which must be what was asked for, with nothing left of what obj was. When
+// data is another thing obj stays as it is, and the error is what a Status says of a failure, or a [*bareStatusError].
 func decode(data []byte, obj runtime.Object, gvk schema.GroupVersionKind) error {
-	fresh := reflect.New(reflect.TypeOf(obj).Elem())
-	decoded := fresh.Interface().(runtime.Object)
-	if err := unmarshal(data, decoded); err != nil {
+	asked := wire.Asked{GVK: gvk, Metadata: isMetadata(obj)}
+	return decodeAs(data, obj, func(decoded runtime.Object) error {
+		kind := decoded.GetObjectKind()
+		if err := asked.Object(kind.GroupVersionKind()); err != nil {
+			return err
+		}
+		kind.SetGroupVersionKind(gvk)
+		return nil
+	})
+}
+
+// decodeList sets list, which is of kind gvk, to the list of objects that data is, which must be what was asked for, as
+// decode does.
+func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, asked wire.Asked) error {
+	asked.Metadata = isMetadata(list)
+	return decodeAs(data, list, func(decoded runtime.Object) error {
+		kind := decoded.GetObjectKind()
+		if err := asked.List(kind.GroupVersionKind()); err != nil {
+			return err
+		}
+		kind.SetGroupVersionKind(gvk)
+		n := 0
+		return meta.EachListItem(decoded, func(item runtime.Object) error {
+			n++
+			if err := settleItem(item, asked); err != nil {
+				return fmt.Errorf("item %d: %w", n-1, err)
+			}
+			return nil
+		})
+	})
+}
+
+// settleItem checks an item of a list, and gives it the kind that was asked for.
+func settleItem(item runtime.Object, asked wire.Asked) error {
+	kind, name := item.GetObjectKind(), "none"
+	if o, ok := item.(metav1.Object); ok {
+		name = o.GetName()
+	}
+	if err := asked.Item(kind.GroupVersionKind(), name); err != nil {
 		return err
 	}
-	if err := settleKind(decoded, gvk); err != nil {
+	kind.SetGroupVersionKind(asked.GVK)
+	return nil
+}
+
+// decodeAs sets obj to what data is, once settle has found that to be what was asked for.
+func decodeAs(data []byte, obj runtime.Object, settle func(decoded runtime.Object) error) error {
+	fresh := reflect.New(reflect.TypeOf(obj).Elem())
+	decoded := fresh.Interface().(runtime.Object)
+	err := utiljson.Unmarshal(data, decoded)
+	if err != nil || decoded.GetObjectKind().GroupVersionKind() == statusKind {
+		if err := statusError(data); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := settle(decoded); err != nil {
 		return err
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return nil
 }
 
-// decodeList sets list to the list of objects of kind item that data is, as decode does. The kind of the list is not
-// compared, because a CRD may call it anything.
-func decodeList(data []byte, list runtime.Object, gvk, item schema.GroupVersionKind) error {
-	fresh := reflect.New(reflect.TypeOf(list).Elem())
-	decoded := fresh.Interface().(runtime.Object)
-	if err := unmarshal(data, decoded); err != nil {
-		return err
-	}
-	switch decoded := decoded.(type) {
-	case runtime.Unstructured:
-	case *metav1.PartialObjectMetadataList:
-		decoded.SetGroupVersionKind(gvk)
-		for i := range decoded.Items {
-			decoded.Items[i].SetGroupVersionKind(item)
-		}
-	default:
-		decoded.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		if err := meta.EachListItem(decoded, func(o runtime.Object) error { return settleKind(o, item) }); err != nil {
-			return err
-		}
-	}
-	reflect.ValueOf(list).Elem().Set(fresh.Elem())
-	return nil
-}
+var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// unmarshal decodes data into decoded, which is empty. It refuses what says no kind, and a Status.
-func unmarshal(data []byte, decoded runtime.Object) error {
-	err := utiljson.Unmarshal(data, decoded)
-	switch got := decoded.GetObjectKind().GroupVersionKind(); {
-	case err != nil:
-		if status, _ := parseStatus(data); status != nil {
-			return errBareStatus
-		}
-		return err
-	case got.Kind == "Status" && got.Group == "" && got.Version == "v1":
-		return errBareStatus
-	case got.Kind == "":
-		return errors.New("the server sent something that says no kind")
-	}
-	return nil
-}
-
-// settleKind checks the kind that a decoded object says it is, and makes its TypeMeta what callers get: empty for typed
-// objects, gvk for metadata-only ones, as sent for unstructured ones.
-func settleKind(decoded runtime.Object, gvk schema.GroupVersionKind) error {
-	kind := decoded.GetObjectKind()
-	got := kind.GroupVersionKind()
-	if isMetadata(decoded) {
-		kind.SetGroupVersionKind(gvk)
+// statusError returns what a Status says that came with a success, or nil if data is none: the failure as an
+// apierrors.APIStatus error, or a [*bareStatusError].
+func statusError(data []byte) error {
+	status := &metav1.Status{}
+	if err := utiljson.Unmarshal(data, status); err != nil || status.GroupVersionKind() != statusKind {
 		return nil
 	}
-	if !got.Empty() && got != gvk {
-		return fmt.Errorf("the server sent %s, not %s", got, gvk)
+	if status.Status == metav1.StatusFailure {
+		status.Message = cmp.Or(status.Message, "the server failed, and does not say why")
+		return apierrors.FromObject(status)
 	}
-	if _, ok := decoded.(runtime.Unstructured); !ok {
-		kind.SetGroupVersionKind(schema.GroupVersionKind{})
-	}
-	return nil
+	return &bareStatusError{status.Message}
 }

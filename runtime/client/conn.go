@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 const (
@@ -111,7 +113,7 @@ func (r *request) path() string {
 	return strings.Join(segments, "/")
 }
 
-// do sends r and returns the body of the answer.
+// do sends r, which accepts JSON alone, and returns the body of the answer.
 func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 	resp, err := c.open(ctx, r)
 	if err != nil {
@@ -121,6 +123,11 @@ func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, networkError(ctx, r.String(), err)
+	}
+	if len(body) > 0 {
+		if _, err := wire.FormatOf(resp.Header.Get("Content-Type"), wire.JSON); err != nil {
+			return nil, &DecodeError{What: r.String(), Err: err}
+		}
 	}
 	return body, nil
 }

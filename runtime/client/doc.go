@@ -17,8 +17,11 @@
 //   - Errors that the API server sent are *apierrors.StatusError, so apierrors.IsNotFound and its siblings work.
 //     Errors of the network wrap their cause and say verb, resource and name: "get guestbooks default/x: ...".
 //   - A call changes the object it was given only when it succeeds, and leaves nothing of its former content then.
-//   - A kind that is namespaced is never asked for without a namespace, nor a cluster-scoped one with it: that is an
-//     error before any request.
+//   - A kind that is namespaced is never asked for without a namespace: that is an error before any request. The namespace
+//     that the key or the object of a cluster-scoped kind has is dropped.
+//   - What the server answers is what was asked for: the kind, its version, the format. Any other answer is a [*DecodeError],
+//     and a Status of a failure is that failure, whatever the code of the answer. Objects carry their apiVersion and kind.
+//   - An object that a cache holds in parts is not written back as a whole: that is a [*MaskedError].
 //   - A request that the server turned away with 429 and a Retry-After is sent again, a bounded number of times, while
 //     the context lasts.
 //
@@ -27,5 +30,6 @@
 // All types are safe for concurrent use except a [Stream], which one goroutine reads. Nothing here starts a goroutine,
 // throttles on the client's side, or keeps package-level state.
 //
-// The client speaks JSON only. It does not cache objects, and it does not convert between API versions.
+// A [REST] speaks JSON; a [ListWatcher], and with it [REST.Watch], speaks protobuf and CBOR too, see [Scope]. Nothing here
+// caches objects, or converts between API versions.
 package client

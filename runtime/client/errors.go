@@ -12,13 +12,28 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // maxErrorText is how much of an answer that is no Status goes into the error.
 const maxErrorText = 2048
+
+// MaskedError reports a write of a whole object that was read from a cache which has only some fields of it: the others
+// would be removed. Change such an object by Patch or Apply, or read it with [Live] first. A status may be updated if all
+// of metadata and status are cached.
+type MaskedError struct {
+	// What names the write, such as "update pods default/web".
+	What string
+	// Mask are the fields that the object has.
+	Mask []string
+}
+
+// Error names the write, the fields, and what to do instead.
+func (e *MaskedError) Error() string {
+	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch or Apply, or read it with client.Live",
+		e.What, strings.Join(e.Mask, ", "))
+}
 
 // networkError wraps what went wrong between the server and us. It is the error of ctx, with its cause, when ctx is
 // why.
@@ -51,15 +66,6 @@ func responseError(r *request, resp *http.Response) error {
 	seconds, _ := retryAfterSeconds(resp)
 	return apierrors.NewGenericServerResponse(resp.StatusCode, r.method, r.resource.gvr.GroupResource(), r.name,
 		errorText(resp, body), seconds, true)
-}
-
-// parseStatus returns the failure Status that data is, if it is one.
-func parseStatus(data []byte) (*metav1.Status, bool) {
-	status := &metav1.Status{}
-	if err := utiljson.Unmarshal(data, status); err != nil || status.Kind != "Status" {
-		return nil, false
-	}
-	return status, status.Status != metav1.StatusSuccess
 }
 
 // errorText is what an error cites of an answer that is no Status.

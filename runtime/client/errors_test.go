@@ -184,14 +184,19 @@ func TestAnswersOfAnotherKindAreDecodeErrorsAndLeaveTheObject(t *testing.T) {
 		"no kind":      `{"metadata":{"name":"a"}}`,
 		"status":       `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 		"no object":    `[]`,
-		"status forms": `{"kind":"Status","apiVersion":"v1","status":"Failure","data":7}`,
+		"status forms": `{"kind":"Status","apiVersion":"v1","status":"Pending","data":7}`,
+		"other group":  `{"kind":"ConfigMap","apiVersion":"example.com/v1","metadata":{"name":"a"}}`,
+		"half a kind":  `{"kind":"ConfigMap","metadata":{"name":"a"}}`,
+		"list":         `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`,
+		"table":        `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`,
+		"more":         `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}{}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
 			s.says(getA, body)
 			typed, plain := configMap("before"), untyped("v1", "ConfigMap", "default", "before")
-			for _, obj := range []object.Object{typed, plain} {
+			for _, obj := range []object.Object{typed, plain, metadataOf("before")} {
 				err := c.Get(t.Context(), keyA, obj)
 				if decode, ok := errors.AsType[*client.DecodeError](err); !ok || decode.What != "get configmaps default/a" {
 					t.Errorf("%T: got %v", obj, err)

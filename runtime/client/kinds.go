@@ -49,8 +49,16 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+	gvk, err := object.GVK(prototype, c.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
 	watcher, err := NewListWatcher(c, prototype, Scope{
-		Namespace: o.Namespace, Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
+		Namespace: res.within(o.Namespace), Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
 	})
 	if err != nil {
 		return nil, err

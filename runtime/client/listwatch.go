@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,7 +30,8 @@ type Scope struct {
 	// KeepManagedFields keeps metadata.managedFields, which are left out of what a [ListWatcher] returns otherwise.
 	KeepManagedFields bool
 	// Mask are the only fields that the objects have, with all that is below them, such as "metadata" and
-	// "status.conditions"; none means all. See [wire.Options]. Such an object must not be written back as a whole.
+	// "status.conditions"; none means all. See [wire.Options]. Such an object says so, see [object.Mark], and is not
+	// written as a whole: that is a [*MaskedError].
 	// Informers and caches can keep what is left packed, which takes least memory.
 	Mask []string
 	// Formats are the encodings that the server is asked for, in order of preference: see [wire.Options]. None means
@@ -60,6 +62,7 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 	}
 	decoder, err := wire.NewDecoder(prototype, wire.Options{
 		GVK:               gvk,
+		Serves:            c.serves(gvk.GroupVersion()),
 		KeepManagedFields: scope.KeepManagedFields,
 		Mask:              scope.Mask,
 		Formats:           scope.Formats,
@@ -101,6 +104,9 @@ func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*P
 	}
 	defer resp.Body.Close()
 	page, err := lw.decoder.List(resp.Body, resp.Header.Get("Content-Type"), lw.reused())
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return nil, err
+	}
 	if malformed, ok := errors.AsType[*wire.Error](err); ok {
 		return nil, &DecodeError{What: r.String(), Err: malformed.Err}
 	}

@@ -118,7 +118,7 @@ func TestPagesOfAListInEachForm(t *testing.T) {
 		t.Errorf("got %v", plain.Items[0])
 	}
 
-	serve("PartialObjectMetadataList")
+	s.says("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",`+items)
 	partial, err := listWatcher[object.Object](t, s, metadataOf(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
 	page(t, s, names(partial), "PartialObjectMetadataList", partial.ResourceVersion, partial.Continue, err)
 	if partial.Items[0].GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {

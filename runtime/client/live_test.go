@@ -99,7 +99,7 @@ func (c live) key(name string) object.Key { return object.Key{Namespace: c.names
 
 func testLifeOfAnObject(t *testing.T, c live) {
 	ctx, cm := t.Context(), c.create(t, "a")[0]
-	if cm.UID == "" || cm.ResourceVersion == "" || cm.Kind != "" {
+	if cm.UID == "" || cm.ResourceVersion == "" || cm.Kind != "ConfigMap" || cm.APIVersion != "v1" {
 		t.Errorf("got %v", cm)
 	}
 	if err := c.Create(ctx, c.configMap("a")); !apierrors.IsAlreadyExists(err) {

@@ -238,7 +238,8 @@ func (p Preconditions) ApplyToDelete(o *DeleteOptions) {
 func (p Preconditions) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
 
 // WithSubResourceBody makes a write to a subresource send body instead of the object itself: body is a Scale, say,
-// where the object is a Deployment. It is body that is set to the answer then.
+// where the object is a Deployment. It is body that is set to the answer then. A body without name and namespace gets those
+// of the object, save in a Patch.
 func WithSubResourceBody(body object.Object) SubResourceBody { return SubResourceBody{body: body} }
 
 // SubResourceBody is the type of [WithSubResourceBody].

@@ -68,8 +68,20 @@ func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if before, err = toMap(base); err != nil {
 		return nil, nil, err
 	}
-	after, err = toMap(obj)
-	return before, after, err
+	if after, err = toMap(obj); err != nil {
+		return nil, nil, err
+	}
+	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark is no change
+		dropManagedFields(before)
+		dropManagedFields(after)
+	}
+	return before, after, nil
+}
+
+func dropManagedFields(fields map[string]any) {
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
 }
 
 // finishPatch encodes a patch without what is no change, and with the resourceVersion of base if lock is set.

@@ -33,13 +33,19 @@ func versionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// checkScope reports an error when namespace does not fit the scope of the kind.
+// within returns the namespace that an object of the kind is in if it is said to be in namespace: that of a cluster-scoped
+// one is dropped, since programs name one where they do not know the scope.
+func (r resource) within(namespace string) string {
+	if !r.namespaced {
+		return ""
+	}
+	return namespace
+}
+
+// checkScope reports an error when the objects of the kind are in namespaces, and none is named.
 func (r resource) checkScope(namespace string) error {
-	switch {
-	case r.namespaced && namespace == "":
+	if r.namespaced && namespace == "" {
 		return fmt.Errorf("%s is namespaced: the namespace is missing", r.gvk.Kind)
-	case !r.namespaced && namespace != "":
-		return fmt.Errorf("%s is cluster-scoped: it cannot be in namespace %q", r.gvk.Kind, namespace)
 	}
 	return nil
 }
@@ -52,7 +58,7 @@ func (r resource) checkKey(key object.Key) error {
 	if key.Name == "" {
 		return fmt.Errorf("the name of the %s is missing", r.gvk.Kind)
 	}
-	return checkSegments(key.Namespace, key.Name)
+	return checkSegments(r.within(key.Namespace), key.Name)
 }
 
 // checkSegments reports an error when one of names would change the meaning of a URL path.

@@ -9,17 +9,21 @@ import (
 	"net/url"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
-// Options are the optional parts of a [REST]. The zero value is good for unstructured and metadata-only objects.
+// Options are what a [REST] is made of. All but Scheme may be left out.
 type Options struct {
-	// Scheme tells the kinds of typed objects; nil knows none.
+	// Scheme tells the kinds of typed objects, and must be set. An empty one is good for unstructured and metadata-only
+	// objects. There is no scheme that knows the built-in kinds by itself: it would bring the code of all their groups into
+	// every program.
 	Scheme *runtime.Scheme
 	// HTTPClient sends the requests; nil makes one from the rest.Config, with its certificates, tokens and timeout.
 	HTTPClient *http.Client
@@ -48,7 +52,12 @@ type REST struct {
 
 var _ WithWatch = (*REST)(nil)
 
-// New returns a client for the API server of config. It makes no request, and fails only when config cannot be used.
+// errNoScheme is the error of a client that could not tell the kind of any Go type.
+var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme that the kinds of the program are registered with " +
+	"(s := runtime.NewScheme(); corev1.AddToScheme(s); ...), or an empty one for unstructured and metadata-only objects alone")
+
+// New returns a client for the API server of config. It makes no request, and fails only when config cannot be used or
+// there is no scheme.
 // The QPS, Burst and content type of config are not looked at: the server's own flow control decides, and all is JSON but
 // what a [ListWatcher] reads.
 func New(config *rest.Config, opts Options) (*REST, error) {
@@ -56,7 +65,7 @@ func New(config *rest.Config, opts Options) (*REST, error) {
 		opts.Logger = slog.Default()
 	}
 	if opts.Scheme == nil {
-		opts.Scheme = runtime.NewScheme()
+		return nil, errNoScheme
 	}
 	c, err := newConn(config, opts.HTTPClient, opts.Logger)
 	if err != nil {
@@ -94,7 +103,7 @@ func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts 
 	if err != nil {
 		return err
 	}
-	return c.get(ctx, &request{resource: res, namespace: key.Namespace, name: key.Name}, o, obj, res.gvk)
+	return c.get(ctx, &request{resource: res, namespace: res.within(key.Namespace), name: key.Name}, o, obj, res.gvk)
 }
 
 // get finishes and sends a request for one object of kind gvk.
@@ -124,6 +133,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return fmt.Errorf("list %s: %w", kind, err)
 	}
+	o.Namespace = res.within(o.Namespace)
 	r := &request{verb: "list", method: http.MethodGet, resource: res, namespace: o.Namespace, query: o.query(), accept: accept(list)}
 	if err := r.checkCollection(o); err != nil {
 		return err
@@ -132,8 +142,8 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return err
 	}
-	if err := decodeList(body, list, listGVK, res.gvk); err != nil {
-		return &DecodeError{What: r.String(), Err: err}
+	if err := decodeList(body, list, listGVK, wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
+		return answerError(r, err)
 	}
 	return nil
 }
@@ -143,10 +153,10 @@ func (r *request) checkCollection(o ListOptions) error {
 	if o.selectsNothing() {
 		return fmt.Errorf("%s: the label selector matches no object", r)
 	}
-	if o.Namespace == "" {
-		return nil
+	if o.Namespace != "" && !r.resource.namespaced {
+		return fmt.Errorf("%s: %s is cluster-scoped: it cannot be in namespace %q", r, r.resource.gvk.Kind, o.Namespace)
 	}
-	if err := errors.Join(r.resource.checkScope(o.Namespace), checkSegments(o.Namespace)); err != nil {
+	if err := checkSegments(o.Namespace); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
 	return nil
@@ -184,6 +194,17 @@ func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	}, nil
 }
 
+// serves returns what reports whether gv has a kind. A list may be called anything but after another kind, see [wire.Asked].
+func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
+	return func(kind string) (bool, error) {
+		_, err := c.mapper.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+}
+
 // exchange sends r and sets obj to the object of kind gvk in the answer. What is posted may be an order and not an
 // object, such as an eviction: then the answer is a Status and obj stays.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
@@ -193,16 +214,25 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 		return err
 	}
 	err = decode(body, obj, gvk)
-	if err == errBareStatus && r.method == http.MethodPost {
+	if _, ok := errors.AsType[*bareStatusError](err); ok && r.method == http.MethodPost {
 		return nil
 	}
 	if err != nil {
-		return &DecodeError{What: r.String(), Err: err}
+		return answerError(r, err)
 	}
 	if r.method != http.MethodGet {
 		c.tellWritten(ctx, r, obj)
 	}
 	return nil
+}
+
+// answerError is the error for an answer to r that is not what was asked for: what the server says of a failure, or that the
+// answer cannot be read.
+func answerError(r *request, err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	return &DecodeError{What: r.String(), Err: err}
 }
 
 // send sends r and returns the body of the answer.

@@ -35,7 +35,7 @@ func TestGetLeavesNothingOfWhatTheObjectWas(t *testing.T) {
 			t.Errorf("%T: got %s", obj, encoded)
 		}
 	}
-	if typed.Kind != "" || typed.APIVersion != "" || len(kept) != 1 {
+	if typed.Kind != "ConfigMap" || typed.APIVersion != "v1" || len(kept) != 1 {
 		t.Errorf("a typed object has the kind %q, its old labels are %v", typed.Kind, kept)
 	}
 	if plain.GetKind() != "ConfigMap" {
@@ -75,7 +75,7 @@ func TestListInEachForm(t *testing.T) {
 		accept string
 		kind   string // of the items
 	}{
-		"typed":        {&corev1.ConfigMapList{}, `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json", ""},
+		"typed":        {&corev1.ConfigMapList{}, `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json", "ConfigMap"},
 		"unstructured": {listOf(untyped("v1", "ConfigMapList", "", "")), `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json", "ConfigMap"},
 		"metadata": {
 			&metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}},
@@ -96,7 +96,7 @@ func TestListInEachForm(t *testing.T) {
 			var names, kinds string
 			switch list := test.list.(type) {
 			case *corev1.ConfigMapList:
-				names, kinds = list.Items[0].Name+list.Items[1].Name, list.Items[0].Kind+list.Kind
+				names, kinds = list.Items[0].Name+list.Items[1].Name, list.Items[0].Kind
 			case *unstructured.UnstructuredList:
 				names, kinds = list.Items[0].GetName()+list.Items[1].GetName(), list.Items[1].GetKind()
 			case *metav1.PartialObjectMetadataList:

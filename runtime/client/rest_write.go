@@ -1,13 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,13 +33,14 @@ func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOpti
 		return fmt.Errorf("create: %w", err)
 	}
 	res, err := c.resourceOfKind(ctx, gvk)
+	namespace := res.within(obj.GetNamespace())
 	if err == nil {
-		err = errors.Join(res.checkScope(obj.GetNamespace()), checkSegments(obj.GetNamespace()))
+		err = errors.Join(res.checkScope(namespace), checkSegments(namespace))
 	}
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", gvk.Kind, keyText(object.KeyOf(obj)), err)
 	}
-	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: obj.GetNamespace()}
+	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: namespace}
 	return c.write(ctx, r, o, obj)
 }
 
@@ -54,11 +58,24 @@ func (c *REST) update(ctx context.Context, obj object.Object, subresource string
 	if err != nil {
 		return err
 	}
-	body := obj
-	if o.SubResourceBody != nil {
-		body = o.SubResourceBody
+	if o.SubResourceBody == nil {
+		return c.write(ctx, r, o, obj)
 	}
-	return c.write(ctx, r, o, body)
+	return r.named(o.SubResourceBody, func() error { return c.write(ctx, r, o, o.SubResourceBody) })
+}
+
+// named calls call while body has the name and namespace of what r is about, unless it has its own. When call fails, body is
+// as it was.
+func (r *request) named(body object.Object, call func() error) error {
+	name, namespace := body.GetName(), body.GetNamespace()
+	body.SetName(cmp.Or(name, r.name))
+	body.SetNamespace(cmp.Or(namespace, r.namespace))
+	err := call()
+	if err != nil {
+		body.SetName(name)
+		body.SetNamespace(namespace)
+	}
+	return err
 }
 
 // write finishes r, sends it with obj as its body, and sets obj to the answer.
@@ -66,15 +83,35 @@ func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object
 	if isMetadata(obj) {
 		return fmt.Errorf("%s: metadata alone cannot make up the object; use Patch or Apply", r)
 	}
+	whole, err := r.whole(obj)
+	if err != nil {
+		return err
+	}
 	gvk, err := object.GVK(obj, c.scheme)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
-	if r.body, err = encode(obj, gvk); err != nil {
+	if r.body, err = encode(whole, gvk); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
 	r.contentType, r.query = contentJSON, c.writeQuery(o)
 	return c.exchange(ctx, r, obj, gvk)
+}
+
+// whole returns obj as it is sent in a request that replaces all that it is about. It is a [*MaskedError] if obj does not
+// have all of that: what is missing would be removed. Of the status subresource the server takes the status and, of some
+// kinds, the metadata.
+func (r *request) whole(obj object.Object) (object.Object, error) {
+	mask := object.Mask(obj)
+	if mask == nil {
+		return obj, nil
+	}
+	if r.subresource != statusSubresource || !slices.Contains(mask, "metadata") || !slices.Contains(mask, "status") {
+		return nil, &MaskedError{What: r.String(), Mask: mask}
+	}
+	unmarked := obj.DeepCopyObject().(object.Object)
+	object.Mark(unmarked, nil)
+	return unmarked, nil
 }
 
 // Patch changes what obj names on the API server by patch, see [Writer].
@@ -124,15 +161,19 @@ func (c *REST) apply(ctx context.Context, obj object.Object, subresource string,
 	if r.query.Get("fieldManager") == "" {
 		return fmt.Errorf("%s: a field owner is required", r)
 	}
-	body := obj
-	if o.SubResourceBody != nil {
-		body = o.SubResourceBody
+	if o.SubResourceBody == nil {
+		return c.sendApply(ctx, r, obj)
 	}
+	return r.named(o.SubResourceBody, func() error { return c.sendApply(ctx, r, o.SubResourceBody) })
+}
+
+// sendApply finishes and sends an apply of body.
+func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) error {
 	gvk, err := object.GVK(body, c.scheme)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
-	configuration, err := applyConfiguration(body, gvk, subresource == statusSubresource)
+	configuration, err := applyConfiguration(body, gvk, r.subresource == statusSubresource)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
@@ -156,7 +197,7 @@ func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOpti
 	if err != nil {
 		return err
 	}
-	r := &request{verb: "delete", method: http.MethodDelete, resource: res, namespace: key.Namespace, name: key.Name}
+	r := &request{verb: "delete", method: http.MethodDelete, resource: res, namespace: res.within(key.Namespace), name: key.Name}
 	return c.sendDelete(ctx, r, o)
 }
 
@@ -195,10 +236,16 @@ func (c *REST) sendDelete(ctx context.Context, r *request, o DeleteOptions) erro
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
 	body, err := c.send(ctx, r)
-	if err == nil && !o.DryRun {
+	if err != nil {
+		return err
+	}
+	if failure, ok := statusError(body).(apierrors.APIStatus); ok {
+		return failure.(error)
+	}
+	if !o.DryRun {
 		c.tellDeleted(ctx, r, body)
 	}
-	return err
+	return nil
 }
 
 // requestFor begins a request about the object that obj names.
@@ -211,7 +258,7 @@ func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.O
 	if err != nil {
 		return nil, err
 	}
-	r := &request{verb: verb, method: method, resource: res, namespace: key.Namespace, name: key.Name, subresource: subresource}
+	r := &request{verb: verb, method: method, resource: res, namespace: res.within(key.Namespace), name: key.Name, subresource: subresource}
 	if o.SubResourceBody != nil && subresource == "" {
 		return nil, fmt.Errorf("%s: option WithSubResourceBody is for subresources only", r)
 	}

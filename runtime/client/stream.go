@@ -8,7 +8,7 @@ import (
 
 // Page is one page of a list, as the API server returned it.
 type Page[T object.Object] struct {
-	// Items are the objects in the order of the server. The caller owns them.
+	// Items are the objects in the order of the server. The caller owns them, save those that Known says are shared.
 	Items []T
 	// ResourceVersion is that of the list: a watch started here misses nothing.
 	ResourceVersion string
@@ -24,7 +24,8 @@ type WatchEvent[T object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next returns it
 	// as an error.
 	Type watch.EventType
-	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it.
+	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it, unless
+	// Known is set.
 	Object T
 	// ResourceVersion is that of the object, or of the bookmark.
 	ResourceVersion string

@@ -50,7 +50,7 @@ func (s *subresource) Create(ctx context.Context, obj, sub object.Object, opts .
 	if err != nil {
 		return err
 	}
-	return s.client.write(ctx, r, o, sub)
+	return r.named(sub, func() error { return s.client.write(ctx, r, o, sub) })
 }
 
 func (s *subresource) Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error {

@@ -59,7 +59,7 @@ func TestEvictionIsAnsweredByAStatus(t *testing.T) {
 	if err := c.SubResource("eviction").Create(t.Context(), pod, eviction); err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, s.last(t).body, `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p"}}`)
+	sameJSON(t, s.last(t).body, `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"default"}}`)
 	if eviction.Name != "p" || pod.Name != "p" {
 		t.Error("an object was touched")
 	}

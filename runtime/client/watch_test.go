@@ -73,7 +73,7 @@ func TestEventsOfEachTypeAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (got.Object == nil) != (want.Type == watch.Bookmark) || got.Object != nil && (got.Object.Name != "a" || got.Object.ResourceVersion != want.ResourceVersion || got.Object.Kind != "") {
+		if (got.Object == nil) != (want.Type == watch.Bookmark) || got.Object != nil && (got.Object.Name != "a" || got.Object.ResourceVersion != want.ResourceVersion || got.Object.Kind != "ConfigMap") {
 			t.Errorf("event %d has the object %v", i, got.Object)
 		}
 		if got.Object = nil; got != want {
@@ -130,9 +130,9 @@ func TestEventThatCannotBeReadIsADecodeErrorThatNamesTheWatch(t *testing.T) {
 		"cannot unmarshal":                    `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","data":7}}`,
 		"invalid character":                   `{"type":"ADDED","object":{]}`,
 		"/v1, Kind=Secret, not":               `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1"}}`,
-		"says no kind":                        `{"type":"MODIFIED","object":{}}`,
-		"a bare Status":                       `{"type":"DELETED","object":{"kind":"Status","apiVersion":"v1"}}`,
-		"the bookmark has no resourceVersion": `{"type":"BOOKMARK","object":null}`,
+		"kind \"\", not /v1":                  `{"type":"MODIFIED","object":{}}`,
+		"Kind=Status, not /v1":                `{"type":"DELETED","object":{"kind":"Status","apiVersion":"v1"}}`,
+		"the bookmark has no resourceVersion": `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1"}}`,
 		"unexpected end of JSON":              `{"type":"BOOKMARK"}`,
 		"holds no failure Status: \"{}\"":     `{"type":"ERROR","object":{}}`,
 	} {

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,6 +11,9 @@ import (
 
 // defaultPageSize is the limit of a list request where paging costs the server nothing extra.
 const defaultPageSize = 500
+
+// errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
+var errNoVersion = errors.New("the server sent no resourceVersion")
 
 // list reads the whole state by LIST requests and pushes it.
 func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
@@ -69,6 +73,9 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 		}
 		if err != nil {
 			return Delta[T]{}, pages, err
+		}
+		if page.ResourceVersion == "" {
+			return Delta[T]{}, pages, errNoVersion
 		}
 		for i, obj := range page.Items {
 			r.gatherObject(all, obj, page.Known != nil && page.Known[i])

@@ -67,6 +67,9 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 		if err != nil {
 			return events, err
 		}
+		if event.ResourceVersion == "" {
+			return events, errNoVersion
+		}
 		replaying = replaying && event.Type == watch.Added
 		delta, ok := r.delta(event)
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
@@ -23,7 +24,7 @@ func TestPartsAreKilledAndRestarted(t *testing.T) {
 	must(env.Compact())
 	const delay = 50 * time.Millisecond
 	must(env.Slow(delay))
-	c, err := client.New(env.Config, client.Options{})
+	c, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
 	must(err)
 	begin := time.Now()
 	must(c.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{

@@ -93,14 +93,13 @@ func (d *Decoder[T]) listCBOR(body io.Reader, known Known[T]) (*Page[T], error) 
 	if err := r.members(); err != nil {
 		return nil, err
 	}
-	switch _, err := r.source.need(1); err {
-	case io.EOF:
+	switch _, err := r.source.need(1); {
+	case err == io.EOF:
 		return r.page()
-	case nil:
-		return nil, &Error{fmt.Errorf("%w: something follows the list", errCBOR)}
-	default:
+	case err != nil:
 		return nil, err
 	}
+	return nil, &Error{fmt.Errorf("%w: something follows the list", errCBOR)}
 }
 
 func (r cborLister[T]) members() error {

@@ -158,11 +158,13 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 func (d *Decoder[T]) settle(obj T, item bool) error {
 	kind := obj.GetObjectKind()
 	got := kind.GroupVersionKind()
+	if !item {
+		if err := d.asked.Object(got); err != nil {
+			return err
+		}
+	}
 	if err := d.asked.Item(got, obj.GetName()); err != nil {
 		return err
-	}
-	if !item && got.Empty() {
-		return d.asked.Object(got)
 	}
 	if typeMeta, ok := kind.(*metav1.TypeMeta); ok {
 		*typeMeta = d.typeMeta // which allocates nothing

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,7 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 // as an apierrors.APIStatus error, and an *[Error] that cites any other.
 func statusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusFailure {
+		status.Message = cmp.Or(status.Message, "the server failed, and does not say why")
 		return apierrors.FromObject(status)
 	}
 	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}
