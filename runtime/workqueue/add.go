@@ -15,9 +15,13 @@ type AddOptions struct {
 	// RateLimited says that the item failed, which lets it back off as [Queue.AddRateLimited] does. When there is an
 	// After as well, the later time counts.
 	RateLimited bool
-	// IgnoreBackoff lets the item be got although it backs off: for a change that calls for another attempt, such as
-	// one by a user. The failures are not forgotten. It means nothing beside RateLimited.
+	// IgnoreBackoff lets the item be got although it backs off. The failures are not forgotten, and an attempt that fails
+	// before the end of the backoff neither ends it nor makes it longer. It means nothing beside RateLimited.
 	IgnoreBackoff bool
+	// Hasten is IgnoreBackoff for a change that calls for another attempt, such as one by a user: of several during a
+	// backoff the first makes an attempt at once, and those that follow make one when [Options].ExtraEvery has passed
+	// since the last that was made so.
+	Hasten bool
 }
 
 // Add marks the items as dirty, in one step. One that is dirty already keeps its place; one that is processing becomes
@@ -73,14 +77,45 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	if o.RateLimited {
 		q.failLocked(e, now)
 	}
-	if e.floor > at && (o.RateLimited || !o.IgnoreBackoff) {
+	urgent, hasten := o.IgnoreBackoff && !o.RateLimited, o.Hasten && !o.RateLimited
+	switch {
+	case e.floor <= at || urgent:
+	case !hasten:
 		at = e.floor
+	case at > now:
+		at = max(at, q.nextExtra(e))
+	case !e.processing: // or else Done decides
+		at = q.hastenLocked(e, now)
 	}
 	if at > now {
 		q.waitLocked(e, at, p)
 		return false
 	}
-	return q.dirtyLocked(e, p, now, o.IgnoreBackoff && !o.RateLimited)
+	if e.processing {
+		e.urgent, e.hastened = e.urgent || urgent, e.hastened || hasten
+	}
+	return q.dirtyLocked(e, p, now)
+}
+
+// nextExtra returns when a backoff can be interrupted, which is at its end at the latest.
+func (q *Queue[T]) nextExtra(e *entry[T]) instant {
+	if e.extra == 0 {
+		return 0
+	}
+	return min(e.extra.add(q.extraEvery), e.floor)
+}
+
+// hastenLocked returns when an entry becomes ready that was hastened, and notes that it interrupts its backoff if that is
+// now.
+func (q *Queue[T]) hastenLocked(e *entry[T], now instant) instant {
+	if e.floor <= now {
+		return now
+	}
+	at := max(now, q.nextExtra(e))
+	if at == now {
+		e.extra = now
+	}
+	return at
 }
 
 // failLocked begins a backoff, unless the one before has not ended.
@@ -115,13 +150,9 @@ func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
 	q.scheduleLocked(e, at)
 }
 
-// dirtyLocked marks an entry as dirty, whatever its floor is. It reports whether it was not. An urgent entry that is
-// processing becomes ready at its Done even if it fails before.
-func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant, urgent bool) bool {
+// dirtyLocked marks an entry as dirty, whatever its floor is. It reports whether it was not.
+func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 	p = max(p, q.overtakeLocked(e, now))
-	if e.processing && urgent {
-		e.urgent = true
-	}
 	switch {
 	case !e.dirty:
 		e.dirty = true

@@ -5,6 +5,8 @@ import "time"
 const (
 	defaultBaseDelay = 5 * time.Millisecond
 	defaultMaxDelay  = 1000 * time.Second
+	// defaultExtraEvery is the default of ExtraEvery.
+	defaultExtraEvery = time.Second
 )
 
 // backoff is the delay after the first failure, and the longest.

@@ -26,8 +26,9 @@ type entry[T comparable] struct {
 
 	dirty      bool
 	processing bool
-	// urgent is set when the item was added while processing by somebody who ignores its backoff.
-	urgent bool
+	// urgent is set when the item was added while processing by somebody who ignores its backoff, and hastened when it
+	// was so with Hasten.
+	urgent, hastened bool
 	// priority is the highest with which the item was added since it became dirty.
 	priority priority
 	// placed is the priority of the level in which the entry is ready or, of one that is processing, the one that it had
@@ -50,6 +51,8 @@ type delay struct {
 	// floor is how long the item backs off after the last failure. Until then it does not become ready, unless somebody
 	// ignores its backoff.
 	floor instant
+	// extra is when the item was last made dirty during a backoff by Hasten.
+	extra instant
 	// failures is how often the item failed since the last Forget.
 	failures int32
 	// waitPriority is the highest with which the item was added since at was set.

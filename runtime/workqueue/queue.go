@@ -16,6 +16,9 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest time that an item waits after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
+	// ExtraEvery is the shortest time between two attempts at one item that [AddOptions].Hasten makes during its
+	// backoff. Zero means 1 s.
+	ExtraEvery time.Duration
 	// Aging is how long an item has to be ready to rise by one priority. Zero means 1 s.
 	Aging time.Duration
 	// Metrics gets the workqueue_* metrics. Nil means that nobody sees them.
@@ -26,6 +29,8 @@ type Options struct {
 type Queue[T comparable] struct {
 	backoff backoff
 	metrics *queueMetrics
+	// extraEvery is ExtraEvery of the options.
+	extraEvery time.Duration
 	// start is the zero of all instants.
 	start time.Time
 	// idle is closed once the queue is closed, nothing is ready and nothing is processing: it stays so forever.
@@ -61,11 +66,15 @@ type Queue[T comparable] struct {
 // New returns an empty queue. It needs no end: ShutDown is for the sake of those who Get.
 func New[T comparable](opts Options) *Queue[T] {
 	q := &Queue[T]{
-		backoff: newBackoff(opts.BaseDelay, opts.MaxDelay),
-		start:   time.Now(),
-		idle:    make(chan struct{}),
-		table:   newTable[T](),
-		ready:   newReadyList[T](opts.Aging),
+		backoff:    newBackoff(opts.BaseDelay, opts.MaxDelay),
+		extraEvery: opts.ExtraEvery,
+		start:      time.Now(),
+		idle:       make(chan struct{}),
+		table:      newTable[T](),
+		ready:      newReadyList[T](opts.Aging),
+	}
+	if q.extraEvery <= 0 {
+		q.extraEvery = defaultExtraEvery
 	}
 	q.metrics = newQueueMetrics(opts.Name, opts.Metrics, q)
 	return q
@@ -155,14 +164,21 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 
 // returnLocked puts an entry that is no longer processing where it belongs.
 func (q *Queue[T]) returnLocked(e *entry[T]) {
-	urgent := e.urgent
-	e.urgent = false
+	urgent, hastened := e.urgent, e.hastened
+	e.urgent, e.hastened = false, false
 	if !e.dirty {
 		q.releaseLocked(e)
 		return
 	}
 	now := q.now()
-	if e.floor <= now || urgent {
+	at := e.floor
+	switch {
+	case urgent:
+		at = now
+	case hastened:
+		at = q.hastenLocked(e, now)
+	}
+	if at <= now {
 		e.priority = max(e.priority, q.overtakeLocked(e, now))
 		q.ready.push(e, now)
 		q.wakeLocked()
@@ -174,7 +190,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 		q.releaseLocked(e)
 		return
 	}
-	q.waitLocked(e, e.floor, e.priority)
+	q.waitLocked(e, at, e.priority)
 	q.setTimerLocked(now)
 }
 

@@ -57,7 +57,13 @@ func (q *Queue[T]) promote() (added int) {
 		if e.at == 0 {
 			e.failures, e.floor = 0, 0
 			q.releaseLocked(e)
-		} else if q.dirtyLocked(e, e.waitPriority, now, now < e.floor) {
+			continue
+		}
+		if now < e.floor {
+			e.extra = now
+			e.urgent = e.urgent || e.processing
+		}
+		if q.dirtyLocked(e, e.waitPriority, now) {
 			added++
 		}
 	}
