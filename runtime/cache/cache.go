@@ -113,6 +113,9 @@ func New(live *client.REST, opts Options) *Cache {
 	return c
 }
 
+// Journal returns the journal of the writes that reads of the cache do not fall behind.
+func (c *Cache) Journal() *client.Journal { return c.live.Journal() }
+
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
 // the last has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {

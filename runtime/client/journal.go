@@ -26,6 +26,11 @@ type Write struct {
 	Gone bool
 	// Ending says that the object is gone, or has a deletion timestamp: the server did not say which.
 	Ending bool
+	// Base is the resource version that the caller's object had before the call, if it had one. A write that leaves the
+	// object at that version has changed nothing.
+	Base string
+	// Body is what was sent, or nil. It may be read until the function that is told of the write returns.
+	Body []byte
 	// Object is the object after the change, as the caller gets it, or nil. It may be read until the function that is
 	// told of the write returns.
 	Object object.Object
@@ -59,7 +64,7 @@ func (j *Journal) Tell(ctx context.Context, w Write) {
 func (c *REST) Journal() *Journal { return c.journal }
 
 // tellWritten tells of a request that was answered with obj.
-func (c *REST) tellWritten(ctx context.Context, r *request, obj object.Object) {
+func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj object.Object) {
 	if r.isOrder() || r.isDryRun() {
 		return
 	}
@@ -69,6 +74,8 @@ func (c *REST) tellWritten(ctx context.Context, r *request, obj object.Object) {
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
 		Gone:            isGone(obj),
+		Base:            base,
+		Body:            r.body,
 		Object:          obj,
 	}
 	if r.name == "" {

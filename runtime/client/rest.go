@@ -209,6 +209,7 @@ func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 // object, such as an eviction: then the answer is a Status and obj stays.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.accept = accept(obj)
+	base := obj.GetResourceVersion()
 	body, err := c.send(ctx, r)
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 		return answerError(r, err)
 	}
 	if r.method != http.MethodGet {
-		c.tellWritten(ctx, r, obj)
+		c.tellWritten(ctx, r, base, obj)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func For[T object.Object](m Manager) *Builder[T] {
 	var err error
 	b.owner, err = object.GVK(object.New[T](), m.Scheme())
 	b.plan.fail(err)
-	b.plan.name = strings.ToLower(b.owner.Kind)
+	b.plan.name, b.plan.kind = strings.ToLower(b.owner.Kind), b.owner.GroupKind().String()
 	return b
 }
 

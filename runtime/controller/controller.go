@@ -71,7 +71,8 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 	}
 	c.feeder = newFeeder(c.queue, opts.Debounce)
 	c.gate = newGate(func(request R, priority int) {
-		c.queue.AddWith(workqueue.AddOptions{Priority: priority}, request)
+		// It was got, so its time had come, even if it backs off.
+		c.queue.AddWith(workqueue.AddOptions{Priority: priority, IgnoreBackoff: true}, request)
 	})
 	return c
 }

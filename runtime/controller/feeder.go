@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
@@ -12,19 +13,38 @@ import (
 // queue as all do, so that changes go first but not for ever.
 const quietPriority = -100
 
-// feeder is the queue as sources see it: it knows why requests are added, and collects them for a while.
+// maxUndecided is how many events of a request are kept during its reconcile whose author is not known yet.
+const maxUndecided = 16
+
+// feeder is the queue as sources see it: it knows why requests are added, and collects them for a while. What somebody
+// else has changed interrupts the backoff of a request, and what this process has changed does not: see [authors].
 type feeder[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
+	authors  *authors
+	// kind is that of the objects that the requests name, as [handler.Cause] has it. It is empty when they name none. A
+	// change of nothing but the status of such an object is an answer to what is asked for in it, and calls for nothing.
+	kind string
 
 	mu      sync.Mutex
 	reasons map[R]reason // of requests that were not got since they were added; those without a cause have none
+	// running has the requests that are reconciled, with the events that have come since. The writes of a reconcile are
+	// told when they return, which may be after their events: so who is the author is decided at the end of it.
+	running map[R][]undecided
+}
+
+// undecided is an event of a request that is being reconciled.
+type undecided struct {
+	cause handler.Cause
+	opts  workqueue.AddOptions // with which the request was added
 }
 
 var _ handler.CausalQueue[string] = (*feeder[string])(nil)
 
 func newFeeder[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *feeder[R] {
-	return &feeder[R]{queue: queue, debounce: debounce, reasons: map[R]reason{}}
+	return &feeder[R]{
+		queue: queue, debounce: debounce, authors: newAuthors(), reasons: map[R]reason{}, running: map[R][]undecided{},
+	}
 }
 
 // Because returns the feeder for one event.
@@ -41,20 +61,71 @@ func (f *feeder[R]) AddAfter(request R, d time.Duration) {
 	f.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
+// AddWith adds requests for no event of an object: the source, which is no part of the reconciler, asks for them.
 func (f *feeder[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, f.debounce)
+	o.Hasten = true
 	f.queue.AddWith(o, requests...)
 }
 
-// take returns why a request was added, and forgets it.
-func (f *feeder[R]) take(request R) reason {
+// begin returns why a request was added, and forgets it. Until end its events are collected.
+func (f *feeder[R]) begin(request R) reason {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.running[request] = nil
 	because, ok := f.reasons[request]
 	if ok {
 		delete(f.reasons, request)
 	}
 	return because
+}
+
+// end decides about the events that have come since begin. If the reconcile has not failed there is no backoff to
+// interrupt.
+func (f *feeder[R]) end(request R, failed bool) {
+	f.mu.Lock()
+	events := f.running[request]
+	delete(f.running, request)
+	f.mu.Unlock()
+	if !failed {
+		return
+	}
+	for i := range events {
+		if !f.authors.wrote(&events[i].cause) {
+			f.queue.AddWith(events[i].opts, request)
+		}
+	}
+}
+
+// note notes why requests are added, before a worker can get them, and appends to each how they are to be added.
+func (f *feeder[R]) note(each []workqueue.AddOptions, cause *handler.Cause, o workqueue.AddOptions, requests []R) []workqueue.AddOptions {
+	hasten := o
+	hasten.Hasten = true
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, request := range requests {
+		f.reasons[request] = f.reasons[request].and(cause)
+		events, runs := f.running[request]
+		switch {
+		case cause.StatusOnly && f.names(request, cause), !runs && f.authors.wrote(cause):
+			each = append(each, o)
+		case runs && len(events) < maxUndecided:
+			f.running[request] = append(events, undecided{*cause, hasten})
+			each = append(each, o)
+		default:
+			each = append(each, hasten)
+		}
+	}
+	return each
+}
+
+// names reports whether the object of a cause is the one that a request names.
+func (f *feeder[R]) names(request R, cause *handler.Cause) bool {
+	if f.kind == "" || cause.Kind != f.kind {
+		return false
+	}
+	named, ok := any(request).(reconcile.Request)
+	return ok && named.NamespacedName == cause.Key
 }
 
 // caused is a feeder for one event.
@@ -69,14 +140,18 @@ func (c *caused[R]) AddAfter(request R, d time.Duration) {
 	c.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
-// AddWith notes the cause before a worker can get the request.
 func (c *caused[R]) AddWith(o workqueue.AddOptions, requests ...R) {
-	c.feeder.mu.Lock()
-	for _, request := range requests {
-		c.feeder.reasons[request] = c.feeder.reasons[request].and(&c.cause)
+	o.After = max(o.After, c.feeder.debounce)
+	var few [2]workqueue.AddOptions
+	each := c.feeder.note(few[:0], &c.cause, o, requests)
+	for len(requests) > 0 {
+		n := 1
+		for n < len(requests) && each[n] == each[0] {
+			n++
+		}
+		c.feeder.queue.AddWith(each[0], requests[:n]...)
+		requests, each = requests[n:], each[n:]
 	}
-	c.feeder.mu.Unlock()
-	c.feeder.AddWith(o, requests...)
 }
 
 // quiet is a feeder for an event that changes nothing. It is not collected, and no cause.

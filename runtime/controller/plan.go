@@ -18,6 +18,7 @@ import (
 type plan[R comparable] struct {
 	manager Manager
 	name    string
+	kind    string // of the objects that the requests name, empty when they name none
 	opts    Options
 	watches []func() (source.Source[R], error) // declare kinds at the cache, which is for the end
 	sources []source.Source[R]
@@ -77,6 +78,7 @@ func (p *plan[R]) build(r reconcile.Reconciler[R], first func() (source.Source[R
 		return nil, fmt.Errorf("controller %s: %w", p.name, err)
 	}
 	c := New(p.name, r, p.options())
+	c.feeder.kind = p.kind
 	for _, s := range append(append(own, p.sources...), sources...) {
 		errs = append(errs, c.Watch(s))
 	}

@@ -38,7 +38,7 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, writes := cache.TrackWrites(log.IntoContext(ctx, logger))
-	if because := c.feeder.take(request); because.first != nil {
+	if because := c.feeder.begin(request); because.first != nil {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
 	}
 	result, err := c.reconcileInTime(tracking, request)
@@ -46,6 +46,7 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	c.gate.hold(request, writes)
 
 	outcome := outcomeOf(ctx, result, err)
+	defer func() { c.feeder.end(request, outcome == failed) }()
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
 	case failed:

@@ -28,6 +28,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
+// Q07.
+//
 // TestOnARealServer runs controllers on an API server, each in a namespace of its own.
 func TestOnARealServer(t *testing.T) {
 	env := testenv.Start(t)
@@ -38,6 +40,7 @@ func TestOnARealServer(t *testing.T) {
 		"OptionalKindComesAndGoes":               optionalKindComesAndGoes,
 		"RequestsAreOfAnyType":                   requestsAreOfAnyType,
 		"EndOfAnObjectIsReconciled":              endOfAnObjectIsReconciled,
+		"FixOfAUserIsTriedAtOnce":                fixOfAUserIsTriedAtOnce,
 		"NoDecisionIsStale":                      noDecisionIsStale(0),
 		"NoDecisionIsStaleWhenWatchesAreLate":    noDecisionIsStale(100 * time.Millisecond),
 		"NoDecisionIsStaleWhenTheyAreVeryLate":   noDecisionIsStale(time.Second),

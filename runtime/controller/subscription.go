@@ -35,6 +35,9 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if c.ended {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
+	if j := source.JournalOf(s); j != nil {
+		c.feeder.authors.follow(j)
+	}
 	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
 	c.feeds = append(c.feeds, f)
 	if c.start != nil {

@@ -49,7 +49,11 @@ func (c *contents[T]) applyAll(deltas Deltas[T]) (events []Event[T], failed []er
 				failed = append(failed, err)
 				break
 			}
+			before := len(events)
 			events = c.setStateLocked(events, d.Key, old, &now)
+			for n := range events[before:] {
+				events[before+n].Merged = d.Merged
+			}
 		case Deleted:
 			c.removeLocked(d.Key, old)
 			events = appendDeletion(events, old, d)
@@ -105,6 +109,7 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 			items.put(key, old)
 		default:
 			changes = append(changes, change(&old, &now))
+			changes[len(changes)-1].Merged = true
 		}
 	}
 	deletions := c.missing(items)
@@ -165,7 +170,7 @@ func appendDeletion[T object.Object](events []Event[T], old *resting[T], d Delta
 	if old != nil && old.object().GetUID() != d.Object.GetUID() {
 		events = append(events, missed(old.object()))
 	}
-	return append(events, Event[T]{Type: Deleted, Object: d.Object})
+	return append(events, Event[T]{Type: Deleted, Object: d.Object, Merged: d.Merged})
 }
 
 // missed is the deletion of an object that the watch did not tell of.

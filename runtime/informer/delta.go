@@ -16,6 +16,8 @@ type Delta[T object.Object] struct {
 	Object T
 	// FinalStateUnknown marks a Deleted without Object: the receiver has the last state that is known.
 	FinalStateUnknown bool
+	// Merged says that other deltas of the object were folded into this one.
+	Merged bool
 	// Objects is, for Replaced, all there is.
 	Objects []T
 	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them stays.
@@ -82,6 +84,6 @@ func (d Delta[T]) fold(next Delta[T]) (Delta[T], folding) {
 	case d.Type == Added && next.Type == Updated:
 		merged.Type = Added
 	}
-	merged.ResourceVersion = d.ResourceVersion
+	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
 	return merged, keepMerged
 }

@@ -71,6 +71,9 @@ type Event[T object.Object] struct {
 	// FinalStateUnknown marks a Deleted that was missed by the watch and noticed later: Object is the last state seen,
 	// and may be older than the one that was deleted.
 	FinalStateUnknown bool
+	// Merged marks an event that may stand for several changes, between which nobody was told: those of a time without a
+	// watch, and those that were compressed for a slow consumer. Any other one is one change.
+	Merged bool
 }
 
 // Key returns the key of the object, which is there for every type of event.

@@ -110,10 +110,11 @@ func (n notice[T]) fold(next notice[T]) (notice[T], folding) {
 	case n.event.Type == Deleted:
 		return n, keepBoth
 	case next.event.Type != Deleted:
-		n.event.Object = next.event.Object
+		n.event.Object, n.event.Merged = next.event.Object, true
 		return n, keepMerged
 	case n.event.Type == Added:
 		return n, keepNone
 	}
+	next.event.Merged = true
 	return next, keepMerged
 }

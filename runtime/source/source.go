@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -33,11 +34,12 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 	if err != nil {
 		return nil, err
 	}
-	return &kind[T, R]{informer: i, name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}, nil
+	return &kind[T, R]{informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}, nil
 }
 
 type kind[T object.Object, R comparable] struct {
 	informer *cache.Informer
+	journal  *client.Journal
 	name     string
 	handler  handler.Handler[T, R]
 	accept   predicate.Predicate[T]
@@ -58,13 +60,30 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 	return nil
 }
 
+// Journal implements the interface that [JournalOf] looks for.
+func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
+
 func (k *kind[T, R]) Err() error { return k.informer.Err() }
 
 func (k *kind[T, R]) String() string { return "kind " + k.name }
 
+// JournalOf returns the journal of the writes of this process that the events of s may come of, or nil when it knows of
+// none. It is that of the cache for a [Kind], and that of its method Journal for any other source that has one.
+func JournalOf[R comparable](s Source[R]) *client.Journal {
+	if o, ok := s.(optional[R]); ok {
+		s = o.Source
+	}
+	if told, ok := s.(interface{ Journal() *client.Journal }); ok {
+		return told.Journal()
+	}
+	return nil
+}
+
 // typedEvent gives the objects of an event their Go type, which the cache promises.
 func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event[T] {
-	typed := informer.Event[T]{Type: e.Type, Object: e.Object.(T), Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown}
+	typed := informer.Event[T]{
+		Type: e.Type, Object: e.Object.(T), Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged,
+	}
 	if e.Old != nil {
 		typed.Old = e.Old.(T)
 	}

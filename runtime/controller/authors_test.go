@@ -1,0 +1,396 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// thing is the object of these tests, of any kind.
+type thing = *metav1.PartialObjectMetadata
+
+const (
+	thingKind = "Thing.example.com"
+	partKind  = "Part.example.com"
+)
+
+var theThing = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
+
+// world is an API server with a thing and a part of it, a watch that is late, and a controller of things whose every
+// reconcile fails. Each object is written by both sides.
+type world struct {
+	t       *testing.T
+	journal *client.Journal
+	begun   time.Time
+	queue   handler.Queue[reconcile.Request]
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	version int
+	objects map[string]thing // by kind
+	watches map[string]chan seen
+	starts  []time.Duration // of reconciles
+	ends    []time.Duration
+	must    []time.Duration // when events came that call for an attempt
+	may     []time.Duration // when events came that allow for one
+}
+
+// seen is a change that the watch tells of.
+type seen struct {
+	old, now thing
+	must     bool
+}
+
+func newWorld(t *testing.T, random *rand.Rand) *world {
+	return &world{
+		t: t, journal: &client.Journal{}, begun: time.Now(), random: random, objects: map[string]thing{},
+		watches: map[string]chan seen{thingKind: make(chan seen, 1000), partKind: make(chan seen, 1000)},
+	}
+}
+
+func (w *world) now() time.Duration { return time.Since(w.begun) }
+
+func (w *world) intN(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.IntN(n)
+}
+
+func (w *world) pause(most time.Duration) {
+	<-time.After(time.Duration(1 + w.intN(int(most))))
+}
+
+// write changes an object as somebody does, and returns what the server answers.
+func (w *world) write(kind string, own bool, change func(o thing)) thing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.objects[kind]
+	now := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "a", UID: types.UID("uid of " + kind), Generation: 1, Labels: map[string]string{}, Annotations: map[string]string{},
+	}}
+	if old != nil {
+		now = old.DeepCopy()
+	}
+	if change == nil {
+		return now // it changes nothing
+	}
+	change(now)
+	w.version++
+	now.ResourceVersion = strconv.Itoa(w.version)
+	w.objects[kind] = now
+	statusOnly := handler.CauseOf(kind, informer.Event[thing]{Type: informer.Updated, Old: orSame(old, now), Object: now}).StatusOnly
+	w.watches[kind] <- seen{old, now, !own && !(kind == thingKind && statusOnly)}
+	return now
+}
+
+func orSame(o, other thing) thing {
+	if o == nil {
+		return other
+	}
+	return o
+}
+
+// change returns a random change of one object.
+func (w *world) change() func(o thing) {
+	n := w.intN(1 << 30)
+	switch text := strconv.Itoa(n); n % 4 {
+	case 0:
+		return func(o thing) { o.Generation++ }
+	case 1:
+		return func(o thing) { o.Labels["l"] = text }
+	case 2:
+		return func(o thing) { o.Annotations["a"] = text }
+	}
+	return func(thing) {} // of the status
+}
+
+func (w *world) kind() string { return [...]string{thingKind, partKind}[w.intN(2)] }
+
+// Reconcile writes, and fails. Its writes are told when they return, which may be long after their events.
+func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	w.mu.Lock()
+	w.starts = append(w.starts, w.now())
+	w.mu.Unlock()
+	for range w.intN(4) {
+		kind, base, body, change := w.kind(), "", "apply", w.change()
+		switch w.intN(3) {
+		case 0:
+			change = nil
+		case 1:
+			body, base = fmt.Sprint("patch ", w.intN(1<<30)), "an old one"
+		case 2:
+			body, base = fmt.Sprint("update ", w.intN(1<<30)), "an old one"
+		}
+		if body == "apply" {
+			change = nil // it has been applied at the start
+		}
+		answer := w.write(kind, true, change)
+		if change == nil && body != "apply" {
+			base = answer.ResourceVersion
+		}
+		w.pause(200 * time.Millisecond)
+		w.journal.Tell(ctx, client.Write{
+			Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: base, Body: []byte(body),
+		})
+	}
+	w.pause(20 * time.Millisecond)
+	w.mu.Lock()
+	w.ends = append(w.ends, w.now())
+	w.mu.Unlock()
+	return reconcile.Result{}, errors.New("broken")
+}
+
+// watch delivers the changes of a kind, late, and some of them together.
+func (w *world) watch(ctx context.Context, kind string) {
+	for {
+		var s seen
+		select {
+		case s = <-w.watches[kind]:
+		case <-ctx.Done():
+			return
+		}
+		w.pause(150 * time.Millisecond)
+		merged := false
+		for len(w.watches[kind]) > 0 && w.intN(3) == 0 {
+			next := <-w.watches[kind]
+			s.now, s.must, merged = next.now, s.must || next.must, true
+		}
+		e := informer.Event[thing]{Type: informer.Added, Object: s.now, Merged: merged}
+		if s.old != nil {
+			e.Type, e.Old = informer.Updated, s.old
+		}
+		w.mu.Lock()
+		if s.must {
+			w.must = append(w.must, w.now())
+		}
+		if s.must || merged {
+			w.may = append(w.may, w.now())
+		}
+		w.mu.Unlock()
+		handler.Because(w.queue, kind, e).Add(theThing)
+		if w.intN(4) == 0 { // a resync
+			handler.Because(w.queue, kind, informer.Event[thing]{Type: informer.Updated, Old: s.now, Object: s.now}).Add(theThing)
+		}
+	}
+}
+
+// String, Err, Run and Journal make the world a source.
+func (w *world) String() string           { return "world" }
+func (w *world) Err() error               { return nil }
+func (w *world) Journal() *client.Journal { return w.journal }
+func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request], synced func()) error {
+	w.queue = queue
+	synced()
+	var all sync.WaitGroup
+	for kind := range w.watches {
+		all.Go(func() { w.watch(ctx, kind) })
+	}
+	all.Go(func() { // somebody else
+		most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
+		for ctx.Err() == nil && w.now() < 20*time.Minute {
+			w.pause(most)
+			w.write(w.kind(), false, w.change())
+		}
+	})
+	all.Wait()
+	return nil
+}
+
+// Q07: whoever writes, and however late and merged events come, an attempt is made when the backoff ends, or when
+// somebody else has changed something that counts: then always, at once, and at most once a second. The backoff grows as if
+// there were only its own attempts.
+func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, rand.New(rand.NewPCG(seed, 3)))
+			for kind := range w.watches {
+				created := w.write(kind, true, func(thing) {})
+				w.objects[kind] = created
+			}
+			w.run(30 * time.Minute)
+			w.check()
+		})
+	}
+}
+
+const (
+	worldBase  = 500 * time.Millisecond
+	worldLimit = time.Minute
+)
+
+func (w *world) run(length time.Duration) {
+	c := New("things", w, Options{BaseDelay: worldBase, MaxDelay: worldLimit, Logger: slog.New(slog.DiscardHandler)})
+	c.feeder.kind = thingKind
+	if err := c.Watch(w); err != nil {
+		w.t.Fatal(err)
+	}
+	for kind, o := range w.objects {
+		w.journal.Tell(w.t.Context(), client.Write{UID: o.UID, ResourceVersion: o.ResourceVersion, Body: []byte("apply")})
+		_ = kind
+	}
+	ctx, stop := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	<-time.After(length)
+	stop()
+	if err := <-ended; err != nil {
+		w.t.Error(err)
+	}
+}
+
+// check goes through the attempts in their order.
+func (w *world) check() {
+	var floor, extra time.Duration
+	failures := 0
+	for i, start := range w.starts {
+		if i > 0 && start < floor {
+			if !between(w.may, w.starts[i-1], start) {
+				w.t.Fatalf("attempt %d at %v: nobody has asked for it, and the backoff ends at %v", i, start, floor)
+			}
+			if extra != 0 && start < extra+time.Second {
+				w.t.Fatalf("attempt %d at %v: one was made for a change at %v", i, start, extra)
+			}
+			extra = start
+		}
+		if i >= len(w.ends) {
+			break
+		}
+		end := w.ends[i]
+		if i > 0 && end >= floor || i == 0 {
+			floor = end + min(worldLimit, worldBase<<min(failures, 20))
+			failures++
+		}
+		if i+1 == len(w.starts) {
+			break
+		}
+		next := w.starts[i+1]
+		if next > floor {
+			w.t.Fatalf("attempt %d at %v is after the end of the backoff at %v", i+1, next, floor)
+		}
+		for _, asked := range w.must {
+			due := max(asked, end)
+			if extra != 0 {
+				due = max(due, extra+time.Second)
+			}
+			if asked > start && asked < next && next > min(due, floor) {
+				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, the last attempt was %v to %v, the last for a change at %v",
+					i+1, next, asked, start, end, extra)
+			}
+		}
+	}
+	if failures < 5 {
+		w.t.Fatalf("%d failures", failures)
+	}
+}
+
+func between(times []time.Duration, first, last time.Duration) bool {
+	for _, at := range times {
+		if first <= at && at <= last {
+			return true
+		}
+	}
+	return false
+}
+
+func ownUpdate(uid, version string) *handler.Cause {
+	return &handler.Cause{Type: informer.Updated, UID: types.UID(uid), Version: version}
+}
+
+// Q07: what is forgotten, and what the server may have left as somebody else made it, is somebody else's.
+func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
+	a := newAuthors()
+	apply := client.Write{UID: "u", ResourceVersion: "1", Body: []byte("apply")}
+	a.note(apply)
+	a.note(client.Write{UID: "u", ResourceVersion: "2", Base: "2", Body: []byte("an update of nothing")})
+	apply.ResourceVersion = "3"
+	a.note(apply)
+	a.note(client.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
+	a.note(client.Write{ResourceVersion: "5"})
+	a.note(client.Write{UID: "gone", Gone: true})
+	a.note(client.Write{UID: "ending", Ending: true})
+	merged := ownUpdate("u", "4")
+	merged.Merged = true
+	for _, c := range []struct {
+		what  string
+		cause *handler.Cause
+		want  bool
+	}{
+		{"the first apply", ownUpdate("u", "1"), true},
+		{"an update that leaves the version", ownUpdate("u", "2"), false},
+		{"the same apply again", ownUpdate("u", "3"), false},
+		{"an update", ownUpdate("u", "4"), true},
+		{"an update of another object", ownUpdate("other", "4"), false},
+		{"a write of an object without a UID", ownUpdate("", "5"), false},
+		{"an update in an event with others", merged, false},
+		{"a deletion", &handler.Cause{Type: informer.Deleted, UID: "gone", Version: "9"}, true},
+		{"a deletion by somebody else", &handler.Cause{Type: informer.Deleted, UID: "u", Version: "4"}, false},
+		{"the deletion of one of many", &handler.Cause{Type: informer.Deleted, UID: "ending", Deletion: true}, true},
+		{"the begin of the deletion of one of many", &handler.Cause{Type: informer.Updated, UID: "ending", Deletion: true}, true},
+		{"the end of one whose finalizers others removed", &handler.Cause{Type: informer.Deleted, UID: "ending"}, false},
+	} {
+		if got := a.wrote(c.cause); got != c.want {
+			t.Errorf("%s: own %v, want %v", c.what, got, c.want)
+		}
+	}
+	for n := range 3 * maxOwnWrites {
+		a.note(client.Write{UID: types.UID(fmt.Sprint(n)), ResourceVersion: "1", Body: []byte("apply")})
+	}
+	if a.wrote(ownUpdate("u", "1")) {
+		t.Error("a write before too many others is remembered")
+	}
+	if len(a.writes.values) > maxOwnWrites || len(a.sent.values) > maxOwnObjects {
+		t.Errorf("%d writes and %d objects are remembered", len(a.writes.values), len(a.sent.values))
+	}
+	a.note(client.Write{UID: "u", ResourceVersion: "6", Body: []byte("apply")})
+	if a.wrote(ownUpdate("u", "6")) {
+		t.Error("an apply is taken for one that changes something, although it may have been sent before")
+	}
+	a.note(client.Write{UID: "u", ResourceVersion: "7", Base: "6", Body: []byte("a patch of what was read")})
+	if !a.wrote(ownUpdate("u", "7")) {
+		t.Error("a patch of what was read is not known")
+	}
+}
+
+// Q07: a request whose turn has come in its backoff, and that has to wait for the caches, goes when they are there.
+func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var starts []time.Duration
+		c := New("parked", reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) {
+			starts = append(starts, time.Since(begun))
+			return reconcile.Result{}, errors.New("broken")
+		}), Options{BaseDelay: time.Hour, Logger: slog.New(slog.DiscardHandler)})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		c.feeder.Add("a")
+		synctest.Wait()
+		w := &fakeWrites{timeout: time.Minute}
+		c.gate.hold("a", w)
+		<-time.After(time.Second)
+		c.feeder.Because(handler.Cause{Type: informer.Added}).Add("a")
+		<-time.After(5 * time.Second)
+		w.seen()
+		<-time.After(time.Minute)
+		stop()
+		if err := <-ended; err != nil || len(starts) != 2 || starts[1] != 6*time.Second {
+			t.Errorf("reconciled at %v, want 0s and 6s: %v", starts, err)
+		}
+	})
+}

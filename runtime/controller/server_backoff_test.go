@@ -1,0 +1,92 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// fixOfAUserIsTriedAtOnce tests that a request that fails, each time after it has written its object and one that it owns, is
+// tried no earlier than its backoff says, until somebody else changes the spec: then it is tried at once.
+func fixOfAUserIsTriedAtOnce(f *fixture) {
+	const failures, base = 14, time.Millisecond
+	failed := make(chan time.Time, 1000)
+	f.create(&corev1.ReplicationController{
+		ObjectMeta: newConfigMap(f.namespace, "a").ObjectMeta,
+		Spec: corev1.ReplicationControllerSpec{
+			Selector: map[string]string{"app": "a"},
+			Template: &corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "a"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			},
+			Replicas: new(int32),
+		},
+	})
+	f.run(f.config, func(m *keeper) error {
+		return controller.For[*corev1.ReplicationController](m).Owns(&corev1.Secret{}).
+			WithOptions(controller.Options{BaseDelay: base}).
+			Complete(f.failsAfterWrites(m.Client(), failed))
+	})
+	first := <-failed
+	last := first
+	for range failures - 1 {
+		last = <-failed
+	}
+	if least := base<<(failures-1) - base; last.Sub(first) < least {
+		f.Errorf("%d attempts took %v, want at least %v", failures, last.Sub(first), least)
+	}
+	o := &corev1.ReplicationController{ObjectMeta: newConfigMap(f.namespace, "a").ObjectMeta}
+	patched := time.Now()
+	if err := f.client.Patch(f.ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":2}}`))); err != nil {
+		f.Fatal(err)
+	}
+	next := <-failed
+	f.Logf("attempt %v after the change; the backoff would have ended after %v", next.Sub(patched), last.Add(base<<(failures-1)).Sub(patched))
+	if next.Sub(last) >= base<<(failures-1) {
+		f.Errorf("the next attempt came %v after the last, as if nothing had changed", next.Sub(last))
+	}
+}
+
+// failsAfterWrites returns a reconciler that counts its attempts in an annotation of the object and in a Secret that it owns,
+// and then fails.
+func (f *fixture) failsAfterWrites(c client.Client, failed chan<- time.Time) reconcile.Func[reconcile.Request] {
+	attempts := 0
+	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		attempts++
+		var o corev1.ReplicationController
+		if err := c.Get(ctx, request.NamespacedName, &o); err != nil {
+			return reconcile.Result{}, err
+		}
+		before := o.DeepCopy()
+		o.Annotations = map[string]string{"attempt": fmt.Sprint(attempts)}
+		err := c.Patch(ctx, &o, client.MergeFrom(before))
+		o.Status.Replicas = int32(attempts)
+		err = errors.Join(err, c.Status().Update(ctx, &o))
+		err = errors.Join(err, f.keepsCount(ctx, c, &o, attempts))
+		failed <- time.Now()
+		return reconcile.Result{}, errors.Join(errBroken, err)
+	}
+}
+
+// keepsCount writes the number of the attempt to the Secret of o.
+func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.ReplicationController, attempt int) error {
+	owned := secret(o.Namespace, o.Name)
+	owned.StringData = map[string]string{"attempt": fmt.Sprint(attempt)}
+	if err := controllerutil.SetControllerReference(o, owned, c.Scheme()); err != nil {
+		return err
+	}
+	if attempt == 1 {
+		return c.Create(ctx, owned)
+	}
+	return c.Update(ctx, owned)
+}
