@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -57,7 +58,7 @@ type Controller[R comparable] struct {
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, defaultSyncTimeout)
-	logger := cmp.Or(opts.Logger, slog.Default())
+	logger := log.Brief(cmp.Or(opts.Logger, slog.Default()))
 	c := &Controller[R]{
 		name:       name,
 		reconciler: reconciler,

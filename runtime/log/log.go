@@ -4,7 +4,10 @@
 //	log.FromContext(ctx).Info("created deployment", "deployment", name)
 //
 // The logger is a [slog.Logger] of the standard library. This package has no logger, no level and no format of its
-// own, and both functions are safe for use from several goroutines.
+// own, and all functions are safe for use from several goroutines.
+//
+// Managers and controllers log by a handler of [NewHandler]: of an object among the arguments, such as a Secret, a line has
+// kind, namespace and name. With [Full] it has all.
 package log
 
 import (
@@ -15,8 +18,11 @@ import (
 type contextKey struct{}
 
 // FromContext returns the logger that [IntoContext] put into ctx or one of its parents, and [slog.Default] when there
-// is none. It never returns nil.
+// is none, or when ctx is nil. It never returns nil.
 func FromContext(ctx context.Context) *slog.Logger {
+	if ctx == nil {
+		return slog.Default()
+	}
 	if logger, ok := ctx.Value(contextKey{}).(*slog.Logger); ok {
 		return logger
 	}

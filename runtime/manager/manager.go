@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
+	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -38,7 +39,8 @@ type Options struct {
 	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which Register
 	// functions add.
 	Scheme *runtime.Scheme
-	// Logger is where everything logs; nil is slog.Default().
+	// Logger is where everything logs; nil is slog.Default(). Objects among the arguments are logged by kind, namespace and
+	// name, see log.NewHandler.
 	Logger *slog.Logger
 	// Namespaces restrict what is cached and watched; none means all.
 	Namespaces []string
@@ -113,7 +115,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		opts.Scheme = runtime.NewScheme()
 		metav1.AddToGroupVersion(opts.Scheme, metav1.Unversioned)
 	}
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	opts.Logger = log.Brief(cmp.Or(opts.Logger, slog.Default()))
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{

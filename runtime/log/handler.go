@@ -1,0 +1,333 @@
+package log
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// NewHandler returns a handler that passes on to next what is logged, with kind, namespace and name in place of each object
+// of the API: a logger that is asked to print a Secret does not give its data away. [Full] lets an object pass.
+//
+// An object is what has the methods of metav1.Object or runtime.Object, or what such a thing would be if its address were
+// taken; an apply configuration; and a map[string]any with apiVersion and kind. It is found as the value of an attribute, of
+// one in a group, of what a LogValuer returns, and in pointers, slices, arrays, maps and the fields of structs. A struct in
+// which there is one is logged as the map of its exported fields. What is deeper than ten levels in a value with objects is
+// named by its type. Errors and texts are left as they are, and so are parts of objects, such as a spec or the data of a
+// Secret: who names one of these asks for it.
+//
+// A next that NewHandler has returned is returned as it is.
+func NewHandler(next slog.Handler) slog.Handler {
+	if done, ok := next.(*handler); ok {
+		return done
+	}
+	return &handler{next}
+}
+
+// Brief returns logger with a handler of [NewHandler] before its own; logger itself if it has one.
+func Brief(logger *slog.Logger) *slog.Logger {
+	if _, done := logger.Handler().(*handler); done {
+		return logger
+	}
+	return slog.New(NewHandler(logger.Handler()))
+}
+
+type handler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h *handler) Handle(ctx context.Context, record slog.Record) error {
+	plain := true
+	record.Attrs(func(a slog.Attr) bool {
+		plain = isPlain(a.Value)
+		return plain
+	})
+	if plain {
+		return h.Handler.Handle(ctx, record)
+	}
+	brief := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		brief.AddAttrs(briefAttr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, brief)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{h.Handler.WithAttrs(briefAttrs(attrs))}
+}
+
+// WithGroup implements slog.Handler.
+func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.Handler.WithGroup(name)} }
+
+// Full is v as a value of a log line that a handler of [NewHandler] leaves as it is, whatever it holds:
+//
+//	log.FromContext(ctx).Debug("read", "deployment", log.Full(deployment))
+func Full(v any) slog.LogValuer { return full{v} }
+
+type full struct{ value any }
+
+// LogValue implements slog.LogValuer, for other handlers.
+func (f full) LogValue() slog.Value { return slog.AnyValue(f.value) }
+
+// isPlain reports whether v cannot hold an object.
+func isPlain(v slog.Value) bool {
+	switch v.Kind() {
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+		return false
+	}
+	return true
+}
+
+func briefAttrs(attrs []slog.Attr) []slog.Attr {
+	all := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		all[i] = briefAttr(a)
+	}
+	return all
+}
+
+func briefAttr(a slog.Attr) slog.Attr {
+	if v, ok := a.Value.Any().(full); ok {
+		return slog.Any(a.Key, v.value)
+	}
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindGroup:
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(briefAttrs(v.Group())...)}
+	case slog.KindAny:
+		return slog.Attr{Key: a.Key, Value: briefValue(v)}
+	}
+	return slog.Attr{Key: a.Key, Value: v}
+}
+
+func briefValue(v slog.Value) slog.Value {
+	if _, isError := v.Any().(error); isError || v.Any() == nil {
+		return v
+	}
+	value := reflect.ValueOf(v.Any())
+	if !holdsObject(value, maxDepth) {
+		return v
+	}
+	short := brief(value, maxDepth)
+	if one, ok := short.(identity); ok {
+		return slog.GroupValue(one.attrs()...)
+	}
+	return slog.AnyValue(short)
+}
+
+// maxDepth is how many levels of pointers, slices, maps and structs are looked into.
+const maxDepth = 10
+
+// identity is what is logged of an object.
+type identity struct {
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+}
+
+// String is the identity where it is one of several.
+func (i identity) String() string {
+	switch {
+	case i.Name == "":
+		return i.Kind
+	case i.Namespace == "":
+		return i.Kind + " " + i.Name
+	}
+	return i.Kind + " " + i.Namespace + "/" + i.Name
+}
+
+func (i identity) attrs() []slog.Attr {
+	var attrs []slog.Attr
+	for _, a := range []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace), slog.String("name", i.Name)} {
+		if a.Value.String() != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	return attrs
+}
+
+var (
+	metaObject    = reflect.TypeFor[metav1.Object]()
+	runtimeObject = reflect.TypeFor[runtime.Object]()
+	configuration = reflect.TypeFor[applyConfiguration]()
+	rawExtension  = reflect.TypeFor[runtime.RawExtension]()
+	errorType     = reflect.TypeFor[error]()
+)
+
+// applyConfiguration is what those of all kinds have.
+type applyConfiguration interface {
+	GetKind() *string
+	GetNamespace() *string
+	GetName() *string
+}
+
+// isObject reports whether values of a type are objects.
+func isObject(t reflect.Type) bool {
+	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
+		t = reflect.PointerTo(t)
+	}
+	if t.Kind() == reflect.Pointer && t.Elem() == rawExtension {
+		return true
+	}
+	return t.Kind() == reflect.Pointer && (t.Implements(metaObject) || t.Implements(runtimeObject) || t.Implements(configuration))
+}
+
+// holdsObject reports whether v is an object or has one in it, or may have one below what is looked into.
+func holdsObject(v reflect.Value, depth int) bool {
+	if !v.IsValid() || isEmpty(v) {
+		return false
+	}
+	t := v.Type()
+	if isObject(t) || isContent(v) {
+		return true
+	}
+	if t.Implements(errorType) && v.Kind() != reflect.Interface {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return depth == 0 || holdsObject(v.Elem(), depth-1)
+	case reflect.Slice, reflect.Array:
+		if isScalar(t.Elem()) {
+			return false
+		}
+		for i := range v.Len() {
+			if depth == 0 || holdsObject(v.Index(i), depth-1) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			if depth == 0 || holdsObject(key, depth-1) || holdsObject(value, depth-1) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !isScalar(v.Field(i).Type()) && (depth == 0 || holdsObject(v.Field(i), depth-1)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isEmpty reports whether v refers to nothing.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Chan, reflect.Func:
+		return v.IsNil()
+	}
+	return false
+}
+
+func isScalar(t reflect.Type) bool {
+	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
+}
+
+// isContent reports whether v is the content of an unstructured object.
+func isContent(v reflect.Value) bool {
+	return v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String && textAt(v, "kind") != "" && textAt(v, "apiVersion") != ""
+}
+
+// textAt returns the text in a map with that key, if there is one.
+func textAt(m reflect.Value, key string) string {
+	v := m.MapIndex(reflect.ValueOf(key).Convert(m.Type().Key()))
+	for v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() != reflect.String {
+		return ""
+	}
+	return v.String()
+}
+
+// brief returns what is logged of v, which was not reached by an unexported field.
+func brief(v reflect.Value, depth int) any {
+	switch {
+	case !v.IsValid() || isEmpty(v):
+		return nil
+	case isObject(v.Type()):
+		return identify(v)
+	case isContent(v):
+		return contentIdentity(v)
+	case !holdsObject(v, depth):
+		return v.Interface()
+	case depth == 0:
+		return v.Type().String()
+	}
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		all := make([]any, v.Len())
+		for i := range all {
+			all[i] = brief(v.Index(i), depth-1)
+		}
+		return all
+	case reflect.Map:
+		all := make(map[string]any, v.Len())
+		for key, value := range v.Seq2() {
+			all[fmt.Sprint(brief(key, depth-1))] = brief(value, depth-1)
+		}
+		return all
+	case reflect.Struct:
+		all := map[string]any{}
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				all[field.Name] = brief(v.Field(i), depth-1)
+			}
+		}
+		return all
+	}
+	return brief(v.Elem(), depth-1)
+}
+
+// identify returns the identity of an object, or of a pointer to one.
+func identify(v reflect.Value) identity {
+	if v.Kind() != reflect.Pointer {
+		pointer := reflect.New(v.Type())
+		pointer.Elem().Set(v)
+		v = pointer
+	}
+	id := identity{Kind: v.Type().Elem().Name()}
+	o := v.Interface()
+	if typed, ok := o.(runtime.Object); ok {
+		if kind := typed.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+			id.Kind = kind
+		}
+	}
+	switch o := o.(type) {
+	case applyConfiguration:
+		id.Kind, id.Namespace, id.Name = orEmpty(o.GetKind(), id.Kind), orEmpty(o.GetNamespace(), ""), orEmpty(o.GetName(), "")
+	default:
+		if accessor, err := meta.Accessor(o); err == nil {
+			id.Namespace, id.Name = accessor.GetNamespace(), accessor.GetName()
+		}
+	}
+	return id
+}
+
+func orEmpty(text *string, without string) string {
+	if text == nil {
+		return without
+	}
+	return *text
+}
+
+// contentIdentity is identify for the content of an unstructured object.
+func contentIdentity(v reflect.Value) identity {
+	id := identity{Kind: textAt(v, "kind")}
+	metadata := v.MapIndex(reflect.ValueOf("metadata").Convert(v.Type().Key()))
+	for metadata.IsValid() && metadata.Kind() == reflect.Interface {
+		metadata = metadata.Elem()
+	}
+	if metadata.IsValid() && metadata.Kind() == reflect.Map && metadata.Type().Key().Kind() == reflect.String {
+		id.Namespace, id.Name = textAt(metadata, "namespace"), textAt(metadata, "name")
+	}
+	return id
+}
