@@ -118,10 +118,12 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 		if isInstance(kind.Kind) {
 			continue
 		}
-		for _, t := range versionTypes(parser, kind) {
+		// Packages that only schemas refer to have a say about the kinds that follow, and not about this one.
+		types := versionTypes(parser, kind)
+		for _, t := range types {
 			references.Settle(t.ident)
 		}
-		definition := define(parser, kind, options.MaxDescLen)
+		definition := define(parser, kind, types, options.MaxDescLen)
 		if definition == nil {
 			continue
 		}

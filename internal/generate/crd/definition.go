@@ -23,11 +23,10 @@ type versionType struct {
 	info    *ctmarkers.TypeInfo
 }
 
-// define makes the definition of a kind of all its versions. Without any it returns nil. Markers that are about the kind
+// define makes the definition of a kind of all its versions, types. Without any it returns nil. Markers that are about the kind
 // as a whole may stand on the types of several versions: that of the storage version counts, where the parser of
 // controller-tools lets chance decide.
-func define(parser *crd.Parser, kind schema.GroupKind, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
-	types := versionTypes(parser, kind)
+func define(parser *crd.Parser, kind schema.GroupKind, types []versionType, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
 	definition := newDefinition(kind)
 	for _, t := range types {
 		parser.NeedFlattenedSchemaFor(t.ident)
