@@ -85,14 +85,19 @@ func (g *generation) key() (incremental.Key, *resolve.Environment, bool) {
 	}
 	var headers []string
 	for _, name := range names {
-		text := []byte("no header")
-		if name != "" {
-			text, err = g.plan.Read(name)
+		if name == "" {
+			headers = append(headers, "no header")
+			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		text, err := g.plan.Read(name)
+		switch {
+		case err == nil:
+			headers = append(headers, "file "+name, string(text))
+		case errors.Is(err, fs.ErrNotExist):
+			headers = append(headers, "missing "+name)
+		default:
 			return incremental.Key{}, nil, false
 		}
-		headers = append(headers, name, string(text))
 	}
 	key, ok := incremental.NewKey(environment, g.dir, options, headers...)
 	return key, environment, ok

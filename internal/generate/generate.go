@@ -113,7 +113,7 @@ func (g *generation) code(types genall.GenerationContext) error {
 		return err
 	}
 	if g.options.Object {
-		if err := g.add(objectTemplate)(object.Generate(types, g.dir, header)); err != nil {
+		if err := g.add(objectTemplate)(object.Generate(types, g.dir, header, g.program.GeneratedElsewhere)); err != nil {
 			return err
 		}
 	}

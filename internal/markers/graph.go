@@ -171,14 +171,7 @@ func (v *vertex) addImports(files []*ast.File) error {
 }
 
 // packageIn returns the package of the project that is parsed already, or nil.
-func (p *Program) packageIn(dir string) *Package {
-	for _, pkg := range p.packages {
-		if filepath.Dir(pkg.files[0]) == dir {
-			return pkg
-		}
-	}
-	return nil
-}
+func (p *Program) packageIn(dir string) *Package { return p.folders[dir] }
 
 // finishGraph lists what the packages that are not in the module cache import, needed or not, as the go command would:
 // it finds the packages that do not exist, and import cycles.

@@ -37,6 +37,7 @@ const (
 	AskPackages  Question = 't' // the same of the folder and all below, as far as its module goes
 	AskModules   Question = 'm' // which modules begin below a folder
 	AskUsesC     Question = 'C' // whether a folder has Go files that use cgo
+	AskLeftOut   Question = 'l' // which Go files in a folder do not belong to its package, save tests
 )
 
 // answer asks the disk again.
@@ -59,6 +60,8 @@ func (t *tree) answer(question Question, name string) Answer {
 		return answerNames(t.modulesBelow(name))
 	case AskUsesC:
 		return answerBool(t.usesC(name))
+	case AskLeftOut:
+		return answerNames(t.leftOut(name))
 	case AskAnyGoFile:
 		names, err := resolveFS{t}.goNames(name)
 		return answerBool(err == nil && len(names) > 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"go/token"
+	"path/filepath"
 	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -21,6 +22,7 @@ type Program struct {
 	registry  *Registry
 	collector *markers.Collector
 	packages  []*Package
+	folders   map[string]*Package // packages by folder
 	findings  []Finding
 	lenient   bool
 	warn      func(Finding)
@@ -83,10 +85,12 @@ func (p *Program) parse(ctx context.Context, folders []folder) error {
 	}
 	wg.Wait()
 	errs := []error{ctx.Err()}
+	p.folders = map[string]*Package{}
 	for i, pkg := range found {
 		errs = append(errs, failed[i]...)
 		if pkg != nil {
 			p.packages = append(p.packages, pkg)
+			p.folders[filepath.Dir(pkg.files[0])] = pkg
 		}
 	}
 	// What is wrong with the markers of other files is worth knowing in the same run.

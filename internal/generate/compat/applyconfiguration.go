@@ -91,7 +91,7 @@ func (a ApplyConfiguration) Generate(ctx *genall.GenerationContext) error {
 }
 
 func (a ApplyConfiguration) files(ctx genall.GenerationContext) ([]artifact.File, error) {
-	options := applyconfig.Options{Year: strconv.Itoa(time.Now().UTC().Year()), External: map[string]string{}}
+	options := applyconfig.Options{Year: thisYear(), External: map[string]string{}}
 	for _, external := range a.ExternalApplyConfigurations {
 		name, pkg, ok := strings.Cut(external, "@")
 		if !ok {
@@ -111,3 +111,6 @@ func (a ApplyConfiguration) files(ctx genall.GenerationContext) ([]artifact.File
 	}
 	return applyconfig.Generate(ctx, options)
 }
+
+// thisYear is what controller-gen writes for YEAR in the header of apply configurations.
+func thisYear() string { return strconv.Itoa(time.Now().UTC().Year()) }

@@ -38,9 +38,22 @@ func (c *Command) memo(o Options) (memo, bool) {
 			}
 		}
 	}
-	options := struct{ Args, Manifests, AllowUnknown []string }{c.args, manifests, o.AllowUnknown}
+	options := struct {
+		Args, Manifests, AllowUnknown []string
+		Year                          string
+	}{c.args, manifests, o.AllowUnknown, c.year()}
 	key, ok := incremental.NewKey(environment, o.Dir, options)
 	return memo{o.Cache, key, environment, o.Dir}, ok
+}
+
+// year returns the year that is written, if one is that the arguments do not tell.
+func (c *Command) year() string {
+	for _, g := range c.generators {
+		if _, ok := g.value.(ApplyConfiguration); ok {
+			return thisYear()
+		}
+	}
+	return ""
 }
 
 // restore returns the result that was kept, if nothing has changed that it was made from.

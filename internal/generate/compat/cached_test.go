@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -192,4 +194,31 @@ func TestMistakesAreNotKept(t *testing.T) {
 	if kept := modified(t, store); len(kept) > 0 {
 		t.Errorf("a failure was kept: %v", kept)
 	}
+}
+
+// TestTheYearOfAHeaderCounts: apply configurations have the year in which they are made.
+func TestTheYearOfAHeaderCounts(t *testing.T) {
+	const line = "applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./apply/v2"
+	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
+	synctest.Test(t, func(t *testing.T) {
+		for _, year := range []string{"2000", "2001"} {
+			command, err := compat.Parse(strings.Fields(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range result.Files() {
+				if !strings.Contains(string(file.Content), year) {
+					t.Errorf("%s is not of %s:\n%.200s", file.Path, year, file.Content)
+				}
+			}
+			if len(modified(t, store)) == 0 {
+				t.Error("nothing was kept")
+			}
+			time.Sleep(366 * 24 * time.Hour)
+		}
+	})
 }

@@ -26,6 +26,8 @@ type input struct {
 	marked []*loader.Package
 	// read reads the files that options name.
 	read func(name string) ([]byte, error)
+	// generated are the files that build tags leave out.
+	generated object.Generated
 }
 
 // generate runs all generators, also after one has failed.
@@ -39,16 +41,16 @@ func (c *Command) generate(dir string, in input) (*Result, error) {
 		if _, typed := g.value.(genall.NeedsTypeChecking); !typed {
 			ctx.Roots = in.marked
 		}
-		errs = append(errs, run(dir, g.value, ctx))
+		errs = append(errs, run(dir, g.value, ctx, in.generated))
 	}
 	return result, errors.Join(errs...)
 }
 
 // run runs one generator: kctrl's own where it has one, which is the same but for what controller-gen leaves to chance.
-func run(dir string, g genall.Generator, ctx genall.GenerationContext) error {
+func run(dir string, g genall.Generator, ctx genall.GenerationContext, generated object.Generated) error {
 	switch g := g.(type) {
 	case deepcopy.Generator:
-		return object.Write(ctx, g)
+		return object.Write(ctx, g, generated)
 	case crd.Generator:
 		_, err := ourcrd.Write(ctx, crdOptions(g))
 		return err

@@ -56,7 +56,7 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 		return nil, errThorough
 	}
 	types.Collector = collector
-	result, err := a.command.generate(a.options.Dir, input{types, marked, a.program.ReadFile})
+	result, err := a.command.generate(a.options.Dir, input{types, marked, a.program.ReadFile, a.program.Generated})
 	return result, errors.Join(err, a.program.Problems(types.Roots))
 }
 

@@ -52,8 +52,9 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 			Roots:     roots,
 			Checker:   &loader.TypeChecker{NodeFilters: filters},
 		},
-		marked: roots,
-		read:   os.ReadFile,
+		marked:    roots,
+		read:      os.ReadFile,
+		generated: ourmarkers.Generated,
 	}
 	result, err := a.command.generate(a.options.Dir, in)
 	if err := errors.Join(err, ourmarkers.Problems(a.options.Dir, roots)); err != nil {

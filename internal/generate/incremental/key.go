@@ -45,11 +45,14 @@ func NewKey(environment *resolve.Environment, dir string, options any, headers .
 	}
 	id.Settings["version"], id.Settings["root"] = environment.Version, environment.Root
 	id.Settings["cache"] = environment.ModuleCache
+	// Types are checked here, by these settings of this process.
+	id.Settings["GODEBUG"] = os.Getenv("GODEBUG")
+	return id.key()
+}
+
+func (id identity) key() (Key, bool) {
 	all, err := json.Marshal(id)
-	if err != nil {
-		return Key{}, false
-	}
-	return sha256.Sum256(all), true
+	return sha256.Sum256(all), err == nil
 }
 
 // words returns the files that flect has read when the program began.

@@ -25,20 +25,20 @@ func Emits(pkg *markers.Package) bool { return pkg.Has(Markers()...) }
 
 // Generate returns the files for those of the roots in ctx that ask for them. Problems stay with the packages they are
 // about, for [markers.Program.Problems]. The output of ctx is not used.
-func Generate(ctx genall.GenerationContext, root string, header artifact.Header) ([]artifact.File, error) {
+func Generate(ctx genall.GenerationContext, root string, header artifact.Header, generated Generated) ([]artifact.File, error) {
 	sink := &artifact.Sink{Root: root}
 	ctx.OutputRule, ctx.InputRule = sink, header
-	err := Write(ctx, deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year})
+	err := Write(ctx, deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year}, generated)
 	return sink.Files(), err
 }
 
 // Write opens a file of ctx for each of its roots that asks for deep copies.
-func Write(ctx genall.GenerationContext, options deepcopy.Generator) error {
+func Write(ctx genall.GenerationContext, options deepcopy.Generator, generated Generated) error {
 	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
 		return err
 	}
-	known := newPackages(ctx.Roots)
+	known := newPackages(ctx.Collector, ctx.Roots, generated)
 	for _, root := range ctx.Roots {
 		ctx.Checker.Check(root)
 		root.NeedTypesInfo()

@@ -1,0 +1,72 @@
+package generate
+
+import (
+	"reflect"
+	"testing"
+	"testing/fstest"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// TestEveryOptionIsInTheKey sets one option at a time, also those that are added after this test was written.
+func TestEveryOptionIsInTheKey(t *testing.T) {
+	fsys := fstest.MapFS{}
+	seen := map[incremental.Key]string{}
+	count := func(name string, o Options) {
+		g := &generation{dir: "/p", plan: scaffold.NewPlan(fsys), options: o}
+		key, _, ok := g.key()
+		if other, known := seen[key]; known || !ok {
+			t.Errorf("%s: key %v, that of %q", name, ok, other)
+		}
+		seen[key] = name
+	}
+	count("nothing", Options{})
+	var set func(name string, field reflect.Value, o *Options)
+	set = func(name string, field reflect.Value, o *Options) {
+		switch before := reflect.ValueOf(field.Interface()); field.Kind() {
+		case reflect.Struct:
+			for i := range field.NumField() {
+				set(name+"."+field.Type().Field(i).Name, field.Field(i), o)
+			}
+			return
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		case reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case reflect.Map:
+			field.Set(reflect.MakeMap(field.Type()))
+			field.SetMapIndex(reflect.ValueOf("a"), reflect.ValueOf("b"))
+		default:
+			t.Errorf("%s: a field of kind %s", name, field.Kind())
+			defer field.Set(before)
+		}
+		count(name, *o)
+		field.SetZero()
+	}
+	var o Options
+	fields := reflect.ValueOf(&o).Elem()
+	for i := range fields.NumField() {
+		switch name := fields.Type().Field(i).Name; name {
+		case "Warn", "Inputs", "Cache": // who is told, and where it is kept
+		default:
+			set(name, fields.Field(i), &o)
+		}
+	}
+	for name, o := range map[string]Options{
+		"header.txt": {Object: true, HeaderFile: "header.txt"}, "manifest.txt": {CRD: true, ManifestHeaderFile: "manifest.txt"},
+		DefaultHeaderFile: {Object: true},
+	} {
+		if o.HeaderFile+o.ManifestHeaderFile != "" {
+			count(name+" that is not there", o)
+		}
+		for _, content := range []string{"", "// Copyright YEAR\n"} {
+			fsys[name] = &fstest.MapFile{Data: []byte(content)}
+			count(name+" with "+content, o)
+		}
+	}
+}
