@@ -64,7 +64,7 @@ func (p *Program) resolved(wanted map[module][]string, order []module) (roots []
 }
 
 func (p *Program) resolveModule(environment *resolve.Environment, mod module, importPaths []string) ([]*loader.Package, error) {
-	resolver, err := resolve.New(resolveFS{p.tree}, environment, mod.dir)
+	resolver, err := p.resolver(mod.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +83,24 @@ func (p *Program) resolveModule(environment *resolve.Environment, mod module, im
 		roots = append(roots, g.vertex(found).pkg)
 	}
 	return roots, nil
+}
+
+// resolver returns what finds packages for the main module in a folder.
+func (p *Program) resolver(dir string) (*resolve.Resolver, error) {
+	if known := p.resolvers[dir]; known != nil {
+		return known, nil
+	}
+	if p.environmentErr != nil {
+		return nil, p.environmentErr
+	}
+	found, err := resolve.New(resolveFS{p.tree}, p.environment, dir)
+	if err == nil {
+		if p.resolvers == nil {
+			p.resolvers = map[string]*resolve.Resolver{}
+		}
+		p.resolvers[dir] = found
+	}
+	return found, err
 }
 
 // vertex returns the package in the graph that stands for one on disk.

@@ -31,9 +31,10 @@ type Program struct {
 
 	environment    *resolve.Environment
 	environmentErr error
-	vertices       map[*loader.Package]*vertex // of the packages that were found without the go command
-	graphErr       error                       // why one of them could not be expanded
-	unknown        bool                        // the go command was asked, and nobody knows what it looked at
+	resolvers      map[string]*resolve.Resolver // by the folder of the main module
+	vertices       map[*loader.Package]*vertex  // of the packages that were found without the go command
+	graphErr       error                        // why one of them could not be expanded
+	unknown        bool                         // the go command was asked, and nobody knows what it looked at
 }
 
 // Load reads the packages that the patterns match and checks their markers. Everything that is wrong is returned at
@@ -61,7 +62,8 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	folders, unmatched, err := (&resolver{dir: cfg.Dir, tree: p.tree, modules: map[string]module{}, lenient: cfg.Lenient}).resolve(patterns)
+	matching := &resolver{dir: cfg.Dir, tree: p.tree, modules: map[string]module{}, lenient: cfg.Lenient, packages: p.resolver}
+	folders, unmatched, err := matching.resolve(patterns)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
 )
 
 // module is a Go module: its folder, absolute, and its path.
@@ -23,10 +25,14 @@ type folder struct {
 	dir    string // absolute
 	module module
 	files  []string // names of the Go files that belong to the package, sorted
+	path   string   // the import path, unless it is that of the module and the folder
 }
 
 // importPath returns the import path of the package in the folder.
 func (f folder) importPath() string {
+	if f.path != "" {
+		return f.path
+	}
 	rel, _ := filepath.Rel(f.module.dir, f.dir)
 	return path.Join(f.module.path, filepath.ToSlash(rel))
 }
@@ -38,6 +44,8 @@ type resolver struct {
 	modules map[string]module // by folder, absolute; of folders that were asked for
 	// lenient lets trees without Go packages pass, if there are other packages, and go on into modules below.
 	lenient bool
+	// packages finds packages for the module in a folder.
+	packages func(dir string) (*resolve.Resolver, error)
 }
 
 // errNoPackages is the cause of the error about a tree without Go packages.
@@ -47,6 +55,11 @@ var errNoPackages = errors.New("no Go packages")
 // over.
 func (r *resolver) resolve(patterns []string) (found []folder, passed, err error) {
 	seen := map[string]bool{}
+	if r.lenient {
+		// As controller-gen does: a package that is named in two ways has the import path that it was named by.
+		patterns = slices.Clone(patterns)
+		slices.SortStableFunc(patterns, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	}
 	for _, pattern := range patterns {
 		matched, err := r.match(pattern)
 		if r.lenient && errors.Is(err, errNoPackages) {
@@ -70,8 +83,18 @@ func (r *resolver) resolve(patterns []string) (found []folder, passed, err error
 	return found, passed, nil
 }
 
+func rank(pattern string) int {
+	if isImportPath(pattern) {
+		return 0
+	}
+	return 1
+}
+
 // match returns the folders with Go files that a pattern matches.
 func (r *resolver) match(pattern string) ([]folder, error) {
+	if r.lenient && isImportPath(pattern) {
+		return r.matchImport(pattern)
+	}
 	base, below := strings.CutSuffix(filepath.ToSlash(pattern), "...")
 	if below && base != "" && !strings.HasSuffix(base, "/") {
 		return nil, patternError(pattern, "\"...\" stands for folders and follows a slash", "write "+base+"/...")
@@ -104,6 +127,55 @@ func (r *resolver) match(pattern string) ([]folder, error) {
 		return nil, unmatched
 	}
 	return found, err
+}
+
+// isImportPath reports whether the go command takes a pattern for that of import paths.
+func isImportPath(pattern string) bool {
+	return !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
+}
+
+// matchImport returns the folders of the packages that an import path stands for, or a tree of them. Where only the go
+// command knows, the error is a [*resolve.UnusualError].
+func (r *resolver) matchImport(pattern string) ([]folder, error) {
+	base, below := strings.CutSuffix(pattern, "/...")
+	if first, _, _ := strings.Cut(base, "/"); !strings.Contains(first, ".") || strings.ContainsAny(base, "=@\\") || strings.Contains(base, "...") || strings.HasSuffix(base, ".go") {
+		return nil, &resolve.UnusualError{Reason: "odd import path " + pattern}
+	}
+	mod, err := r.moduleOf(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := r.packages(mod.dir)
+	if err != nil {
+		return nil, err
+	}
+	var trees []resolve.Tree
+	if below {
+		trees, err = packages.Trees(base)
+	} else if found, failed := packages.Root(base); failed == nil {
+		trees = []resolve.Tree{{Dir: found.Dir, Path: base}}
+	} else {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []folder
+	for _, tree := range trees {
+		var matched []folder
+		err := r.walk(folder{dir: tree.Dir, module: mod, path: tree.Path}, below, &matched)
+		r.tree.noteFolders(tree.Dir, below, matched, err)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, matched...)
+	}
+	if len(found) == 0 {
+		unmatched := patternError(pattern, "no Go package there", "name a package of a module that go.mod requires")
+		unmatched.Cause = errNoPackages
+		return nil, unmatched
+	}
+	return found, nil
 }
 
 // walkModules adds the folders of all modules below dir.
@@ -195,6 +267,9 @@ func (r *resolver) walk(f folder, below bool, found *[]folder) error {
 	}
 	for _, name := range folders {
 		sub := folder{dir: filepath.Join(f.dir, name), module: f.module}
+		if f.path != "" {
+			sub.path = f.path + "/" + name
+		}
 		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
 		if hidden || r.tree.isFile(filepath.Join(sub.dir, "go.mod")) {
 			continue

@@ -71,7 +71,8 @@ func (c *Command) patterns(o Options) ([]string, error) {
 	var patterns []string
 	for _, path := range c.paths {
 		if !strings.HasPrefix(path, ".") && !filepath.IsAbs(path) {
-			return nil, errThorough
+			patterns = append(patterns, path)
+			continue
 		}
 		absolute := path
 		if !filepath.IsAbs(path) {

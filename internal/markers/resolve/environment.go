@@ -24,6 +24,8 @@ type Environment struct {
 
 	settings map[string]string // of the go command, from its configuration files
 	vendor   vendorMode
+	// updates says that the go command would mend a go.mod in which versions are missing or too old.
+	updates bool
 	// listing says why only the go command finds packages, although it is known what it goes by; may be nil.
 	listing error
 }
@@ -188,8 +190,7 @@ func (e *Environment) checkFlags() error {
 			case "vendor":
 				e.vendor = vendorAlways
 			case "mod":
-				// What is missing in go.mod is added to it, which changes what is known of it.
-				e.vendor, e.listing = vendorNever, unusual("GOFLAGS="+flag)
+				e.vendor, e.updates = vendorNever, true
 			default:
 				return unusual("GOFLAGS=" + flag)
 			}

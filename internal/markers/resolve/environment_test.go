@@ -27,7 +27,7 @@ func TestImmutableIsWhatNeverChanges(t *testing.T) {
 
 func TestSettingsOfTheGoCommandCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	if err := os.WriteFile(file, []byte("# Mine.\nGOOS=plan9\nGOARCH=386\nGOFLAGS=-mod=mod\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("# Mine.\nGOOS=plan9\nGOARCH=386\nGOFLAGS=-modcacherw\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOENV", file)
@@ -44,6 +44,6 @@ func TestSettingsOfTheGoCommandCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := resolve.New(disk{}, environment, repository(t)); err == nil {
-		t.Error("-mod=mod in the settings does not count")
+		t.Error("-modcacherw in the settings does not count")
 	}
 }

@@ -29,6 +29,7 @@ type modules struct {
 	replaced map[module.Version]module.Version
 	selected map[string]string // version by path, of all modules but the main ones
 	sums     map[module.Version]bool
+	graph    map[string]bool   // the paths of all modules that go.sum knows, whether packages come from them or not
 	vendored map[string]string // folder by import path; nil without a vendor folder
 
 	folders map[string]moduleFolder // by path, as far as they were asked for
@@ -38,12 +39,15 @@ type modules struct {
 func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	m := &modules{
 		fsys: fsys, env: e,
-		replaced: map[module.Version]module.Version{}, selected: map[string]string{}, sums: map[module.Version]bool{},
+		replaced: map[module.Version]module.Version{}, selected: map[string]string{}, sums: map[module.Version]bool{}, graph: map[string]bool{},
 		folders: map[string]moduleFolder{},
 	}
 	work, err := m.findWorkspace(dir)
 	if err != nil {
 		return nil, err
+	}
+	if work != "" && e.updates {
+		return nil, unusual("a workspace is never updated")
 	}
 	if work == "" {
 		if err := m.readMain(dir); err != nil {
@@ -110,7 +114,12 @@ func (m *modules) readSums(name string) {
 		return
 	}
 	for line := range strings.Lines(string(content)) {
-		if fields := strings.Fields(line); len(fields) == 3 && !strings.HasSuffix(fields[1], "/go.mod") {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue
+		}
+		m.graph[fields[0]] = true
+		if !strings.HasSuffix(fields[1], "/go.mod") {
 			m.sums[module.Version{Path: fields[0], Version: fields[1]}] = true
 		}
 	}
@@ -205,10 +214,10 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	return found, nil
 }
 
-// checkAllLocal does for a workspace, whose modules the go command reads all, what is otherwise done for the modules that
+// checkAllLocal does for a workspace, whose modules the go command reads all, and where go.mod may be updated, what is otherwise done for the modules that
 // packages come from: the others need not even exist.
 func (m *modules) checkAllLocal() error {
-	if m.workDir == "" {
+	if m.workDir == "" && !m.env.updates {
 		return nil
 	}
 	for path := range m.selected {

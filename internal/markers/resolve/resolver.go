@@ -2,9 +2,13 @@ package resolve
 
 import (
 	"go/version"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/mod/modfile"
 )
 
 // Package is one Go package. It is shared: do not modify it.
@@ -68,6 +72,85 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 
 // Find returns the package that an import path stands for in a main module. It may be a program.
 func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(importPath) }
+
+// Root returns the package that an import path stands for when a user names it.
+func (r *Resolver) Root(importPath string) (*Package, error) {
+	found, err := r.find(importPath)
+	if err != nil {
+		return nil, err
+	}
+	if found.Standard || !r.isMain(importPath) && !visible(r.modules.main[0].Module.Mod.Path, importPath) {
+		return nil, unusual(importPath + " is not for everybody")
+	}
+	return found, nil
+}
+
+// isMain reports whether an import path begins with that of a main module.
+func (r *Resolver) isMain(importPath string) bool {
+	return slices.ContainsFunc(r.modules.main, func(file *modfile.File) bool { return within(importPath, file.Module.Mod.Path) })
+}
+
+// within reports whether an import path is another one, or below it.
+func within(importPath, parent string) bool {
+	return strings.HasPrefix(importPath, parent) && (len(importPath) == len(parent) || importPath[len(parent)] == '/')
+}
+
+// Tree is a folder, and the import path that its package has or would have.
+type Tree struct{ Dir, Path string }
+
+// Trees returns where the packages are whose import paths are base or below it. All of a tree is one module, as far as no
+// other begins in it.
+func (r *Resolver) Trees(base string) ([]Tree, error) {
+	if path.Clean(base) != base || slices.ContainsFunc(strings.Split(base, "/"), isHidden) {
+		return nil, unusual("odd import path " + base)
+	}
+	if !r.isMain(base) && !visible(r.modules.main[0].Module.Mod.Path, base+"/x") {
+		return nil, unusual(base + " is internal")
+	}
+	var trees []Tree
+	for modulePath := range r.modules.graph {
+		_, selected := r.modules.selected[modulePath]
+		if !selected && !r.isMain(modulePath) && (within(modulePath, base) || within(base, modulePath)) {
+			return nil, unusual("go.mod does not say whether " + modulePath + " counts")
+		}
+	}
+	for vendored := range r.modules.vendored {
+		if within(vendored, base) {
+			return nil, unusual(base + " is in the vendor folder")
+		}
+	}
+	known := maps.Clone(r.modules.selected)
+	for _, file := range r.modules.main {
+		known[file.Module.Mod.Path] = ""
+	}
+	for modulePath := range known {
+		below, above := within(modulePath, base), within(base, modulePath)
+		if !below && !above {
+			continue
+		}
+		if r.modules.vendored != nil && !r.isMain(modulePath) {
+			continue
+		}
+		module, err := r.modules.folder(modulePath)
+		if err != nil {
+			return nil, err
+		}
+		tree := Tree{module.dir, modulePath}
+		if above {
+			tree = Tree{filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(base[len(modulePath):], "/"))), base}
+		}
+		if r.fsys.IsFolder(tree.Dir) && !(module.local && r.isOtherModule(module.dir, tree.Dir)) {
+			trees = append(trees, tree)
+		}
+	}
+	slices.SortFunc(trees, func(a, b Tree) int { return strings.Compare(a.Dir, b.Dir) })
+	return trees, nil
+}
+
+// isHidden reports whether the go command passes over folders with a name.
+func isHidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
+}
 
 // Import returns the package that an import in another stands for.
 func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {

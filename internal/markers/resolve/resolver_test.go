@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,7 +212,8 @@ func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 		archive string
 		env     map[string]string
 	}{
-		"-mod=mod":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=mod"}},
+		"-mod=mod in a workspace":           {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse .\n", env: map[string]string{"GOFLAGS": "-mod=mod"}},
+		"-mod=mod and a newer requirement":  {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n", env: map[string]string{"GOFLAGS": "-mod=mod"}},
 		"-modfile":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-modfile=x.mod"}},
 		"-overlay":                          {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-overlay=x.json"}},
 		"GOPATH mode":                       {archive: mod + a + lib, env: map[string]string{"GO111MODULE": "off"}},
@@ -283,4 +285,72 @@ func resolveRoot(dir string) error {
 	}
 	_, err = imported.Files()
 	return err
+}
+
+// TestRootsAreThoseOfTheGoCommand compares what a user may name: import paths of the main module, of replaced modules and of
+// the module cache, one by one and as trees.
+func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join(repository(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := os.ReadFile(filepath.Join(repository(t), "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lib = "-- lib/go.mod --\nmodule example.com/elsewhere\n\ngo 1.26\n-- lib/lib.go --\npackage lib\n-- lib/a/a.go --\npackage a\n-- lib/testdata/x/x.go --\npackage x\n" +
+		"-- lib/own/go.mod --\nmodule example.com/own\n-- lib/own/own.go --\npackage own\n-- lib/internal/in/in.go --\npackage in\n"
+	archive := strings.Replace(string(mod), "module github.com/kctrl-dev/kctrl", "module example.com/p", 1)
+	archive = "-- go.mod --\n" + archive + "\nrequire example.com/p/lib v1.0.0\nreplace example.com/p/lib => ./lib\n" +
+		"-- go.sum --\n" + string(sum) + "-- api/v1/v1.go --\npackage v1\n-- api/v2/v2.go --\npackage v2\n-- api/internal/in/in.go --\npackage in\n" + lib
+	for _, flags := range []string{"", "-mod=mod"} {
+		t.Setenv("GOFLAGS", flags)
+		dir := extract(t, archive)
+		environment, err := resolve.NewEnvironment()
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolver, err := resolve.New(disk{}, environment, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{
+			"example.com/p/api/v1", "example.com/p/api/internal/in", "example.com/p/lib", "example.com/p/lib/a", "k8s.io/api/core/v1",
+			"k8s.io/apimachinery/pkg/apis/meta/v1", "github.com/google/go-cmp/cmp",
+		} {
+			_, want := goList(t, dir, path)
+			got, err := resolver.Root(path)
+			if err != nil || got.Dir != want[path].Dir {
+				t.Errorf("%s: %v, %v; want %s", path, got, err, want[path].Dir)
+			}
+		}
+		for _, path := range []string{"github.com/google/go-cmp/cmp/internal/diff", "example.com/p/none", "fmt", "example.com/q", "example.com/p/lib/internal/in/none"} {
+			if got, err := resolver.Root(path); err == nil {
+				t.Errorf("%s: %v", path, got)
+			}
+		}
+		for _, base := range []string{"example.com/p/api", "example.com/p/lib", "example.com/p", "k8s.io/apimachinery/pkg/apis", "sigs.k8s.io/yaml", "example.com/p/none"} {
+			roots, want := goList(t, dir, base+"/...")
+			trees, err := resolver.Trees(base)
+			if err != nil {
+				t.Errorf("%s: %v", base, err)
+			}
+			for _, root := range roots {
+				if !slices.ContainsFunc(trees, func(tree resolve.Tree) bool {
+					rel, err := filepath.Rel(tree.Dir, want[root].Dir)
+					return err == nil && filepath.IsLocal(rel) && strings.TrimSuffix(tree.Path+"/"+filepath.ToSlash(rel), "/.") == root
+				}) {
+					t.Errorf("%s/...: %s is in none of %v", base, root, trees)
+				}
+			}
+			if len(roots) == 0 && len(trees) > 0 {
+				t.Errorf("%s/...: %v, want nothing", base, trees)
+			}
+		}
+		for _, base := range []string{"example.com/p/lib/testdata/x", "k8s.io/kube-openapi/pkg/internal"} {
+			if trees, err := resolver.Trees(base); err == nil {
+				t.Errorf("%s/...: %v", base, trees)
+			}
+		}
+	}
 }

@@ -14,7 +14,10 @@ func (m *modules) findVendored() error {
 		if m.env.vendor != vendorNever && m.fsys.IsFolder(filepath.Join(m.workDir, "vendor")) {
 			return unusual("the workspace has a vendor folder")
 		}
-		return m.checkWorkspace()
+		return m.checkSelected()
+	}
+	if m.env.updates {
+		return m.checkSelected()
 	}
 	dir := filepath.Join(m.mainDirs[0], "vendor")
 	if m.env.vendor == vendorNever || m.env.vendor == vendorAuto && !m.fsys.IsFolder(dir) {

@@ -70,9 +70,9 @@ func (m *modules) readWorkspace(name, dir string) error {
 	return nil
 }
 
-// checkWorkspace makes sure that what several modules list together is what the go command selects: nothing that a
-// selected module requires may be newer.
-func (m *modules) checkWorkspace() error {
+// checkSelected makes sure that what go.mod lists, or several of them together, is what the go command selects: nothing
+// that a selected module requires may be newer.
+func (m *modules) checkSelected() error {
 	for path := range m.selected {
 		actual := m.actual(path)
 		if actual.Version == "" {
