@@ -68,7 +68,11 @@ func (f *file) typ(t types.Type) string {
 		}
 		return f.qualified(t.Obj().Pkg().Path(), t.Obj().Name()) + f.arguments(t)
 	case *types.Basic:
-		if t.Kind() != types.Invalid {
+		switch t.Kind() {
+		case types.Uint8:
+			return "byte" // as gengo calls it, which wrote apply configurations first
+		case types.Invalid:
+		default:
 			return t.Name()
 		}
 	case *types.Pointer:

@@ -170,7 +170,7 @@ type resolver struct {
 
 func (r resolver) definition(ident ctcrd.TypeIdent, props apiextensionsv1.JSONSchemaProps) (map[string]any, error) {
 	schema := props.DeepCopy()
-	if err := r.inlineEmbedded(schema, ident.Package); err != nil {
+	if err := r.inlineEmbedded(schema, ident.Package, ident.Package); err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", ident.Name, err)
 	}
 	schema = ctcrd.FlattenEmbedded(schema, ident.Package)
@@ -187,8 +187,9 @@ func (r resolver) definition(ident ctcrd.TypeIdent, props apiextensionsv1.JSONSc
 	return definition, nil
 }
 
-// inlineEmbedded replaces references in allOf, which are what embedded structs become, by what they refer to.
-func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) error {
+// inlineEmbedded replaces references in allOf, which are what embedded structs become, by what they refer to. The schema
+// is of pkg, and a part of one of whole.
+func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg, whole *loader.Package) error {
 	for i := range schema.AllOf {
 		of := pkg
 		if ref := schema.AllOf[i].Ref; ref != nil && *ref != "" {
@@ -204,15 +205,15 @@ func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg *l
 				return fmt.Errorf("no schema for %s", *ref)
 			}
 			schema.AllOf[i] = *found.DeepCopy()
-			if of != pkg {
+			if of != whole {
 				qualifyRefs(&schema.AllOf[i], of)
 			}
 		}
-		if err := r.inlineEmbedded(&schema.AllOf[i], of); err != nil {
+		if err := r.inlineEmbedded(&schema.AllOf[i], of, whole); err != nil {
 			return err
 		}
 	}
-	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error { return r.inlineEmbedded(child, pkg) })
+	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error { return r.inlineEmbedded(child, pkg, whole) })
 }
 
 // eachChild calls visit for the schemas of properties, items and values.

@@ -14,6 +14,8 @@ type setters struct {
 type embedding struct {
 	typ    types.Type // in the apply configuration
 	inline bool
+	// plain says that the type has no apply configuration: its fields are what its package declares, and not pointers.
+	plain bool
 }
 
 // name returns how the field is called: as its type.
@@ -36,9 +38,16 @@ func (s *setters) write(t types.Type, in *embedding) {
 			s.setter(m, in)
 			continue
 		}
-		through := &embedding{s.g.applied(m.typ), tags.inline}
+		if !isStruct(pointedTo(m.typ)) {
+			s.setter(m, &embedding{inline: true, plain: tags.inline})
+			continue
+		}
+		through := &embedding{s.g.applied(m.typ), tags.inline, !s.g.isApplied(m.typ)}
+		if in != nil && in.plain {
+			through = in // Its fields are reached as those of the struct that it is embedded in.
+		}
 		s.write(embedded(m.typ), through)
-		if !tags.inline {
+		if !through.inline {
 			s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(through.name()))
 			s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &%[2]s{}\n}\n}\n", upper(through.name()), s.f.typ(through.typ))
 		}
@@ -55,6 +64,11 @@ func embedded(t types.Type) types.Type {
 
 // setter writes the function for a field.
 func (s *setters) setter(m member, in *embedding) {
+	if in != nil && in.plain {
+		refs := s.g.refs
+		s.g.refs = nil
+		defer func() { s.g.refs = refs }()
+	}
 	if slice, ok := pointedTo(m.typ).(*types.Slice); ok && s.g.isApplied(slice.Elem()) {
 		s.sliceSetter(m, in, types.NewPointer(s.g.applied(m.typ).(*types.Slice).Elem()))
 		return
@@ -105,7 +119,7 @@ func (s *setters) ensure(in *embedding) {
 
 // place returns how a function reaches a field.
 func place(m member, in *embedding) string {
-	if in != nil {
+	if in != nil && in.typ != nil {
 		return "b." + in.name() + "." + m.name
 	}
 	return "b." + m.name
@@ -117,7 +131,8 @@ func (s *setters) valueSetter(m member, in *embedding) {
 	s.f.printf("// If called multiple times, the %s field is set to the value of the last call.\n", m.name)
 	s.begin(m, in, "value "+s.argument(m))
 	value := "&value"
-	if s.g.isApplied(m.typ) || nillable(m.typ) {
+	_, isPointer := m.typ.(*types.Pointer)
+	if s.g.isApplied(m.typ) || nillable(m.typ) || in != nil && in.plain && !isPointer {
 		value = "value"
 	}
 	s.f.printf("%s = %s\nreturn b\n}\n", place(m, in), value)
@@ -140,11 +155,16 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 		at = "*" + at
 	}
 	s.f.printf("for i := range values {\n")
-	if _, ok := types.Unalias(element).(*types.Pointer); ok {
+	if _, ok := types.Unalias(element).(*types.Pointer); ok && !types.Identical(element, s.declaredElement(m)) {
 		s.f.printf("if values[i] == nil {\npanic(\"nil value passed to With%s\")\n}\n", m.name)
 		value = "*values[i]"
 	}
 	s.f.printf("%[1]s = append(%[1]s, %[2]s)\n}\nreturn b\n}\n", at, value)
+}
+
+// declaredElement returns what the list that a field is has for elements in the apply configuration.
+func (s *setters) declaredElement(m member) types.Type {
+	return s.g.applied(m.typ).(*types.Slice).Elem()
 }
 
 func (s *setters) mapSetter(m member, in *embedding) {
@@ -167,7 +187,7 @@ func (s *setters) getters(t types.Type, in *embedding) {
 			continue
 		}
 		if m.embedded {
-			s.getters(embedded(m.typ), &embedding{s.g.applied(m.typ), tags.inline})
+			s.getters(embedded(m.typ), &embedding{typ: s.g.applied(m.typ), inline: tags.inline})
 			continue
 		}
 		if !needsGetter(nameOf(t), m.name) {

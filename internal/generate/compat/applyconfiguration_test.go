@@ -233,3 +233,97 @@ func TestEmbeddedStructsReferToTypesOfTheirPackage(t *testing.T) {
 		t.Errorf("no %sin\n%s", want, code)
 	}
 }
+
+// TestBytesAreThoseOfControllerGen: it calls a uint8 a byte. It also takes an int8 for one, in which negative numbers have
+// no place.
+func TestBytesAreThoseOfControllerGen(t *testing.T) {
+	const spec = "type ThingSpec struct {\n\tOne uint8 `json:\"one\"`\n\tMany []uint8 `json:\"many\"`\n\tPointer *uint8 `json:\"pointer\"`\n\tBy map[string]uint8 `json:\"by\"`\n\tB byte `json:\"b\"`\n"
+	args := strings.Fields("applyconfiguration paths=./api/v1")
+	theirs, ours := applied(t, "// +kubebuilder:resource", spec+"}\n"), applied(t, "// +kubebuilder:resource", spec+"}\n")
+	if _, err := runPeer(t, theirs, args); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, ours, args, compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	}
+	const negative = "\tSigned int8 `json:\"signed\"`\n}\n"
+	const file = "api/v1/applyconfiguration/api/v1/thingspec.go"
+	theirs, ours = applied(t, "// +kubebuilder:resource", spec+negative), applied(t, "// +kubebuilder:resource", spec+negative)
+	if _, err := runPeer(t, theirs, args); err != nil || !strings.Contains(oracle.Files(t, theirs)[file], "WithSigned(value byte)") {
+		t.Errorf("controller-gen: %v", err)
+	}
+	if _, err := run(t, ours, args, compat.Options{}); err != nil || !strings.Contains(oracle.Files(t, ours)[file], "WithSigned(value int8)") {
+		t.Errorf("kctrl: %v", err)
+	}
+}
+
+// TestEmbeddedTypesWithoutApplyConfigurationsCompile has embedded structs of other packages, whose fields are no pointers,
+// and embedded types that are no structs.
+func TestEmbeddedTypesWithoutApplyConfigurationsCompile(t *testing.T) {
+	dir := applied(t, "// +kubebuilder:resource", "")
+	oracle.Write(t, dir, "api/v1/spec.go", `package v1
+
+import (
+	"example.com/applied/common"
+	corev1 "k8s.io/api/core/v1"
+)
+
+type ThingSpec struct {
+	common.Fields               `+"`json:\",inline\"`"+`
+	corev1.LocalObjectReference `+"`json:\"reference\"`"+`
+	*common.Pointed             `+"`json:\"pointed,omitempty\"`"+`
+	Phase                       `+"`json:\"phase,omitempty\"`"+`
+	Names                       `+"`json:\"names,omitempty\"`"+`
+	Other                       `+"`json:\"other\"`"+`
+}
+
+type Phase string
+
+type Names []string
+
+type Other struct {
+	common.More `+"`json:\",inline\"`"+`
+	Number int32 `+"`json:\"number\"`"+`
+}
+`)
+	oracle.Write(t, dir, "common/common.go", `package common
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+type Fields struct {
+	Inner `+"`json:\",inline\"`"+`
+	Named Inner `+"`json:\"named\"`"+`
+	Group Group `+"`json:\"group\"`"+`
+	Name string `+"`json:\"name\"`"+`
+	Wait *Group `+"`json:\"wait\"`"+`
+	Bytes []byte `+"`json:\"bytes\"`"+`
+	Ports []Port `+"`json:\"ports\"`"+`
+	Times []*metav1.Time `+"`json:\"times\"`"+`
+	By map[string]Port `+"`json:\"by\"`"+`
+	Selector *metav1.LabelSelector `+"`json:\"selector\"`"+`
+	Condition metav1.Condition `+"`json:\"condition\"`"+`
+	Conditions []metav1.Condition `+"`json:\"conditions\"`"+`
+}
+
+type Pointed struct{ A string `+"`json:\"a\"`"+` }
+
+type Inner struct{ Deep Group `+"`json:\"deep\"`"+`; Ports2 []Port `+"`json:\"ports2\"`"+` }
+
+type More struct{ Most Group `+"`json:\"most\"`"+` }
+
+type Group string
+
+type Port struct{ Number int32 `+"`json:\"number\"`"+` }
+`)
+	if _, err := run(t, dir, strings.Fields("applyconfiguration object paths=./api/v1"), compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "./...")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -5,7 +5,7 @@ package shared
 // +kubebuilder:object:generate=true
 type Common struct {
 	// Paused stops everything.
-	Paused bool `json:"paused,omitempty"`
+	Paused *bool `json:"paused,omitempty"`
 	// Owners own it.
 	// +kubebuilder:validation:MaxItems=10
 	Owners []string `json:"owners,omitempty"`
