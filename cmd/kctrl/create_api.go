@@ -11,7 +11,7 @@ import (
 
 func newCreateAPICommand(s *streams) *cobra.Command {
 	var opts scaffold.APIOptions
-	var write writeOptions
+	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
 		Short: "Add a kind, with its CRD, its controller and their tests",
@@ -34,6 +34,11 @@ markers is generated at once, so that the project builds, tests and deploys as i
 }
 
 func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, write writeOptions) error {
+	release, err := begin(ctx, s, s.dir, write.access())
+	if err != nil {
+		return err
+	}
+	defer release()
 	project, err := openProject(s)
 	if err != nil {
 		return err
@@ -47,5 +52,5 @@ func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, wri
 	if err := generate.Run(ctx, project.dir, plan, project.Project, all); err != nil {
 		return err
 	}
-	return finishPlan(s, write, plan, "make generate manifests", "make test")
+	return finishPlan(ctx, s, write, plan, "make generate manifests", "make test")
 }

@@ -16,6 +16,8 @@ const (
 	exitError = 1 // the command failed
 	exitUsage = 2 // the command line was wrong
 	exitDrift = 3 // --check found files out of date
+
+	exitSignal = 128 // and the number of the signal that ended the command, as shells say it
 )
 
 // errInterrupted is all there is to say when the user has stopped a command.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
 // genOptions are the flags of controller-gen, and those that kctrl adds.
@@ -63,6 +65,12 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if err != nil {
 		return err
 	}
+	root := moduleRoot(dir)
+	release, err := begin(ctx, s, root, writes)
+	if err != nil {
+		return err
+	}
+	defer release()
 	boundMemory()
 	result, err := command.Run(ctx, compat.Options{
 		Dir: dir, BuildTags: o.buildTags, AllowUnknown: o.allowUnknown, Cache: incremental.UserStore(),
@@ -73,9 +81,24 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	for _, warning := range result.Warnings {
 		s.problem("warning: ", warning)
 	}
-	if err := result.Write(); err != nil {
+	if err := result.Write(ctx, root); err != nil {
 		return err
 	}
 	s.printf("%s", result.Stdout())
 	return nil
+}
+
+// moduleRoot returns the folder that is locked for a command in dir: that of the project or the Go module which dir is in,
+// or dir itself.
+func moduleRoot(dir string) string {
+	for folder := dir; ; folder = filepath.Dir(folder) {
+		for _, name := range []string{scaffold.ProjectFile, "go.mod"} {
+			if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() {
+				return folder
+			}
+		}
+		if folder == filepath.Dir(folder) {
+			return dir
+		}
+	}
 }

@@ -55,6 +55,12 @@ controllers that PROJECT lists. Files whose content would not change are not tou
 
 // generateProject plans what the markers of the project ask for, and writes it or compares with it.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {
+	o.write.command = o.command
+	release, err := begin(ctx, s, s.dir, access(!o.write.dryRun && !o.check))
+	if err != nil {
+		return err
+	}
+	defer release()
 	project, err := openProject(s)
 	if err != nil {
 		return err
@@ -80,9 +86,9 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 		return errors.Join(err, fixAlone(ctx, s, o, project))
 	}
 	if o.check {
-		return checkPlan(s, o, plan)
+		return checkPlan(ctx, s, o, plan)
 	}
-	return finishPlan(s, o.write, plan)
+	return finishPlan(ctx, s, o.write, plan)
 }
 
 // fixAlone writes what --fix corrects although the project has other mistakes.
@@ -95,14 +101,14 @@ func fixAlone(ctx context.Context, s *streams, o generateOptions, project *opene
 		return err
 	}
 	o.write.output = outputText
-	return finishPlan(&streams{in: s.in, out: s.err, err: s.err, dir: s.dir}, o.write, plan)
+	return finishPlan(ctx, &streams{in: s.in, out: s.err, err: s.err, dir: s.dir}, o.write, plan)
 }
 
 // checkPlan prints what a plan would change, and fails if that is anything.
-func checkPlan(s *streams, o generateOptions, plan *scaffold.Plan) error {
+func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *scaffold.Plan) error {
 	o.write.dryRun, o.write.diff = true, true
 	if plan.Len() > 0 || o.write.output == outputJSON {
-		if err := finishPlan(s, o.write, plan); err != nil {
+		if err := finishPlan(ctx, s, o.write, plan); err != nil {
 			return err
 		}
 	}

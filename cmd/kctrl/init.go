@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"runtime/debug"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 func newInitCommand(s *streams) *cobra.Command {
 	var opts scaffold.InitOptions
-	var write writeOptions
+	write := writeOptions{command: "kctrl init"}
 	var runtimeMode string
 	cmd := &cobra.Command{
 		Use:   "init --domain example.com --repo example.com/guestbook",
@@ -21,11 +22,11 @@ func newInitCommand(s *streams) *cobra.Command {
 
 The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Runtime = scaffold.RuntimeMode(runtimeMode)
 			opts.Year = time.Now().Year()
 			opts.Kctrl = kctrlBuild()
-			return runInit(s, opts, write)
+			return runInit(cmd.Context(), s, opts, write)
 		},
 	}
 	flags := cmd.Flags()
@@ -41,7 +42,12 @@ The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these 
 	return cmd
 }
 
-func runInit(s *streams, opts scaffold.InitOptions, write writeOptions) error {
+func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write writeOptions) error {
+	release, err := begin(ctx, s, s.dir, write.access())
+	if err != nil {
+		return err
+	}
+	defer release()
 	root, closer, err := scaffold.OpenRoot(s.dir)
 	if err != nil {
 		return err
@@ -51,7 +57,7 @@ func runInit(s *streams, opts scaffold.InitOptions, write writeOptions) error {
 	if err != nil {
 		return err
 	}
-	return finishPlan(s, write, plan,
+	return finishPlan(ctx, s, write, plan,
 		"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller")
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -22,7 +23,44 @@ func runMain() int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return run(ctx, os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr))
+	ctx, signaled := untilSignal(context.Background())
+	code := run(ctx, os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr))
+	if number := signaled(); number != 0 {
+		return exitSignal + number
+	}
+	return code
+}
+
+// untilSignal returns a context that ends with the first signal that asks the process to end. A second one ends the process
+// at once: what it has written by half is taken back by the next command. signaled ends that, and returns the number of
+// the signal, or 0.
+func untilSignal(ctx context.Context) (_ context.Context, signaled func() int) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt, syscall.SIGTERM} {
+		// What nohup has switched off stays off.
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	var number atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			if s, ok := s.(syscall.Signal); ok {
+				number.Store(int64(s))
+			}
+			cancel()
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, func() int {
+		cancel()
+		<-ended
+		return int(number.Load())
+	}
 }

@@ -1,21 +1,26 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // writeOptions are the flags that every command which writes to the project has.
 type writeOptions struct {
-	dryRun bool
-	diff   bool
-	output outputFormat
-	quiet  bool // say nothing if nothing changes
+	command string // what a user would call the command, such as "kctrl init"
+	dryRun  bool
+	diff    bool
+	output  outputFormat
+	quiet   bool // say nothing if nothing changes
 }
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
@@ -38,11 +43,69 @@ type resultChange struct {
 	Template string `json:"template,omitempty"`
 }
 
+// access says what a command is going to do with a folder.
+type access bool
+
+const (
+	reads  access = false
+	writes access = true
+)
+
+func (o *writeOptions) access() access { return access(!o.dryRun) }
+
+// begin takes the lock of the folder that a command works on, for as long as it works: before it reads, so that of two
+// commands the second builds on what the first has written. What a killed command has left there by half is taken back;
+// a command that only reads refuses to work on it.
+func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
+	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{
+		Shared:  a == reads,
+		Waiting: func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this folder to end") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := recoverFolder(s, dir, a); err != nil {
+		lock.Release()
+		return nil, err
+	}
+	return lock.Release, nil
+}
+
+func recoverFolder(s *streams, dir string, a access) error {
+	folder, err := transaction.OpenWithOutside(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if a == writes {
+		interrupted, found, err := transaction.Recover(folder)
+		if found {
+			fmt.Fprintf(s.err, "kctrl: %s was interrupted here; what it had written of %s is taken back\n", interrupted.Command, files(interrupted.Files))
+		}
+		return err
+	}
+	interrupted, found, err := transaction.Find(folder)
+	if found {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("%s was interrupted here, and %s may be half written", interrupted.Command, files(interrupted.Files)),
+			Hint:    "any command that writes takes that back first: run this one without the flag that keeps it from writing",
+		}
+	}
+	return err
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
 // finishPlan ends a writing command: it applies plan to the project folder, unless this is a dry run, and prints what
 // was done. next are the commands to type now.
-func finishPlan(s *streams, o writeOptions, plan *scaffold.Plan, next ...string) error {
+func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *scaffold.Plan, next ...string) error {
 	if !o.dryRun {
-		if err := applyPlan(s.dir, plan); err != nil {
+		if err := applyPlan(ctx, s.dir, o.command, plan); err != nil {
 			return err
 		}
 	}
@@ -63,13 +126,13 @@ func finishPlan(s *streams, o writeOptions, plan *scaffold.Plan, next ...string)
 	return nil
 }
 
-func applyPlan(dir string, plan *scaffold.Plan) error {
+func applyPlan(ctx context.Context, dir, command string, plan *scaffold.Plan) error {
 	root, closer, err := scaffold.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer closer.Close()
-	return plan.Apply(root)
+	return plan.Apply(ctx, root, command)
 }
 
 func printResult(s *streams, o writeOptions, plan *scaffold.Plan, next []string) error {

@@ -74,7 +74,7 @@ func runOurs(t *testing.T, source, generator string) (written map[string]string,
 	}
 	result, err := command.Run(t.Context(), compat.Options{Dir: dir})
 	if err == nil {
-		err = result.Write()
+		err = result.Write(t.Context(), "")
 	}
 	written = oracle.Files(t, dir)
 	for name := range before {

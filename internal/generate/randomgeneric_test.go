@@ -85,7 +85,7 @@ func runCommand(t *testing.T, dir string, args []string) {
 	if err != nil {
 		t.Fatalf("kctrl: %v", err)
 	}
-	if err := result.Write(); err != nil {
+	if err := result.Write(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
 
@@ -50,7 +50,7 @@ func TestApplyWritesEveryChange(t *testing.T) {
 		if p.Len() != 7 {
 			t.Fatalf("%d changes, want 7", p.Len())
 		}
-		must(t, p.Apply(fsys))
+		must(t, p.Apply(t.Context(), fsys, "test"))
 		got := tree(t, fsys)
 		lock := got[LockFile]
 		delete(got, LockFile)
@@ -80,7 +80,7 @@ func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int,
 	startingTree(t, fsys)
 	before := tree(t, fsys)
 	count := &faultFs{Fs: fsys, fails: func(int, string) error { return nil }}
-	must(t, mixedPlan(t, fsys).Apply(count))
+	must(t, mixedPlan(t, fsys).Apply(t.Context(), count, "test"))
 	after := tree(t, fsys)
 	if count.calls < 25 {
 		t.Fatalf("only %d calls", count.calls)
@@ -89,11 +89,13 @@ func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int,
 		fsys := newFs()
 		startingTree(t, fsys)
 		faulty := &faultFs{Fs: fsys, fails: fails(n)}
-		err := mixedPlan(t, fsys).Apply(faulty)
+		err := mixedPlan(t, fsys).Apply(t.Context(), faulty, "test")
 		t.Run(fmt.Sprintf("call %d", n), func(t *testing.T) {
 			check(t, before, after, tree(t, fsys), count.log[n-1:], err)
 		})
-		if err := mixedPlan(t, fsys).Apply(fsys); err != nil {
+		_, _, err = transaction.Recover(fsys)
+		must(t, err)
+		if err := mixedPlan(t, fsys).Apply(t.Context(), fsys, "test"); err != nil {
 			t.Errorf("a retry after a fault in call %d: %v", n, err)
 		}
 	}
@@ -112,25 +114,28 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
 				faultCases(t, newFs, fails, func(t *testing.T, before, after, got map[string]string, calls []string, err error) {
-					if !errors.Is(err, fault) {
+					complete := err == nil || strings.Contains(err.Error(), "all changes are written")
+					if err == nil && !strings.HasPrefix(calls[0], "link") {
+						t.Fatalf("%s failed, and nobody said so", calls[0])
+					}
+					if err != nil && !errors.Is(err, fault) {
 						t.Fatalf("got error %v, want one about %v", err, fault)
 					}
-					if _, ok := errors.AsType[*diagnostic.Error](err); !ok {
+					if _, ok := errors.AsType[*diagnostic.Error](err); err != nil && !ok {
 						t.Errorf("%T is not a diagnostic", err)
 					}
-					if slices.ContainsFunc(calls, func(call string) bool { return strings.HasPrefix(call, "rename") }) {
+					if !complete {
 						if diff := cmp.Diff(before, got); diff != "" {
 							t.Errorf("%s: the tree is not as before:\n%s", calls[0], diff)
 						}
 						return
 					}
-					if !strings.Contains(err.Error(), "all changes are written") {
-						t.Errorf("%s: error %q does not say that all is written", calls[0], err)
-					}
 					for _, left := range leftovers(got) {
 						delete(got, left)
 					}
-					maps.DeleteFunc(got, func(path, _ string) bool { return strings.HasPrefix(path, "api/old") })
+					if err != nil {
+						maps.DeleteFunc(got, func(path, _ string) bool { return strings.HasPrefix(path, "api/old") })
+					}
 					if diff := cmp.Diff(after, got); diff != "" {
 						t.Errorf("%s: the tree is not complete:\n%s", calls[0], diff)
 					}
@@ -177,7 +182,7 @@ func TestWhatCannotBeUndoneIsNamed(t *testing.T) {
 		}
 		return nil
 	}}
-	err := mixedPlan(t, fsys).Apply(faulty)
+	err := mixedPlan(t, fsys).Apply(t.Context(), faulty, "test")
 	var left []string
 	for _, e := range diagnostic.All(err) {
 		if strings.Contains(e.Error(), "its content is in ") {
@@ -225,7 +230,7 @@ func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
 				p := mixedPlan(t, fsys)
 				must(t, tt.change(fsys))
 				before := tree(t, fsys)
-				errs := diagnostic.All(p.Apply(fsys))
+				errs := diagnostic.All(p.Apply(t.Context(), fsys, "test"))
 				if len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want) {
 					t.Fatalf("got %v, want only %s: %s", errs, tt.path, tt.want)
 				}
@@ -259,7 +264,7 @@ func TestEditDuringApplyIsKept(t *testing.T) {
 		fsys := newFs()
 		startingTree(t, fsys)
 		before := tree(t, fsys)
-		err := mixedPlan(t, fsys).Apply(&editFs{Fs: fsys, t: t, path: "cmd/main.go"})
+		err := mixedPlan(t, fsys).Apply(t.Context(), &editFs{Fs: fsys, t: t, path: "cmd/main.go"}, "test")
 		if err == nil || !strings.Contains(err.Error(), "cmd/main.go: has changed") {
 			t.Fatalf("got %v", err)
 		}
@@ -289,7 +294,7 @@ func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 			return nil
 		}}
 	}
-	err = plan.Apply(fsys)
+	err = plan.Apply(t.Context(), fsys, "test")
 	e, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" || !strings.Contains(e.Hint, "make the file and its folder writable") {
 		t.Fatalf("got %v", err)
@@ -316,13 +321,13 @@ func TestRetryAfterFailedFirstWriteWorks(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := plan().Apply(faulty); !errors.Is(err, errFault) {
+	if err := plan().Apply(t.Context(), faulty, "test"); !errors.Is(err, errFault) {
 		t.Fatalf("got %v after %d calls", err, calls)
 	}
 	if left := tree(t, fsys); len(left) != 0 {
 		t.Fatalf("left behind: %v", left)
 	}
-	must(t, plan().Apply(fsys))
+	must(t, plan().Apply(t.Context(), fsys, "test"))
 	if got := tree(t, fsys); len(got) != 3 {
 		t.Errorf("got %v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/afero"
@@ -20,11 +21,14 @@ type faultFs struct {
 	afero.Fs
 	// fails decides by the number of the call, from 1, and its name.
 	fails func(n int, call string) error
+	mu    sync.Mutex
 	calls int
 	log   []string
 }
 
 func (f *faultFs) next(call string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.calls++
 	f.log = append(f.log, call)
 	return f.fails(f.calls, call)
@@ -39,7 +43,11 @@ func (f *faultFs) Mkdir(name string, perm fs.FileMode) error {
 
 func (f *faultFs) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) == 0 {
-		return f.Fs.OpenFile(name, flag, perm)
+		file, err := f.Fs.OpenFile(name, flag, perm)
+		if err != nil {
+			return nil, err
+		}
+		return &faultFile{File: file, fs: f}, nil
 	}
 	if err := f.next("open " + name); err != nil {
 		return nil, err
@@ -70,18 +78,30 @@ func (f *faultFs) Chmod(name string, mode fs.FileMode) error {
 }
 
 func (f *faultFs) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
-	info, err := lstat(f.Fs, name)
-	return info, true, err
+	return f.Fs.(afero.Lstater).LstatIfPossible(name)
+}
+
+func (f *faultFs) Link(from, to string) error {
+	l, ok := f.Fs.(interface{ Link(from, to string) error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if err := f.next("link " + from + " " + to); err != nil {
+		return err
+	}
+	return l.Link(from, to)
 }
 
 func (f *faultFs) RemoveAll(name string) error { panic("RemoveAll takes what it was not told about") }
 
 type faultFile struct {
 	afero.File
-	fs *faultFs
+	fs      *faultFs
+	written bool
 }
 
 func (f *faultFile) Write(b []byte) (int, error) {
+	f.written = true
 	if err := f.fs.next("write " + f.Name()); err != nil {
 		n, _ := f.File.Write(b[:len(b)/2])
 		return n, err
@@ -89,7 +109,18 @@ func (f *faultFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
+func (f *faultFile) Sync() error {
+	if err := f.fs.next("sync " + f.Name()); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
 func (f *faultFile) Close() error {
+	// What was only read cannot fail to be written.
+	if !f.written {
+		return f.File.Close()
+	}
 	err := f.fs.next("close " + f.Name())
 	return errors.Join(err, f.File.Close())
 }

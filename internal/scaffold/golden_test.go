@@ -100,7 +100,7 @@ func (p *testProject) initialize(t *testing.T, opts scaffold.InitOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.Apply(root); err != nil {
+	if err := plan.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,7 +111,7 @@ func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.Apply(p.open(t)); err != nil {
+	if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
 		t.Fatal(err)
 	}
 }

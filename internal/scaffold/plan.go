@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"go/token"
 	"io/fs"
@@ -13,13 +14,12 @@ import (
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
+	"github.com/spf13/afero"
 )
 
-// defaultMode is for files that are created, defaultFolderMode for their folders; the umask takes its share.
-const (
-	defaultMode       fs.FileMode = 0o644
-	defaultFolderMode fs.FileMode = 0o755
-)
+// defaultMode is for files that are created; the umask takes its share.
+const defaultMode fs.FileMode = 0o644
 
 // Plan is what should become of the files of a project. Making it only reads; [Plan.Apply] writes.
 //
@@ -147,6 +147,19 @@ func (p *Plan) Changes() iter.Seq[Change] {
 // Len returns the number of changes. A plan with none has nothing to apply.
 func (p *Plan) Len() int { return len(p.changes()) }
 
+// Apply writes the plan to the project in fsys: all of it, or nothing, as [transaction.Apply] does. command is what a user
+// would call what applies it, such as "kctrl init".
+//
+// Errors are *diagnostic.Error with the file that is to blame, or the cause of ctx when that has ended. A file that changed
+// since the plan was made is an error: make the plan again.
+func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
+	var changes []transaction.Change
+	for _, c := range p.changes() {
+		changes = append(changes, transaction.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode})
+	}
+	return transaction.Apply(ctx, fsys, transaction.Options{Command: command}, changes)
+}
+
 // Overlay returns the new content of every file that is created or updated, by its absolute path under root, in the
 // form that go/packages takes. Files that will be deleted are not in it.
 func (p *Plan) Overlay(root string) map[string][]byte {
@@ -246,11 +259,11 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return planned{mode: defaultMode}, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return planned{}, inTheWay(path, "a file is where its folder should be")
+		return planned{}, transaction.InTheWay(path, "a file is where its folder should be")
 	case err != nil:
 		return planned{}, fileError(path, "cannot read", err)
 	case !info.Mode().IsRegular():
-		return planned{}, inTheWay(path, describe(info)+" is in the way")
+		return planned{}, transaction.InTheWay(path, transaction.Describe(info)+" is in the way")
 	}
 	content, err := fs.ReadFile(fsys, path)
 	if err != nil {

@@ -21,7 +21,7 @@ func written(t *testing.T, content string) afero.Fs {
 	fsys := afero.NewMemMapFs()
 	p := NewPlan(afero.NewIOFS(fsys))
 	must(t, p.Write("f.txt", []byte("v1"), "t"))
-	must(t, p.Apply(fsys))
+	must(t, p.Apply(t.Context(), fsys, "test"))
 	write(t, fsys, map[string]string{"f.txt": content, "users.txt": "mine"})
 	return fsys
 }
@@ -69,7 +69,7 @@ func TestPolicies(t *testing.T) {
 			if content, err := p.Read(tt.file.Path); err != nil || string(content) != tt.want {
 				t.Errorf("planned %q, %v", content, err)
 			}
-			must(t, p.Apply(fsys))
+			must(t, p.Apply(t.Context(), fsys, "test"))
 			content, err := afero.ReadFile(fsys, tt.file.Path)
 			if err != nil || string(content) != tt.want {
 				t.Errorf("got %q, %v", content, err)
@@ -120,7 +120,7 @@ func TestDelete(t *testing.T) {
 			if _, err := p.Read("f.txt"); (tt.want == "gone") != errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("read: %v", err)
 			}
-			must(t, p.Apply(fsys))
+			must(t, p.Apply(t.Context(), fsys, "test"))
 			if content, err := afero.ReadFile(fsys, "f.txt"); err == nil && string(content) != tt.want || err != nil && tt.want != "gone" {
 				t.Errorf("got %q, %v", content, err)
 			}
@@ -196,7 +196,7 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 			must(t, p.Write(path, []byte(path), "t/"+path))
 		}
 	}
-	must(t, p.Apply(fsys))
+	must(t, p.Apply(t.Context(), fsys, "test"))
 	text, err := afero.ReadFile(fsys, LockFile)
 	must(t, err)
 	want := lockHeader + `version: kctrl/v1
@@ -275,7 +275,7 @@ func TestRootIsNeverLeft(t *testing.T) {
 		}
 		blind := NewPlan(fstest.MapFS{})
 		must(t, blind.Write(path, []byte("evil"), ""))
-		if err := blind.Apply(root); err == nil {
+		if err := blind.Apply(t.Context(), root, "test"); err == nil {
 			t.Errorf("%s: written over a link to the outside", path)
 		}
 	}
@@ -290,7 +290,7 @@ func TestRootIsNeverLeft(t *testing.T) {
 	}
 	p := NewPlan(afero.NewIOFS(root))
 	must(t, p.WriteFile(File{Path: "link", Content: []byte("x"), Policy: Own}))
-	if err := p.Apply(root); err == nil || err.Error() != "link: a symbolic link is in the way" {
+	if err := p.Apply(t.Context(), root, "test"); err == nil || err.Error() != "link: a symbolic link is in the way" {
 		t.Errorf("got %v", err)
 	}
 	entries, err := os.ReadDir(outside)

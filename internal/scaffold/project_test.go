@@ -280,7 +280,7 @@ func TestWriteProjectIsIdempotentAndNotLocked(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	plan := NewPlan(afero.NewIOFS(fsys))
 	must(t, plan.WriteProject(guestbookProject()))
-	must(t, plan.Apply(fsys))
+	must(t, plan.Apply(t.Context(), fsys, "test"))
 	if got := tree(t, fsys); len(got) != 1 {
 		t.Fatalf("got %v", got)
 	}

@@ -82,7 +82,7 @@ func warm(t *testing.T, line string) (dir string, store incremental.Store) {
 	if hit {
 		t.Fatal("an empty cache was of use")
 	}
-	if err := result.Write(); err != nil {
+	if err := result.Write(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	return dir, store

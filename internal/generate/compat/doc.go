@@ -7,7 +7,7 @@
 //	...
 //	result, err := command.Run(ctx, compat.Options{Dir: dir})
 //	...
-//	err = result.Write()
+//	err = result.Write(ctx, dir)
 //
 // The packages are loaded once, and only those that can produce output with their types. Where that does not work, be it
 // because the paths or build tags ask for more than the loader of kctrl knows or because something is wrong, the loader of

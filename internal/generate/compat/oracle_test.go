@@ -56,7 +56,7 @@ func run(t testing.TB, dir string, args []string, o compat.Options) (stdout stri
 	if err != nil {
 		return "", err
 	}
-	return string(result.Stdout()), result.Write()
+	return string(result.Stdout()), result.Write(t.Context(), "")
 }
 
 // TestOutputIsThatOfControllerGen compares every file, and what goes to standard output.

@@ -52,7 +52,7 @@ func written(t *testing.T, dir, line string, store incremental.Store) {
 	}
 	result, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
 	if err == nil {
-		err = result.Write()
+		err = result.Write(t.Context(), "")
 	}
 	if err != nil {
 		t.Fatal(err)

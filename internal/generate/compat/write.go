@@ -2,210 +2,163 @@ package compat
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// Write writes the files whose content is new, and makes their folders. Each file is complete at every moment. If one
-// cannot be written, none is: those that were replaced by then are put back.
-func (r *Result) Write() error {
+// Write writes the files whose content is new, all or none, and makes their folders; see [transaction.Apply]. root is the
+// folder that is locked, and keeps the journal; "" means the folder of the command.
+func (r *Result) Write(ctx context.Context, root string) error {
 	if len(r.current) > 0 {
 		return nil
 	}
+	if root == "" {
+		root = r.dir
+	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return r.writeError(root, err)
+	}
 	// Stamps from before the comparison show whatever changes during it.
 	stamps, settled := incremental.StampFiles(slices.Collect(maps.Keys(r.files)))
-	var staged []*stagedFile
-	defer func() {
-		for _, s := range slices.Backward(staged) {
-			s.discard()
-		}
-	}()
-	for _, file := range r.Files() {
-		s, err := stage(file.Path, file.Content)
-		if err != nil {
-			return r.writeError(file.Path, err)
-		}
-		if s != nil {
-			staged = append(staged, s)
-		}
-	}
-	if len(staged) == 0 && settled && r.isWritten != nil {
-		r.isWritten(stamps)
-	}
-	for i, s := range staged {
-		if err := s.commit(); err != nil {
-			return errors.Join(r.writeError(s.path, err), r.undo(staged[:i]))
-		}
-	}
-	return nil
-}
-
-// undo puts back what was replaced, the last first.
-func (r *Result) undo(done []*stagedFile) error {
-	var errs []error
-	for _, s := range slices.Backward(done) {
-		if err := s.undo(); err != nil {
-			errs = append(errs, r.undoError(s.path, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// stagedFile is new content beside the file that it is to replace.
-type stagedFile struct {
-	path      string // what to replace, no symbolic link
-	temporary string // the file with the content; empty if the folder takes no new files, or when done
-	content   []byte
-	folder    string // the topmost folder that was made for it, or empty
-	made      string // what folder was before the file was replaced
-	before    *previous
-}
-
-// previous is a file before it was replaced.
-type previous struct {
-	content []byte
-	info    fs.FileInfo
-}
-
-// stage prepares a file to be replaced. It returns nil for a file that has the content already.
-func stage(name string, content []byte) (*stagedFile, error) {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
-	s := &stagedFile{path: name, content: content}
-	mode := fs.FileMode(0o666)
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "write", Path: name, Err: syscall.EISDIR}
-	case err == nil:
-		present, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		if bytes.Equal(present, content) {
-			return nil, nil
-		}
-		mode = info.Mode().Perm()
-		s.before = &previous{present, info}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	s.folder = firstMissing(filepath.Dir(name))
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		s.discard()
-		return nil, err
-	}
-	if err := s.write(mode, info != nil); err != nil {
-		s.discard()
-		return nil, err
-	}
-	return s, nil
-}
-
-// write puts the content into a temporary file. A folder that takes none is no obstacle if the file itself can be
-// written.
-func (s *stagedFile) write(mode fs.FileMode, exists bool) error {
-	temporary := filepath.Join(filepath.Dir(s.path), fmt.Sprintf(".%s.%d.tmp", filepath.Base(s.path), os.Getpid()))
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil && exists {
-		return writable(s.path)
-	}
+	changes, err := r.changes(root)
 	if err != nil {
 		return err
 	}
-	s.temporary = temporary
-	_, err = file.Write(s.content)
-	if exists {
-		err = errors.Join(err, file.Chmod(mode))
-	}
-	return errors.Join(err, file.Close())
-}
-
-func writable(name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return file.Close()
-}
-
-// commit replaces the file: at once, or in place where that is not allowed, as for a file that is a mount point.
-func (s *stagedFile) commit() error {
-	if s.temporary != "" && os.Rename(s.temporary, s.path) == nil {
-		s.temporary, s.folder, s.made = "", "", s.folder
+	if len(changes) == 0 {
+		if settled && r.isWritten != nil {
+			r.isWritten(stamps)
+		}
 		return nil
 	}
-	err := os.WriteFile(s.path, s.content, 0o666)
-	if err == nil {
-		s.folder, s.made = "", s.folder
+	return r.named(root, apply(ctx, root, changes))
+}
+
+// apply makes the changes, after what a killed command has left in a folder that is not the root is taken back.
+func apply(ctx context.Context, root string, changes []transaction.Change) error {
+	folder, err := transaction.OpenWithOutside(root)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	var outside []string
+	for _, c := range changes {
+		if dir := filepath.Dir(filepath.FromSlash(c.Path)); filepath.IsAbs(dir) && !slices.Contains(outside, dir) {
+			outside = append(outside, dir)
+		}
+	}
+	if _, _, err := transaction.Recover(folder, outside...); err != nil {
+		return err
+	}
+	return transaction.Apply(ctx, folder, transaction.Options{Command: "kctrl gen", FolderMode: 0o777}, changes)
+}
+
+// changes returns what the files are to become that do not have their content already, by their paths in root, or absolute
+// if they are elsewhere.
+func (r *Result) changes(root string) ([]transaction.Change, error) {
+	var changes []transaction.Change
+	for _, file := range r.Files() {
+		name, err := followLinks(file.Path)
+		if err != nil {
+			return nil, r.writeError(file.Path, err)
+		}
+		c := transaction.Change{Path: filepath.ToSlash(name), After: nonNil(file.Content), Mode: 0o666}
+		if rel, err := filepath.Rel(root, name); err == nil && filepath.IsLocal(rel) {
+			c.Path = filepath.ToSlash(rel)
+		}
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, r.writeError(file.Path, err)
+		case !info.Mode().IsRegular():
+			return nil, r.named(root, transaction.InTheWay(c.Path, transaction.Describe(info)+" is in the way"))
+		default:
+			present, err := os.ReadFile(name)
+			if err != nil {
+				return nil, r.writeError(file.Path, err)
+			}
+			if bytes.Equal(present, file.Content) {
+				continue
+			}
+			c.Before = nonNil(present)
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// maxLinks is how many links to links are followed.
+const maxLinks = 40
+
+// followLinks returns the file that a name leads to, which need not exist: a link that is an output stays a link.
+func followLinks(name string) (string, error) {
+	for range maxLinks {
+		target, err := os.Readlink(name)
+		if err != nil {
+			break // not a link, or nothing
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(name), target)
+		}
+		name = target
+	}
+	dir, missing := filepath.Dir(name), filepath.Base(name)
+	for {
+		real, err := filepath.EvalSymlinks(dir)
+		switch {
+		case err == nil:
+			return filepath.Join(real, missing), nil
+		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
+			return "", err
+		}
+		dir, missing = filepath.Dir(dir), filepath.Join(filepath.Base(dir), missing)
+	}
+}
+
+// nonNil keeps an empty file apart from no file.
+func nonNil(content []byte) []byte {
+	if content == nil {
+		return []byte{}
+	}
+	return content
+}
+
+// named makes the files in errors relative to the folder of the command.
+func (r *Result) named(root string, err error) error {
+	for _, single := range diagnostic.All(err) {
+		if e, ok := errors.AsType[*diagnostic.Error](single); ok && e.Pos.Filename != "" {
+			name := filepath.FromSlash(e.Pos.Filename)
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(root, name)
+			}
+			e.Pos.Filename = r.relative(name)
+		}
 	}
 	return err
 }
 
-// undo takes commit back.
-func (s *stagedFile) undo() error {
-	s.folder = s.made
-	if s.before == nil {
-		return os.Remove(s.path)
-	}
-	old := &stagedFile{path: s.path, content: s.before.content}
-	defer old.discard()
-	modified := s.before.info.ModTime()
-	return errors.Join(old.write(s.before.info.Mode().Perm(), true), old.commit(), os.Chtimes(s.path, modified, modified))
-}
-
-// discard removes what was prepared and not used.
-func (s *stagedFile) discard() {
-	if s.temporary != "" {
-		os.Remove(s.temporary)
-	}
-	if s.folder == "" {
-		return
-	}
-	for dir := filepath.Dir(s.path); len(dir) >= len(s.folder); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
-			return
-		}
-	}
-}
-
-// firstMissing returns the topmost folder on the way to dir that does not exist, or "".
-func firstMissing(dir string) string {
-	missing := ""
-	for {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return missing
-		}
-		missing = dir
-		dir = filepath.Dir(dir)
-	}
-}
-
 func (r *Result) writeError(name string, err error) error {
-	return r.fileError("cannot write", name, err, "nothing was written; choose another folder with an output rule such as output:dir=folder")
+	return diagnostic.AtFile(r.relative(name), "cannot write", err)
 }
 
-func (r *Result) undoError(name string, err error) error {
-	return r.fileError("cannot put back", name, err, "restore the file from version control, or generate again")
-}
-
-func (r *Result) fileError(message, name string, err error, hint string) error {
-	if rel, relErr := filepath.Rel(r.dir, name); relErr == nil && filepath.IsLocal(rel) {
-		name = filepath.ToSlash(rel)
+// relative returns a name as it is told to the user.
+func (r *Result) relative(name string) string {
+	dir := r.dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
-	cause := err
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = e.Err
+	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
 	}
-	return &diagnostic.Error{Message: fmt.Sprintf("%s %s: %v", message, name, cause), Hint: hint, Cause: err}
+	return name
 }

@@ -1,0 +1,57 @@
+package diagnostic
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// AtFile says that something could not be done to a file, with a hint that fits the cause.
+func AtFile(path, what string, cause error) *Error {
+	return &Error{
+		Pos:     token.Position{Filename: path},
+		Message: fmt.Sprintf("%s: %s", what, PlainCause(cause)),
+		Hint:    CauseHint(cause),
+		Cause:   cause,
+	}
+}
+
+// escapes is how [os.Root] ends the error for a path that leaves it, which no exported error stands for.
+const escapes = "path escapes from parent"
+
+// CauseHint returns what to do about an error of the file system, or "".
+func CauseHint(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "make the file and its folder writable for you, then run the command again"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space, then run the command again"
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit on the size of files (ulimit -f), then run the command again"
+	case errors.Is(err, syscall.EROFS):
+		return "run the command where the file system can be written"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a file is where its folder should be: move it away, or name another folder"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return "use shorter names"
+	case errors.Is(err, syscall.EBUSY):
+		return "the file is in use, as one that is mounted by itself is: mount its folder instead"
+	case strings.HasSuffix(err.Error(), escapes):
+		return "a symbolic link leads out of the project, where kctrl does not go: replace it"
+	}
+	return ""
+}
+
+// PlainCause returns the text of err without the operation and path that the os package puts before it.
+func PlainCause(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}

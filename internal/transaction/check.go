@@ -1,0 +1,159 @@
+package transaction
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/spf13/afero"
+)
+
+// check reports every file that is not as the changes say, and everything that is in the way of a new one.
+func (d disk) check(changes []Change) error {
+	var errs []error
+	folders, needed := map[string]error{}, map[string]bool{}
+	for _, c := range changes {
+		for dir := path.Dir(c.Path); c.After != nil && !needed[dir]; dir = path.Dir(dir) {
+			needed[dir] = true
+		}
+	}
+	for _, c := range changes {
+		err := d.checkFolder(path.Dir(c.Path), folders)
+		switch {
+		case err != nil:
+		case c.After != nil && needed[c.Path]:
+			err = InTheWay(c.Path, "would be both a file and a folder")
+		default:
+			err = d.checkTarget(c)
+		}
+		if !slices.Contains(errs, err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFolder reports a file where a folder should be, once: known holds what was found out before.
+func (d disk) checkFolder(dir string, known map[string]error) error {
+	if dir == path.Dir(dir) {
+		return nil
+	}
+	if err, ok := known[dir]; ok {
+		return err
+	}
+	err := d.checkFolder(path.Dir(dir), known)
+	if err == nil {
+		info, statErr := d.Stat(dir)
+		switch {
+		case errors.Is(statErr, fs.ErrNotExist):
+		case errors.Is(statErr, syscall.ENOTDIR):
+			err = InTheWay(dir, "a file is where its folder should be")
+		case statErr != nil:
+			err = writeError(dir, statErr)
+		case !info.IsDir():
+			err = InTheWay(dir, Describe(info)+" is where a folder should be")
+		}
+	}
+	known[dir] = err
+	return err
+}
+
+func (d disk) checkTarget(c Change) error {
+	info, err := d.lstat(c.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if c.Before == nil {
+			return nil
+		}
+		return changedError(c.Path, "has gone")
+	case err != nil:
+		return writeError(c.Path, err)
+	case !info.Mode().IsRegular():
+		return InTheWay(c.Path, Describe(info)+" is in the way")
+	case c.Before == nil:
+		return changedError(c.Path, "has appeared")
+	case c.After != nil && info.Mode().Perm()&0o200 == 0:
+		return writeError(c.Path, fs.ErrPermission)
+	}
+	content, err := afero.ReadFile(d, c.Path)
+	if err != nil {
+		return diagnostic.AtFile(c.Path, "cannot read", err)
+	}
+	if !bytes.Equal(content, c.Before) {
+		return changedError(c.Path, "has changed")
+	}
+	return nil
+}
+
+// InTheWay says that something on disk keeps a file from being written.
+func InTheWay(path, message string) error {
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: path},
+		Message: message,
+		Hint:    "move it away, then run the command again",
+	}
+}
+
+// Describe returns "a folder", "a symbolic link" or the like.
+func Describe(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "a folder"
+	case mode.IsRegular():
+		return "a file"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a special file"
+}
+
+// clean removes what earlier versions, which had no journal, may have left in the folders of the changes.
+func (d disk) clean(changes []Change) {
+	seen := map[string]bool{}
+	for _, c := range changes {
+		dir := path.Dir(c.Path)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		// What cannot be read, or removed, is in nobody's way.
+		infos, _ := afero.ReadDir(d, dir)
+		for _, info := range infos {
+			if info.Mode().IsRegular() && isAbandoned(info) {
+				_ = d.remove(path.Join(dir, info.Name()))
+			}
+		}
+	}
+}
+
+// isAbandoned reports whether a file is one of .kctrl-TAG-N.new, .kctrl-PID-N.new and .NAME.PID.tmp, and nobody is going
+// to put it in place. Only earlier versions had a tag that is no number.
+func isAbandoned(info fs.FileInfo) bool {
+	name := info.Name()
+	if rest, ok := strings.CutPrefix(name, prefix); ok && strings.HasSuffix(name, stagedSuffix) {
+		tag, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(tag)
+		return err != nil || !isRunning(pid)
+	}
+	rest, ok := strings.CutSuffix(name, ".tmp")
+	if !ok || !strings.HasPrefix(name, ".") {
+		return false
+	}
+	parts := strings.Split(rest, ".")
+	pid, err := strconv.Atoi(parts[len(parts)-1])
+	return err == nil && pid > 0 && len(parts) > 2 && !isRunning(pid) && isGenerated(strings.Join(parts[1:len(parts)-1], "."))
+}
+
+// isGenerated reports whether a file can be one that kctrl gen writes.
+func isGenerated(name string) bool {
+	return strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}

@@ -1,0 +1,37 @@
+//go:build unix
+
+package transaction
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock takes the lock of a file or folder, or returns errBusy or errNoLocks.
+func tryLock(file *os.File, shared bool) error {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	for {
+		switch err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return errBusy
+		case errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
+			return errNoLocks
+		default:
+			return err
+		}
+	}
+}
+
+// isRunning reports whether there is a process with this id.
+func isRunning(pid int) bool {
+	err := unix.Kill(pid, 0)
+	return err == nil || errors.Is(err, unix.EPERM)
+}

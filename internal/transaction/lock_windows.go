@@ -1,0 +1,36 @@
+package transaction
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// tryLock takes the lock of a file, or returns errBusy. Folders have none.
+func tryLock(file *os.File, shared bool) error {
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return errNoLocks
+	}
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return errBusy
+	}
+	return err
+}
+
+// isRunning reports whether there is a process with this id.
+func isRunning(pid int) bool {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer windows.CloseHandle(process)
+	var code uint32
+	const stillActive = 259
+	return windows.GetExitCodeProcess(process, &code) == nil && code == stillActive
+}
