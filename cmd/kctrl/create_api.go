@@ -18,7 +18,10 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. What follows from
 markers is generated at once, so that the project builds, tests and deploys as it is.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runCreateAPI(cmd.Context(), s, opts, write) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Kctrl = kctrlBuild()
+			return runCreateAPI(cmd.Context(), s, opts, write)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Group, "group", "", "API group, without the domain of the project (default: the domain is the group)")

@@ -68,7 +68,10 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	defer project.Close()
 	o.Cache = incremental.UserStore()
 	boundMemory()
-	plan := scaffold.NewPlan(project.fsys)
+	plan, err := scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild())
+	if err != nil {
+		return err
+	}
 	if o.fix {
 		if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil {
 			return err

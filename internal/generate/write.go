@@ -56,14 +56,16 @@ func (g *generation) prune(made map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	ran := map[string]bool{
-		objectTemplate:      g.options.Object,
-		applyConfigTemplate: g.options.ApplyConfig,
-		crdTemplate:         g.options.CRD,
-		webhookTemplate:     g.options.Webhook,
+	// Code is where the types are. Manifests are in the folder of this run: what is in another was asked for by other flags.
+	ran := map[string]func(name string) bool{
+		objectTemplate:      func(string) bool { return g.options.Object },
+		applyConfigTemplate: func(string) bool { return g.options.ApplyConfig },
+		crdTemplate:         func(name string) bool { return g.options.CRD && path.Dir(name) == g.options.crdFolder() },
+		webhookTemplate:     func(name string) bool { return g.options.Webhook && path.Dir(name) == g.options.webhookFolder() },
 	}
 	for entry := range lock.All() {
-		if !ran[entry.Template] || made[entry.Path] || g.isBehindLink(entry.Path) {
+		generates, ok := ran[entry.Template]
+		if !ok || !generates(entry.Path) || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
 		}
 		if err := g.plan.Delete(entry.Path, scaffold.Once); err != nil {

@@ -23,6 +23,8 @@ type APIOptions struct {
 	Namespaced bool
 	// Force writes the files of a kind that is there already anew, whatever the user made of them.
 	Force bool
+	// Kctrl is the kctrl that adds the kind.
+	Kctrl Build
 }
 
 // PlanAPI adds a kind, or the controller of a kind, to project and plans its files: all but the generated ones, for which
@@ -34,6 +36,9 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
 		return nil, err
 	}
 	plan := NewPlan(fsys)
+	if err := plan.rebuildLock(project, opts.Kctrl); err != nil {
+		return nil, err
+	}
 	header, err := goHeader(plan)
 	if err != nil {
 		return nil, err

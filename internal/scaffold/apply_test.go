@@ -65,7 +65,7 @@ func TestApplyWritesEveryChange(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if !strings.Contains(lock, `path: api/v1/types.go`) || strings.Contains(lock, "nested") {
+		if !strings.Contains(lock, `api/v1/types.go\t`) || strings.Contains(lock, "nested") {
 			t.Errorf("lock %s", lock)
 		}
 		if again := mixedPlan(t, fsys); again.Len() != 0 {

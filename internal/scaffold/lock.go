@@ -2,6 +2,8 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,18 +13,26 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/spf13/afero"
 	"go.yaml.in/yaml/v3"
 )
 
 // LockFile is the path of the lock.
 const LockFile = "PROJECT.lock"
 
-// lockVersion is the only version of the lock's format.
-const lockVersion = "kctrl/v1"
-
-const lockHeader = "# Written by kctrl: the files it wrote, so that it can tell which of them were edited since. Commit it.\n"
+// The first line of a lock: what it is, and which version of the format follows, namely a line for each file with path,
+// hash and template between tabs, in order.
+const (
+	lockTitle   = "# " + LockFile + " "
+	lockVersion = "kctrl/v2"
+	lockHeader  = lockTitle + lockVersion + ": the files that kctrl wrote, so that it can tell which were edited since. Commit it.\n"
+)
 
 // LockEntry is what the lock knows of one file.
 type LockEntry struct {
@@ -33,10 +43,15 @@ type LockEntry struct {
 	Template string `yaml:"template"`
 }
 
+func (e LockEntry) compare(other LockEntry) int {
+	return cmp.Or(cmp.Compare(e.Path, other.Path), cmp.Compare(e.SHA256, other.SHA256), cmp.Compare(e.Template, other.Template))
+}
+
 // Lock records the files that kctrl wrote. The zero value is empty and ready to use.
 type Lock struct {
-	entries map[string]LockEntry // by path
-	text    []byte               // what Marshal returned; nil after a change
+	// entries are sorted, by path. A file has more than one after a merge of two branches that both wrote it.
+	entries map[string][]LockEntry
+	text    []byte // what Marshal returned; nil after a change
 }
 
 // LoadLock reads PROJECT.lock. A project without one has an empty lock. A broken lock is a *diagnostic.Error.
@@ -51,28 +66,31 @@ func LoadLock(fsys fs.FS) (*Lock, error) {
 	return parseLock(data)
 }
 
-// Entry returns what the lock knows of a path.
+// Entry returns what the lock knows of a path, the first of it after a merge.
 func (l *Lock) Entry(path string) (LockEntry, bool) {
-	e, ok := l.entries[path]
-	return e, ok
+	known := l.entries[path]
+	if len(known) == 0 {
+		return LockEntry{}, false
+	}
+	return known[0], true
 }
 
-// All returns the entries ordered by path.
+// All returns an entry for each path, ordered by path.
 func (l *Lock) All() iter.Seq[LockEntry] {
 	return func(yield func(LockEntry) bool) {
 		for _, path := range slices.Sorted(maps.Keys(l.entries)) {
-			if !yield(l.entries[path]) {
+			if !yield(l.entries[path][0]) {
 				return
 			}
 		}
 	}
 }
 
-// Touched reports whether content differs from what kctrl last wrote to path. A file that is not in the lock was never
-// kctrl's: it is touched.
+// Touched reports whether content differs from what kctrl last wrote to path, on any of the branches that were merged. A
+// file that is not in the lock was never kctrl's: it is touched.
 func (l *Lock) Touched(path string, content []byte) bool {
-	e, ok := l.entries[path]
-	return !ok || e.SHA256 != hash(content)
+	sum := hash(content)
+	return !slices.ContainsFunc(l.entries[path], func(e LockEntry) bool { return e.SHA256 == sum })
 }
 
 // Marshal returns the text of PROJECT.lock, ordered by path. The caller must not modify it.
@@ -81,9 +99,10 @@ func (l *Lock) Marshal() []byte {
 		return l.text
 	}
 	out := bytes.NewBufferString(lockHeader)
-	fmt.Fprintf(out, "version: %s\nfiles:\n", lockVersion)
-	for e := range l.All() {
-		fmt.Fprintf(out, "- path: %s\n  sha256: %s\n  template: %s\n", scalarText(e.Path), e.SHA256, scalarText(e.Template))
+	for _, path := range slices.Sorted(maps.Keys(l.entries)) {
+		for _, e := range l.entries[path] {
+			fmt.Fprintf(out, "%s\t%s\t%s\n", e.Path, e.SHA256, e.Template)
+		}
 	}
 	l.text = out.Bytes()
 	return l.text
@@ -91,19 +110,30 @@ func (l *Lock) Marshal() []byte {
 
 // record notes that kctrl wrote content to path. An empty template updates an entry but makes none.
 func (l *Lock) record(path string, content []byte, template string) {
-	old, ok := l.entries[path]
+	old, ok := l.Entry(path)
 	if template == "" {
 		template = old.Template
 	}
 	if !ok && template == "" {
 		return
 	}
-	if l.entries == nil {
-		l.entries = map[string]LockEntry{}
-	}
 	entry := LockEntry{Path: path, SHA256: hash(content), Template: template}
-	if !ok || entry != old {
-		l.entries[path], l.text = entry, nil
+	if entry == old && len(l.entries[path]) == 1 {
+		return
+	}
+	l.forget(path)
+	l.add(entry)
+}
+
+// add keeps an entry beside what else is known of its path.
+func (l *Lock) add(e LockEntry) {
+	if l.entries == nil {
+		l.entries = map[string][]LockEntry{}
+	}
+	known := l.entries[e.Path]
+	at, found := slices.BinarySearchFunc(known, e, LockEntry.compare)
+	if !found {
+		l.entries[e.Path], l.text = slices.Insert(known, at, e), nil
 	}
 }
 
@@ -114,47 +144,160 @@ func (l *Lock) forget(path string) {
 	}
 }
 
-type lockDocument struct {
+// parseLock reads a lock, in the present format or in the first one, which was YAML. Lines that a merge has left twice, and
+// between conflict markers, all count: each is a content that kctrl wrote on one of the branches.
+func parseLock(data []byte) (*Lock, error) {
+	if !bytes.HasPrefix(data, []byte(lockTitle)) && !bytes.Contains(data, []byte("\n"+lockTitle)) {
+		return parseYAMLLock(data)
+	}
+	lock := &Lock{}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		fields := strings.Split(line, "\t")
+		switch {
+		case line == "", isConflictMarker(line):
+		case len(fields) == 1 && strings.HasPrefix(line, lockTitle):
+			if version, _, _ := strings.Cut(line[len(lockTitle):], ":"); version != lockVersion {
+				return nil, lockError(n, fmt.Sprintf("version %q is not supported, only %q", version, lockVersion), nil)
+			}
+		case len(fields) != 3:
+			return nil, lockError(n, "want a path, a hash and a template with tabs between them", nil)
+		case !isHash(fields[1]) || fields[2] == "" || strings.ContainsFunc(fields[2], unicode.IsControl) || checkPath(fields[0]) != nil:
+			return nil, lockError(n, fmt.Sprintf("the entry of %q is broken", fields[0]), nil)
+		default:
+			lock.add(LockEntry{fields[0], fields[1], fields[2]})
+		}
+	}
+	return lock, nil
+}
+
+// isConflictMarker reports whether git has written a line to show where two branches differ.
+func isConflictMarker(line string) bool {
+	return line == "=======" || slices.ContainsFunc([]string{"<<<<<<< ", "||||||| ", ">>>>>>> "}, func(prefix string) bool {
+		return strings.HasPrefix(line, prefix)
+	})
+}
+
+// yamlLock is a lock in its first format.
+type yamlLock struct {
 	Version string      `yaml:"version"`
 	Files   []LockEntry `yaml:"files"`
 }
 
-func parseLock(data []byte) (*Lock, error) {
-	if lock, ok := parsePlainLock(data); ok {
-		return lock, nil
-	}
-	broken := func(pos token.Position, message string, cause error) error {
-		return &diagnostic.Error{
-			Pos:     pos,
-			Message: message,
-			Hint:    "restore " + LockFile + " from version control, or delete it: kctrl then takes every file for edited",
-			Cause:   cause,
-		}
-	}
-	var doc lockDocument
+const yamlLockVersion = "kctrl/v1"
+
+func parseYAMLLock(data []byte) (*Lock, error) {
+	var doc yamlLock
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&doc); err != nil {
-		return nil, broken(yamlPosition(LockFile, err), yamlMessage(err), err)
+		return nil, lockError(yamlPosition(LockFile, err).Line, yamlMessage(err), err)
 	}
-	at := token.Position{Filename: LockFile}
-	if doc.Version != lockVersion {
-		return nil, broken(at, fmt.Sprintf("version %q is not supported, only %q", doc.Version, lockVersion), nil)
+	if doc.Version != yamlLockVersion {
+		return nil, lockError(0, fmt.Sprintf("version %q is not supported, only %q", doc.Version, lockVersion), nil)
 	}
-	lock := &Lock{entries: map[string]LockEntry{}}
+	lock := &Lock{}
 	for _, e := range doc.Files {
-		if sum, err := hex.DecodeString(e.SHA256); err != nil || len(sum) != sha256.Size || checkPath(e.Path) != nil {
-			return nil, broken(at, fmt.Sprintf("the entry of %q is broken", e.Path), nil)
+		if !isHash(e.SHA256) || checkPath(e.Path) != nil || e.Template == "" || strings.ContainsFunc(e.Template, unicode.IsControl) {
+			return nil, lockError(0, fmt.Sprintf("the entry of %q is broken", e.Path), nil)
 		}
-		if _, twice := lock.entries[e.Path]; twice {
-			return nil, broken(at, fmt.Sprintf("%q is listed twice", e.Path), nil)
+		if _, twice := lock.Entry(e.Path); twice {
+			return nil, lockError(0, fmt.Sprintf("%q is listed twice", e.Path), nil)
 		}
-		lock.entries[e.Path] = e
+		lock.add(e)
 	}
 	return lock, nil
+}
+
+func lockError(line int, message string, cause error) error {
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: LockFile, Line: line},
+		Message: message,
+		Hint:    "restore " + LockFile + " from version control, or delete it: kctrl then makes it anew",
+		Cause:   cause,
+	}
+}
+
+// rebuildLock makes a lock for a project that has lost its own: it holds every file that is as kctrl would write it now,
+// but for those of generators, which record theirs when they run.
+func (p *Plan) rebuildLock(project *Project, kctrl Build) error {
+	if err := p.loadLock(); err != nil || p.lockFile.exists {
+		return err
+	}
+	again, err := p.scaffoldAgain(project, kctrl)
+	if err != nil {
+		return err
+	}
+	for e := range again.All() {
+		// What cannot be read is not known to be kctrl's.
+		if state, err := readPlanned(p.fsys, e.Path); err == nil && state.exists && !again.Touched(e.Path, state.before) {
+			p.lock.add(e)
+		}
+	}
+	return nil
+}
+
+// scaffoldAgain makes the project in memory as it was made on disk, and returns its lock. What cannot be made again, such
+// as a kind that the names of today do not allow, is not in it.
+func (p *Plan) scaffoldAgain(project *Project, kctrl Build) (*Lock, error) {
+	memory := afero.NewMemMapFs()
+	fsys := afero.NewIOFS(memory)
+	header, err := fs.ReadFile(p.fsys, boilerplateFile)
+	if err == nil {
+		err = afero.WriteFile(memory, boilerplateFile, header, defaultMode)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fileError(boilerplateFile, "cannot read", err)
+	}
+	blank := *project
+	blank.Resources, blank.source, blank.places = nil, nil, nil
+	plan := NewPlan(fsys)
+	if license, ok := templates.Licenses()[cmp.Or(blank.License, "apache2")]; ok && len(header) > 0 {
+		if text, err := license.Render(templates.NewLicense(yearIn(header), blank.Owner)); err == nil && bytes.Equal(text, header) {
+			err = plan.Write(boilerplateFile, text, license.Source())
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = errors.Join(
+		writeProjectFiles(plan, &blank, kctrl), writeModules(plan, &blank, kctrl, false),
+		writeRegistration(plan, &blank), plan.WriteProject(&blank), plan.Apply(context.Background(), memory, "kctrl"),
+	)
+	if err != nil {
+		return &Lock{}, nil
+	}
+	for _, r := range project.Resources {
+		made := blank
+		made.Resources = slices.Clone(blank.Resources)
+		plan, err := PlanAPI(fsys, &made, APIOptions{
+			Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural,
+			Resource: r.API, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
+		})
+		if err == nil && plan.Apply(context.Background(), memory, "kctrl") == nil {
+			blank = made
+		}
+	}
+	return LoadLock(fsys)
+}
+
+// yearIn returns the year of the copyright in a header, or 0.
+func yearIn(header []byte) int {
+	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
+	if len(rest) < 4 {
+		return 0
+	}
+	year, _ := strconv.Atoi(string(rest[:4]))
+	return year
 }
 
 func hash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+func isHash(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }

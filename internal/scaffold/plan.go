@@ -49,6 +49,13 @@ func NewPlan(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}}
 }
 
+// NewProjectPlan returns an empty plan for a project, as NewPlan does. If PROJECT.lock is gone, the plan makes it anew: it
+// then holds every file that is as kctrl would write it, and what the plan writes.
+func NewProjectPlan(fsys fs.FS, project *Project, kctrl Build) (*Plan, error) {
+	plan := NewPlan(fsys)
+	return plan, plan.rebuildLock(project, kctrl)
+}
+
 // Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
 func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})
@@ -154,7 +161,7 @@ func (p *Plan) Len() int { return len(p.changes()) }
 // since the plan was made is an error: make the plan again.
 func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	var changes []transaction.Change
-	for _, c := range p.changes() {
+	for _, c := range p.withLock(p.fileChanges(), true) {
 		changes = append(changes, transaction.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode})
 	}
 	return transaction.Apply(ctx, fsys, transaction.Options{Command: command}, changes)
@@ -172,14 +179,22 @@ func (p *Plan) Overlay(root string) map[string][]byte {
 	return overlay
 }
 
-func (p *Plan) changes() []Change {
+func (p *Plan) changes() []Change { return p.withLock(p.fileChanges(), false) }
+
+func (p *Plan) fileChanges() []Change {
 	var changes []Change
 	for _, path := range slices.Sorted(maps.Keys(p.files)) {
 		if c, ok := p.files[path].change(path); ok {
 			changes = append(changes, c)
 		}
 	}
-	if c, ok := p.lockChange(); ok {
+	return changes
+}
+
+// withLock adds the change of PROJECT.lock to others. One that only says the same in another way, as a lock of the first
+// format does, or one that was merged, is a change if spelling counts.
+func (p *Plan) withLock(changes []Change, spelling bool) []Change {
+	if c, ok := p.lockChange(spelling); ok {
 		at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
 			return strings.Compare(c.Path, path)
 		})
@@ -203,12 +218,12 @@ func (s *planned) change(path string) (Change, bool) {
 	return c, true
 }
 
-func (p *Plan) lockChange() (Change, bool) {
+func (p *Plan) lockChange(spelling bool) (Change, bool) {
 	if p.lock == nil {
 		return Change{}, false
 	}
 	text := p.lock.Marshal()
-	if bytes.Equal(text, p.lockText) {
+	if bytes.Equal(text, p.lockText) && (!spelling || !p.lockFile.exists) {
 		return Change{}, false
 	}
 	state := p.lockFile

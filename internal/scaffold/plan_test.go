@@ -199,18 +199,10 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 	must(t, p.Apply(t.Context(), fsys, "test"))
 	text, err := afero.ReadFile(fsys, LockFile)
 	must(t, err)
-	want := lockHeader + `version: kctrl/v1
-files:
-- path: "a: #x"
-  sha256: ` + hash([]byte("a: #x")) + `
-  template: "t/a: #x"
-- path: b-c
-  sha256: ` + hash([]byte("b-c")) + `
-  template: t/b-c
-- path: b/c
-  sha256: ` + hash([]byte("b/c")) + `
-  template: t/b/c
-`
+	want := lockHeader
+	for _, path := range []string{"a: #x", "b-c", "b/c"} {
+		want += path + "\t" + hash([]byte(path)) + "\tt/" + path + "\n"
+	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
 	}
@@ -235,6 +227,12 @@ func TestBrokenLockIsReported(t *testing.T) {
 		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n":                                            `PROJECT.lock: the entry of "x" is broken`,
 		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + "}\n- {path: x, sha256: " + sum + "}\n":  `PROJECT.lock: "x" is listed twice`,
 		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         "PROJECT.lock:3: field owner not found",
+		lockTitle + "kctrl/v3: more\n":                                                                     `PROJECT.lock:1: version "kctrl/v3" is not supported`,
+		lockHeader + "x\t" + sum + "\n":                                                                    "PROJECT.lock:2: want a path, a hash and a template",
+		lockHeader + "a\t" + sum + "\tt\nx " + sum + " t\n":                                                "PROJECT.lock:3: want a path, a hash and a template",
+		lockHeader + "x\t" + sum[1:] + "\tt\n":                                                             `PROJECT.lock:2: the entry of "x" is broken`,
+		lockHeader + "../x\t" + sum + "\tt\n":                                                              `PROJECT.lock:2: the entry of "../x" is broken`,
+		lockHeader + "x\t" + sum + "\t\n":                                                                  `PROJECT.lock:2: the entry of "x" is broken`,
 		"<<<<<<< HEAD\nversion: kctrl/v1\n=======\nversion: kctrl/v1\n>>>>>>> theirs\n":                    "PROJECT.lock:",
 		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
 	} {

@@ -291,3 +291,24 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 	}
 	return text
 }
+
+// isPlain reports whether a text is made of what file names have, and no YAML parser takes it for anything but a string.
+// There are other such texts.
+func isPlain(text string) bool {
+	first := strings.TrimPrefix(text, ".")
+	if first == "" || !isLetter(first[0]) {
+		return false
+	}
+	for i := range len(first) {
+		if c := first[i]; !isLetter(c) && !strings.ContainsRune("0123456789_./@+-", rune(c)) {
+			return false
+		}
+	}
+	switch strings.ToLower(text) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan":
+		return false
+	}
+	return true
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }

@@ -38,6 +38,7 @@ func Project() []Template[ProjectView] {
 	emptyRole.Generator = "generate/rbac"
 	return []Template[ProjectView]{
 		same(".dockerignore", Shared),
+		same(".gitattributes", Users),
 		same(".github/workflows/lint.yml", Shared),
 		same(".github/workflows/test.yml", Shared),
 		same(".gitignore", Users),
