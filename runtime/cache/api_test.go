@@ -134,8 +134,13 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, resource, resource+" "+key.Name+" not found"), nil
 	}
-	return respond(http.StatusOK, fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
-		a.version, encode(a.inLocked(resource, key.Namespace)))), nil
+	return respond(http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
+		kindOf(resource), a.version, encode(a.inLocked(resource, key.Namespace)))), nil
+}
+
+// kindOf returns the kind of a resource.
+func kindOf(resource string) string {
+	return map[string]string{"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace"}[resource]
 }
 
 // inLocked returns the objects of a resource in a namespace, or in all.
@@ -162,7 +167,7 @@ func (a *api) watchLocked(req *http.Request, resource, namespace string, initial
 			w.frames <- timed{text: frame("ADDED", data)}
 		}
 		w.frames <- timed{text: frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
-			TypeMeta: metav1.TypeMeta{Kind: "Bookmark", APIVersion: "v1"},
+			TypeMeta: metav1.TypeMeta{Kind: kindOf(w.resource), APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{
 				ResourceVersion: version,
 				Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},

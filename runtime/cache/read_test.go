@@ -25,7 +25,7 @@ func TestDeclaredKindIsReadFromItsInformer(t *testing.T) {
 		if err := f.get("ns", "a", got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Data) != 1 || got.Data["key"] != "a" || got.ResourceVersion != "11" || got.Kind != "" {
+		if len(got.Data) != 1 || got.Data["key"] != "a" || got.ResourceVersion != "11" || got.Kind != "ConfigMap" || got.APIVersion != "v1" {
 			t.Errorf("got %+v", got)
 		}
 		expect(t, "lists", f.list(), "ns/a")
@@ -103,14 +103,79 @@ func TestMissingObjectIsNotFoundInTheWordsOfTheServer(t *testing.T) {
 	})
 }
 
+func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
+	for _, opts := range []cache.Options{{}, {Namespaces: []string{"ns"}}} {
+		run(t, opts, func(f *fixture) {
+			f.api.put(namespaces, namespace("a"))
+			f.declare(&corev1.Namespace{})
+			var got corev1.Namespace
+			if err := f.get("ns", "a", &got); err != nil || got.Name != "a" {
+				t.Errorf("got %v, %v", got, err)
+			}
+			if err := f.get("ns", "b", &got); !apierrors.IsNotFound(err) {
+				t.Errorf("got %v", err)
+			}
+			if view, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "x", Name: "a"}, &corev1.Namespace{}); err != nil || view.Name != "a" {
+				t.Errorf("got %v, %v", view, err)
+			}
+			var list corev1.NamespaceList
+			if err := f.cache.List(f.ctx, &list, client.InNamespace("x")); err != nil || len(list.Items) != 1 {
+				t.Errorf("got %v, %v", list, err)
+			}
+			for each, err := range cache.Each(f.ctx, f.cache, &corev1.Namespace{}, client.InNamespace("x")) {
+				if err != nil || each.Name != "a" {
+					t.Errorf("got %v, %v", each, err)
+				}
+			}
+			expect(t, "requests", f.api.took())
+		})
+	}
+}
+
+func TestMaskedObjectIsNotWrittenAsAWhole(t *testing.T) {
+	transform := func(o object.Object) (object.Object, error) { o.SetManagedFields(nil); return o, nil }
+	for _, opts := range []cache.KindOptions{{}, {KeepManagedFields: true}, {Transform: transform}} {
+		opts.Object, opts.Mask = &corev1.ConfigMap{}, []string{"metadata"}
+		run(t, cache.Options{ByKind: []cache.KindOptions{opts}}, func(f *fixture) {
+			f.api.put(configMaps, configMap("ns", "a"))
+			f.declare(&corev1.ConfigMap{})
+			c := client.NewClient(f.cache, f.live)
+			var got, whole corev1.ConfigMap
+			if err := c.Get(f.ctx, object.Key{Namespace: "ns", Name: "a"}, &got); err != nil {
+				t.Fatal(err)
+			}
+			var list corev1.ConfigMapList
+			if err := c.List(f.ctx, &list); err != nil {
+				t.Fatal(err)
+			}
+			view, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "a"}, &corev1.ConfigMap{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, o := range map[string]object.Object{"got": got.DeepCopy(), "listed": list.Items[0].DeepCopy(), "viewed": view.DeepCopy()} {
+				o.SetLabels(map[string]string{"changed": "yes"})
+				var masked *client.MaskedError
+				if err := c.Update(f.ctx, o); !errors.As(err, &masked) || len(masked.Mask) != 1 || masked.Mask[0] != "metadata" {
+					t.Errorf("%s: got %v", what, err)
+				}
+				if err := c.Status().Update(f.ctx, o); !errors.As(err, &masked) {
+					t.Errorf("status of what was %s: got %v", what, err)
+				}
+			}
+			if err := c.Get(f.ctx, object.Key{Namespace: "ns", Name: "a"}, &whole, client.Live); err != nil || object.Mask(&whole) != nil {
+				t.Errorf("got %v, %v", object.Mask(&whole), err)
+			}
+		})
+	}
+}
+
 func TestKeyThatCanNameNothingIsNotNotFound(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(&corev1.ConfigMap{})
 		f.declare(&corev1.Namespace{})
 		for what, err := range map[string]error{
-			"no namespace":          f.get("", "a", &corev1.ConfigMap{}),
-			"no name":               f.get("ns", "", &corev1.ConfigMap{}),
-			"superfluous namespace": f.get("ns", "a", &corev1.Namespace{}),
+			"no namespace": f.get("", "a", &corev1.ConfigMap{}),
+			"no name":      f.get("ns", "", &corev1.ConfigMap{}),
 		} {
 			if err == nil || apierrors.IsNotFound(err) {
 				t.Errorf("%s: %v", what, err)

@@ -138,26 +138,54 @@ func TestBookmarkMovesTheVersion(t *testing.T) {
 	})
 }
 
-// versionless is a source whose lists have no version, as those of some aggregated servers.
-type versionless struct{ *source }
+// versionless is a source whose lists are of a version that says nothing: "0", or none at all.
+type versionless struct {
+	*source
+	version string
+}
 
 func (v versionless) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
 	page, err := v.source.List(ctx, options)
-	page.ResourceVersion = ""
+	page.ResourceVersion = v.version
 	return page, err
+}
+
+func TestListWithoutAVersionIsAnErrorAndLeavesTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		r, sink := reflect(t, versionless{s, ""}, listOnly)
+		expect(t, "deltas", sink.got())
+		if err := r.Err(); !errors.Is(err, errNoVersion) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		r, sink := reflect(t, s, listOnly)
+		sink.got()
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark})
+		synctest.Wait()
+		expect(t, "deltas", sink.got())
+		if err := r.Err(); !errors.Is(err, errNoVersion) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // R09
 func TestReplayedObjectsOfAVersionlessWatchDoNotMoveTheVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a", "b")
-		_, sink := reflect(t, versionless{s}, listOnly)
-		expect(t, "deltas", sink.got(), "Replaced  a b", "Added  a", "Added  b")
+		_, sink := reflect(t, versionless{s, "0"}, listOnly)
+		expect(t, "deltas", sink.got(), "Replaced 0 a b", "Added  a", "Added  b")
 		s.cut(io.EOF)
 		synctest.Wait()
 		s.update("a")
 		s.cut(io.EOF)
 		synctest.Wait()
-		expect(t, "requests", s.took(), `list "0" limit 500`, `watch ""`, `watch ""`, `watch "13"`)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "0"`, `watch "0"`, `watch "13"`)
 	})
 }
