@@ -25,12 +25,12 @@ func podNamespace(file string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// errNoServer is the error of loadConfig when the places where it looked say nothing.
+// errNoServer is the error of LoadConfig when the places where it looked say nothing.
 var errNoServer = errors.New("no API server is named")
 
-// loadConfig finds the API server: by the given kubeconfig, by $KUBECONFIG, by the pod's service account, or by
-// ~/.kube/config.
-func loadConfig(kubeconfig string) (*rest.Config, error) {
+// LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
+// or by ~/.kube/config. The configuration is the caller's.
+func LoadConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	rules.WarnIfAllMissing = false // the error below says it

@@ -6,8 +6,10 @@
 //		os.Exit(manager.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}, register))
 //	}
 //
-// [Main] reads flags and the kubeconfig, handles signals, and runs a [Manager] that the function has set up. [New] and
-// [Manager.Run] do without flags and signals, for tests and for programs with a main of their own.
+// [Main] reads flags and the kubeconfig, handles signals, and runs a [Manager] that the function has set up; flags that
+// the operator declares on flag.CommandLine are read with its own. [New] and [Manager.Run] do without flags and signals, for
+// tests and for programs with a main of their own, which have the parts of Main as [BindFlags], [LoadConfig],
+// [SignalContext], [LimitMemory] and [TrimMemory].
 //
 // What runs is started in the order of the groups: servers, caches, recorders of events, others, controllers. The
 // servers listen before anything else begins, and the controllers wait for the lease if leader election is on. They

@@ -1,6 +1,9 @@
 package manager
 
 import (
+	"context"
+	"flag"
+	"io"
 	"log/slog"
 	"net/http"
 
@@ -8,16 +11,20 @@ import (
 )
 
 // Program is Main without a process.
-var Program = run
+func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
+	return run(ctx, program, args, stderr, defaults, nil, withContext(setup))
+}
 
-// LoadConfig finds the API server.
-var LoadConfig = loadConfig
+// ProgramWithFlags is Program with flags of the operator.
+func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
+	return run(ctx, "guestbook", args, stderr, Options{}, own, withContext(setup))
+}
 
 // PodNamespace reads the namespace of the pod from a file.
 var PodNamespace = podNamespace
 
 // LimitMemory limits the memory to that of the control group.
-var LimitMemory = limitMemory
+var LimitMemoryOf = limitMemory
 
 // LoopbackUnlessNamed completes the address of pprof.
 var LoopbackUnlessNamed = loopbackUnlessNamed

@@ -7,15 +7,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/client-go/rest"
 )
 
-// settings is what the command line, the environment and the configuration file say: options, and what only matters to a
-// program.
-type settings struct {
+// Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes some, for
+// a program with a main of its own:
+//
+//	flags := manager.BindFlags(flag.CommandLine, manager.Options{LeaderElectionID: "guestbook.example.com"})
+//	flag.Parse()
+//	opts, err := flags.Options()
+//	config, err := flags.Config()
+//	m, err := manager.New(config, opts)
+//
+// They are not safe for concurrent use.
+type Flags struct {
 	options    Options
+	set        *flag.FlagSet
+	env        lookup
+	output     io.Writer // of the log
+	completed  bool
 	file       string
 	kubeconfig string
 	level      slog.Level
@@ -25,49 +41,114 @@ type settings struct {
 // lookup finds an environment variable, as os.LookupEnv does.
 type lookup func(name string) (value string, found bool)
 
-// parseSettings reads, over defaults, the configuration file, over it the environment, and over that the command line.
-// With --help it prints the flags to w and returns flag.ErrHelp.
-func parseSettings(program string, args []string, env lookup, defaults Options, w io.Writer) (*settings, error) {
-	s := &settings{options: defaults}
-	flags := s.flagSet(program)
-	prefix := envPrefix(defaults.EnvPrefix, program)
-	err := flags.Parse(args)
+// BindFlags declares the flags of [Main] on set, whose defaults are defaults. It panics, as the package flag does, when set
+// has a flag of such a name. Once the command line is parsed [Flags.Options] returns what it says.
+func BindFlags(set *flag.FlagSet, defaults Options) *Flags {
+	f := &Flags{options: defaults, set: set, env: os.LookupEnv, output: os.Stderr}
+	f.bind()
+	return f
+}
+
+// Options returns the options after the command line was parsed. Each flag of the set that was not given, those of the
+// caller included, takes the value of its environment variable, or of the field of the file of --config, if there is one.
+// Without a Logger in the defaults there is one that writes to standard error what --log-level and --log-format say. An
+// error names the flag, the variable, or the place in the file.
+func (f *Flags) Options() (Options, error) {
+	if !f.completed {
+		if err := f.complete(); err != nil {
+			return Options{}, err
+		}
+		f.completed = true
+	}
+	return f.options, nil
+}
+
+// Config finds the API server, see [LoadConfig], by --kubeconfig among other things.
+func (f *Flags) Config() (*rest.Config, error) { return LoadConfig(f.kubeconfig) }
+
+// complete sets the flags that were not given.
+func (f *Flags) complete() error {
+	prefix := envPrefix(f.options.EnvPrefix, filepath.Base(f.set.Name()))
+	given := map[string]bool{}
+	f.set.Visit(func(one *flag.Flag) { given[one.Name] = true })
+	if f.file == "" && prefix != Off {
+		f.file, _ = f.env(envName(prefix, configFlag))
+	}
+	if f.set.Lookup(configFlag) != nil {
+		given[configFlag] = true
+	}
+	if err := setFromEnv(f.set, f.env, prefix, given); err != nil {
+		return err
+	}
+	if f.file != "" {
+		if err := setFromFile(f.set, f.file, given); err != nil {
+			return err
+		}
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	if f.options.Logger == nil {
+		f.options.Logger = f.newLogger(f.output)
+	}
+	return nil
+}
+
+// parse reads the command line of a program. own are flags of the operator, or nil. With --help it prints all of them and
+// returns flag.ErrHelp.
+func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer, own *flag.FlagSet) (*Flags, error) {
+	set := flag.NewFlagSet(program, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	f := &Flags{options: defaults, set: set, env: env, output: stderr}
+	f.bind()
+	if err := adopt(set, own); err != nil {
+		return nil, err
+	}
+	err := set.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		printHelp(w, flags, program, prefix)
+		printHelp(stderr, set, program, envPrefix(defaults.EnvPrefix, program))
 		return nil, err
 	case err != nil:
 		return nil, err
-	case flags.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
-	if s.file == "" {
-		s.file, _ = env(envName(prefix, configFlag))
-	}
-	if s.file != "" {
-		if err := setFromFile(flags, s.file); err != nil {
-			return nil, err
-		}
-	}
-	if err := setFromEnv(flags, env, prefix); err != nil {
-		return nil, err
-	}
-	if err := flags.Parse(args); err != nil { // once more, over what came before
-		return nil, err
-	}
-	return s, s.check()
+	_, err = f.Options()
+	return f, err
 }
 
-// flagSet returns all flags, which are all settings: the environment and the file have no others.
-func (s *settings) flagSet(program string) *flag.FlagSet {
-	o := &s.options
+// adopt declares on set the flags of another one, which counts as parsed from then on.
+func adopt(set, own *flag.FlagSet) error {
+	if own == nil {
+		return nil
+	}
+	var twice []string
+	own.VisitAll(func(one *flag.Flag) {
+		if set.Lookup(one.Name) != nil {
+			twice = append(twice, "-"+one.Name)
+			return
+		}
+		set.Var(one.Value, one.Name, one.Usage)
+		set.Lookup(one.Name).DefValue = one.DefValue
+	})
+	if len(twice) > 0 {
+		return fmt.Errorf("declared by the operator and by the manager: %s; give those of the operator other names", strings.Join(twice, ", "))
+	}
+	if own.Parsed() {
+		return nil
+	}
+	return own.Parse(nil)
+}
+
+// bind declares all flags, which are all settings: the environment and the file have no others.
+func (f *Flags) bind() {
+	o, flags := &f.options, f.set
 	o.ProbeAddress = cmp.Or(o.ProbeAddress, ":8081")
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
 	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
-	flags := flag.NewFlagSet(program, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&s.file, configFlag, "", "`file` with settings in YAML, named as the flags")
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config")
+	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config")
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress, "`address` of /healthz and /readyz; 0 is off")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` of /metrics, such as :8443; 0 is off")
 	flags.Var(insecure{&o.MetricsInsecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
@@ -81,16 +162,15 @@ func (s *settings) flagSet(program string) *flag.FlagSet {
 	flags.Var((*namespaceList)(&o.Namespaces), "namespaces", "comma-separated `namespaces` to watch; without it all")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
-	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "`level` of the log: debug, info, warn or error")
-	flags.StringVar(&s.format, "log-format", formatText, "`format` of the log: text or json")
-	return flags
+	flags.TextVar(&f.level, "log-level", slog.LevelInfo, "`level` of the log: debug, info, warn or error")
+	flags.StringVar(&f.format, "log-format", formatText, "`format` of the log: text or json")
 }
 
-// check returns what is wrong with settings that are each of their type.
-func (s *settings) check() error {
-	switch o := &s.options; {
-	case s.format != formatText && s.format != formatJSON:
-		return fmt.Errorf("-log-format: want text or json, got %q", s.format)
+// check returns what is wrong with flags that are each of their type.
+func (f *Flags) check() error {
+	switch o := &f.options; {
+	case f.format != formatText && f.format != formatJSON:
+		return fmt.Errorf("-log-format: want text or json, got %q", f.format)
 	case o.MaxConcurrentReconciles < 1:
 		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
 	case o.GracefulShutdownTimeout < 0:
@@ -156,9 +236,9 @@ func (l *namespaceList) Set(value string) error {
 }
 
 // newLogger returns the logger that the command line asks for.
-func (s *settings) newLogger(w io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: s.level}
-	if s.format == formatJSON {
+func (f *Flags) newLogger(w io.Writer) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: f.level}
+	if f.format == formatJSON {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))

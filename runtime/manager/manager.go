@@ -36,8 +36,9 @@ type Runnable = controller.Runnable
 // Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
 // uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {
-	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which Register
-	// functions add.
+	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which the types of all
+	// kinds that the operator uses are added, before the controllers, by [Manager.Scheme] and the AddToScheme of their
+	// packages: those of built-in kinds too, since a package that is not named is not in the program.
 	Scheme *runtime.Scheme
 	// Logger is where everything logs; nil is slog.Default(). Objects among the arguments are logged by kind, namespace and
 	// name, see log.NewHandler.

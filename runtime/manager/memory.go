@@ -4,13 +4,21 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"os"
 	"path"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
 
 // noLimit is what control groups of version 1 say when there is none; it is the largest number of whole pages.
 const noLimit = math.MaxInt64 &^ (1<<16 - 1)
+
+// LimitMemory tells the garbage collector to keep to nine tenths of the memory that the control group of the process may
+// have, unless $GOMEMLIMIT says otherwise, and logs what it has set.
+func LimitMemory(logger *slog.Logger) {
+	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, logger)
+}
 
 // limitMemory tells the garbage collector, by set, to keep to nine tenths of what the control group of the process allows,
 // so that it works harder instead of letting the kernel kill the process. $GOMEMLIMIT stands over that.

@@ -35,7 +35,7 @@ func TestMemoryLimitIsNineTenthsOfTheCgroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, got := newJournal(), int64(0)
 			none := func(string) (string, bool) { return "", false }
-			manager.LimitMemory(files(test.files), none, func(limit int64) int64 { got = limit; return 0 }, log.logger())
+			manager.LimitMemoryOf(files(test.files), none, func(limit int64) int64 { got = limit; return 0 }, log.logger())
 			if got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
@@ -50,7 +50,7 @@ func TestMemoryLimitIsNineTenthsOfTheCgroup(t *testing.T) {
 
 func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
 	env := func(name string) (string, bool) { return "1GiB", name == "GOMEMLIMIT" }
-	manager.LimitMemory(files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}), env, func(int64) int64 {
+	manager.LimitMemoryOf(files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}), env, func(int64) int64 {
 		t.Error("the limit was set")
 		return 0
 	}, newJournal().logger())

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -20,24 +19,45 @@ const (
 	exitUsage = 2
 )
 
+// Setup is what adds controllers to a manager in [Main]. The context ends with the first signal.
+type Setup interface {
+	func(*Manager) error | func(context.Context, *Manager) error
+}
+
 // Main is the main function of an operator: it reads the flags (--help lists them, defaults are their defaults), finds
 // the API server, lets setup add controllers, and runs the manager until SIGINT or SIGTERM, which lets it end in good
 // order. A second signal ends the process at once. The log goes to standard error. Main returns the exit code.
 //
+// The flags that the operator has declared on flag.CommandLine are flags like those of Main, and have their values when
+// setup is called. A name that Main uses is an error.
+//
 // Each flag is also an environment variable, with the name of the program before it (see Options.EnvPrefix), and a field
 // of the file of --config. A flag stands over the variable, that over the field, and all over defaults.
 //
-// The garbage collector is told to keep to nine tenths of the memory that the control group of the process may have,
-// unless $GOMEMLIMIT says otherwise. Once little is going on it gives memory that a busy time took back to the system.
-func Main(defaults Options, setup func(*Manager) error) int {
-	ctx, cancel := untilSignal()
+// The memory is limited and trimmed, see [LimitMemory] and [TrimMemory].
+//
+// A program with a main of its own has the same of [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory.
+func Main[S Setup](defaults Options, setup S) int {
+	ctx, cancel := SignalContext(context.Background())
 	defer cancel()
-	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, setup)
+	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, flag.CommandLine, withContext(setup))
 }
 
-// untilSignal returns a context that ends with the first signal. From then on signals do what they do to any process.
-func untilSignal() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
+// withContext gives every setup a context.
+func withContext[S Setup](setup S) func(context.Context, *Manager) error {
+	switch setup := any(setup).(type) {
+	case func(*Manager) error:
+		return func(_ context.Context, m *Manager) error { return setup(m) }
+	case func(context.Context, *Manager) error:
+		return setup
+	}
+	panic("manager: a type that is no Setup")
+}
+
+// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. From then on signals do what
+// they do to any process, so that a second one ends it. cancel gives back what it takes.
+func SignalContext(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() { // ends with ctx
@@ -52,8 +72,8 @@ func untilSignal() (context.Context, context.CancelFunc) {
 }
 
 // run is Main without a process.
-func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
-	s, err := parseSettings(program, args, os.LookupEnv, defaults, stderr)
+func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
+	flags, err := parse(program, args, os.LookupEnv, defaults, stderr, own)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
@@ -61,28 +81,26 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 		fmt.Fprintf(stderr, "%s: %v\nhint: %s --help lists the flags\n", program, err, program)
 		return exitUsage
 	}
-	config, err := loadConfig(s.kubeconfig)
+	config, err := flags.Config()
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: cannot find the API server: %v\n%s", program, err, configHint(err))
 		return exitError
 	}
 	config.UserAgent = program
-	if s.options.Logger == nil {
-		s.options.Logger = s.newLogger(stderr)
-	}
-	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, s.options.Logger)
-	m, err := New(config, s.options)
+	logger := flags.options.Logger
+	LimitMemory(logger)
+	m, err := New(config, flags.options)
 	if err == nil {
-		err = m.Add(newTrimmer())
+		err = m.Add(TrimMemory())
 	}
 	if err == nil {
-		err = setup(m)
+		err = setup(ctx, m)
 	}
 	if err == nil {
 		err = m.Run(ctx)
 	}
 	if err != nil {
-		s.options.Logger.Error("the manager ended", "err", err)
+		logger.Error("the manager ended", "err", err)
 		return exitError
 	}
 	return exitOK

@@ -36,8 +36,8 @@ func envName(prefix, flag string) string {
 	return prefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// setFromEnv sets the flags whose variables are not empty.
-func setFromEnv(flags *flag.FlagSet, env lookup, prefix string) error {
+// setFromEnv sets the flags whose variables are not empty, save those that were given, and adds them to these.
+func setFromEnv(flags *flag.FlagSet, env lookup, prefix string, given map[string]bool) error {
 	if prefix == Off {
 		return nil
 	}
@@ -45,9 +45,10 @@ func setFromEnv(flags *flag.FlagSet, env lookup, prefix string) error {
 	flags.VisitAll(func(f *flag.Flag) {
 		name := envName(prefix, f.Name)
 		value, _ := env(name)
-		if value == "" || wrong != nil {
+		if value == "" || wrong != nil || given[f.Name] {
 			return
 		}
+		given[f.Name] = true
 		if err := flags.Set(f.Name, value); err != nil {
 			wrong = fmt.Errorf("invalid value %q for $%s: %w", value, name, err)
 		}
@@ -55,9 +56,9 @@ func setFromEnv(flags *flag.FlagSet, env lookup, prefix string) error {
 	return wrong
 }
 
-// setFromFile sets the flags that the YAML file names. What is no flag, and what a flag does not take, are errors with
+// setFromFile sets the flags that the YAML file names, save those that were given. What is no flag, and what a flag does not take, are errors with
 // their positions.
-func setFromFile(flags *flag.FlagSet, path string) error {
+func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func setFromFile(flags *flag.FlagSet, path string) error {
 	}
 	var wrong []*fieldError
 	for name, value := range fields {
-		if err := setField(flags, name, value); err != nil {
+		if err := setField(flags, name, value, given); err != nil {
 			line, column := position(content, name)
 			wrong = append(wrong, &fieldError{path, line, column, err})
 		}
@@ -96,12 +97,12 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-func setField(flags *flag.FlagSet, name string, value any) error {
+func setField(flags *flag.FlagSet, name string, value any, given map[string]bool) error {
 	if name == configFlag || flags.Lookup(name) == nil {
 		return fmt.Errorf("unknown field %q", name)
 	}
 	text, err := scalar(value)
-	if err == nil {
+	if err == nil && !given[name] {
 		err = flags.Set(name, text)
 	}
 	if err != nil {

@@ -32,7 +32,8 @@ type trimmer struct {
 	trim func()
 }
 
-func newTrimmer() *trimmer { return &trimmer{read: readHeap, trim: debug.FreeOSMemory} }
+// TrimMemory returns a runnable that gives memory back to the system that a busy time took, once little is going on.
+func TrimMemory() Runnable { return &trimmer{read: readHeap, trim: debug.FreeOSMemory} }
 
 // Run trims until ctx ends. A trim is a collection, so there is one only when little is allocated, when much is spare,
 // and when enough was allocated since the last that it would find something.
