@@ -17,21 +17,30 @@ import (
 // Builder collects what a controller of the kind T watches. Mistakes come out at [Builder.Complete].
 type Builder[T object.Object] struct {
 	plan       *plan[reconcile.Request]
+	prototype  T
 	predicates []predicate.Predicate[T]
 	owner      schema.GroupVersionKind
 }
 
 // For begins a controller that reconciles the objects of the kind T, a pointer to a type in the manager's scheme, such
-// as *webappv1.Guestbook. There may be several of one kind, with names of their own.
+// as *webappv1.Guestbook. There may be several of one kind, with names of their own. [ForPrototype] is for the types that
+// are of any kind, such as *unstructured.Unstructured.
 func For[T object.Object](m Manager) *Builder[T] {
-	b := &Builder[T]{plan: newPlan[reconcile.Request](m, "")}
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
+		b := &Builder[T]{plan: newPlan[reconcile.Request](m, "")}
 		b.plan.fail(fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form))
 		return b
 	}
+	return ForPrototype(m, object.New[T]())
+}
+
+// ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has
+// set as its apiVersion and kind. The prototype is kept and must not be changed.
+func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
+	b := &Builder[T]{plan: newPlan[reconcile.Request](m, ""), prototype: prototype}
 	var err error
-	b.owner, err = object.GVK(object.New[T](), m.Scheme())
-	b.plan.fail(err)
+	b.owner, err = object.GVK(prototype, m.Scheme())
+	b.plan.fail(explainKind(prototype, err))
 	b.plan.name, b.plan.kind = strings.ToLower(b.owner.Kind), b.owner.GroupKind().String()
 	return b
 }
@@ -108,6 +117,6 @@ func (b *Builder[T]) Complete(r reconcile.Reconciler[reconcile.Request]) error {
 func (b *Builder[T]) Build(r reconcile.Reconciler[reconcile.Request]) (*Controller[reconcile.Request], error) {
 	return b.plan.build(r, func() (source.Source[reconcile.Request], error) {
 		accept := predicate.OrEnding(predicate.And(b.predicates...))
-		return source.Kind(b.plan.manager.Cache(), object.New[T](), handler.ForObject[T](), accept)
+		return source.Kind(b.plan.manager.Cache(), b.prototype, handler.ForObject[T](), accept)
 	})
 }

@@ -21,7 +21,11 @@
 //     through a [Fence].
 //
 // What is not guaranteed: that a request which has left this machine is carried out soon. Updates are safe from that by
-// their resourceVersion. A computer that sleeps stops the clock of its processes too.
+// their resourceVersion.
+//
+// A machine that sleeps stops the monotonic clock and the timers of its processes. A [Fence] looks at the wall clock too, so
+// that nothing is sent in a term that ended meanwhile. The context of the leader may end only when its timers go on. A wall
+// clock that is set forward by more than what is left of a term ends it; one that is set back changes nothing.
 //
 // # Concurrency
 //

@@ -62,7 +62,7 @@ func (e *Elector) Healthy(margin time.Duration) error {
 	if t == nil {
 		return nil
 	}
-	if since := time.Since(*t.renewed.Load()); since > e.opts.LeaseDuration+margin {
+	if since := since(*t.renewed.Load(), time.Now()); since > e.opts.LeaseDuration+margin {
 		return fmt.Errorf("lease %s not renewed for %s, and what needs it has not ended", t.lease, since.Round(time.Second))
 	}
 	return nil

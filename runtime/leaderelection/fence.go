@@ -184,6 +184,12 @@ func (t *tenure) renew(begun time.Time, patience time.Duration) {
 	t.deadline.Store(&deadline)
 }
 
+// since returns how long t has been over by now: by the monotonic clock, which stands still while the machine sleeps, or by
+// the wall clock, which may be set, whichever says more.
+func since(t, now time.Time) time.Duration {
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
 // end ends the term for good. Only the first error counts.
 func (t *tenure) end(err error) { t.ended.CompareAndSwap(nil, &err) }
 
@@ -192,7 +198,7 @@ func (t *tenure) err() error {
 	if ended := t.ended.Load(); ended != nil {
 		return *ended
 	}
-	if late := time.Since(*t.deadline.Load()); late >= 0 {
+	if late := since(*t.deadline.Load(), time.Now()); late >= 0 {
 		return fmt.Errorf("%w: lease %s was not renewed until %s ago", ErrLost, t.lease, late.Round(time.Millisecond))
 	}
 	return nil

@@ -59,3 +59,11 @@ func ReadHeap() (live, held, allocated uint64) {
 	h := readHeap()
 	return h.live, h.held, h.allocated
 }
+
+// DecisionsOf returns how many decisions a gate remembers.
+func DecisionsOf(h http.Handler) int {
+	g := h.(*gate)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.refused) + len(g.allowed) + len(g.asking)
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,11 @@ func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manag
 	return seen
 }
 
+// inner returns the handler of a logger behind that which keeps objects out of the log.
+func inner(logger *slog.Logger) slog.Handler {
+	return reflect.ValueOf(logger.Handler()).Elem().FieldByName("Handler").Interface().(slog.Handler)
+}
+
 func TestEveryFlagSetsItsOption(t *testing.T) {
 	certificates := t.TempDir()
 	writeCertificate(t, certificates, "given", time.Now())
@@ -81,8 +87,8 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		}},
 		{"--log-level=debug", func(o manager.Options) bool { return o.Logger.Enabled(t.Context(), slog.LevelDebug) }},
 		{"--log-level=error", func(o manager.Options) bool { return !o.Logger.Enabled(t.Context(), slog.LevelWarn) }},
-		{"", func(o manager.Options) bool { _, is := o.Logger.Handler().(*slog.TextHandler); return is }},
-		{"--log-format=json", func(o manager.Options) bool { _, is := o.Logger.Handler().(*slog.JSONHandler); return is }},
+		{"", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.TextHandler); return is }},
+		{"--log-format=json", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.JSONHandler); return is }},
 	} {
 		m := look(t, manager.Options{LeaderElectionID: "guestbook"}, strings.Fields(test.args)...)
 		if !test.set(manager.OptionsOf(m)) {
@@ -155,7 +161,7 @@ func TestHelpListsTheFlags(t *testing.T) {
 
 func TestLoggerOfTheProgramIsKept(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if m := look(t, manager.Options{Logger: logger}); m.Logger() != logger {
+	if m := look(t, manager.Options{Logger: logger}); inner(m.Logger()) != logger.Handler() {
 		t.Error("the program logs elsewhere")
 	}
 }

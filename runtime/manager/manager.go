@@ -181,6 +181,7 @@ func (m *Manager) addServers() error {
 		m.servers = append(m.servers, server)
 	}
 	for _, s := range m.servers {
+		s.patience = min(defaultPatience, m.opts.GracefulShutdownTimeout/2)
 		m.groups[servers] = append(m.groups[servers], s)
 	}
 	return nil
@@ -222,6 +223,9 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}
 	return func() {
 		unready()
+		if measured, ok := r.(interface{ DropMetrics() }); ok {
+			measured.DropMetrics()
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if isNamed {

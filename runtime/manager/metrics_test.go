@@ -8,13 +8,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,16 +136,57 @@ func TestDecisionsAreRememberedForAWhile(t *testing.T) {
 	})
 }
 
-func TestRememberedDecisionsAreBounded(t *testing.T) {
+func TestStrangersAreAskedAboutAtALimitedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.users = map[string]string{"good": "prometheus"}
+		s.allowed = []string{"prometheus get /metrics"}
+		gate := newGate(t, s, newJournal())
+		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+			t.Fatalf("got %d", code)
+		}
+		codes := map[int]int{}
+		before := s.asked()
+		for round := range 6 {
+			for n := range 1000 {
+				codes[knock(gate, fmt.Sprint("stranger ", round, " ", n), "/metrics")]++
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if asked := s.asked() - before; asked < 20 || asked > 20+6*10 {
+			t.Errorf("the API server was asked %d times", asked)
+		}
+		if len(codes) != 2 || codes[http.StatusTooManyRequests] < 5900 || codes[http.StatusUnauthorized] < 20 {
+			t.Errorf("got %v", codes)
+		}
+		for n := range 100 { // whatever strangers do, and after what is known of the good one has expired
+			knock(gate, fmt.Sprint("last ", n), "/metrics")
+		}
+		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+			t.Errorf("one who was let through before: got %d", code)
+		}
+		if decisions := manager.DecisionsOf(gate); decisions > 2*256 {
+			t.Errorf("%d decisions are remembered", decisions)
+		}
+	})
+}
+
+func TestOneQuestionIsAskedOnceAtATime(t *testing.T) {
 	s := newAPIServer()
+	s.users = map[string]string{"good": "prometheus"}
+	s.allowed = []string{"prometheus get /metrics"}
 	gate := newGate(t, s, newJournal())
-	knock(gate, "first", "/metrics")
-	for i := range 256 {
-		knock(gate, strconv.Itoa(i), "/metrics")
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+				t.Errorf("got %d", code)
+			}
+		})
 	}
-	asked := s.asked()
-	if knock(gate, "first", "/metrics"); s.asked() == asked {
-		t.Error("the first of 257 decisions is still remembered")
+	all.Wait()
+	if s.asked() != 2 {
+		t.Errorf("the API server was asked %d times, want 2", s.asked())
 	}
 }
 

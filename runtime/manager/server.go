@@ -1,12 +1,15 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -20,8 +23,25 @@ type server struct {
 	// hasty ends requests when the server is stopped, instead of waiting for their answers.
 	hasty bool
 
+	// patience is how long requests may take from the stop of the server until they are cut off; zero means 5 s.
+	patience time.Duration
+
 	listener net.Listener // set by listen, which comes before Run
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // those with a request, or with the beginning of one
 }
+
+const (
+	// readTimeout is how long a client may take for a whole request, and for the handshake before it.
+	readTimeout = 10 * time.Second
+	// writeTimeout is how long it may take from then on until it has read the answer.
+	writeTimeout = time.Minute
+	// maxHeader is how many bytes the header of a request may have.
+	maxHeader = 64 << 10
+	// defaultPatience is the default of patience.
+	defaultPatience = 5 * time.Second
+)
 
 // Name returns the name.
 func (s *server) Name() string { return s.name }
@@ -42,16 +62,21 @@ func (s *server) listen(ctx context.Context) error {
 // close gives the address back when Run is not called.
 func (s *server) close() { s.listener.Close() }
 
-// Run serves until ctx ends, and returns after the last request was answered.
+// Run serves until ctx ends, and returns after the last request was answered. Who takes too long for that is cut off, and
+// named in the log.
 func (s *server) Run(ctx context.Context) error {
 	s.logger.Info("serving", "server", s.name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       90 * time.Second,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+		Handler:        s.handler,
+		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    90 * time.Second,
+		MaxHeaderBytes: maxHeader,
+		ConnState:      s.note,
+		ErrorLog:       slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	if s.hasty {
+		httpServer.WriteTimeout = 0 // a profile takes as long as it was asked to
 		httpServer.BaseContext = func(net.Listener) context.Context { return ctx }
 	}
 	stopped := make(chan error, 1)
@@ -61,12 +86,46 @@ func (s *server) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	// The manager bounds the whole shutdown; the requests it waits for are short.
-	if err := httpServer.Shutdown(context.WithoutCancel(ctx)); err != nil {
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.patience, defaultPatience))
+	defer cancel()
+	if err := httpServer.Shutdown(patience); errors.Is(err, context.DeadlineExceeded) {
+		s.logger.Warn("cut off clients that were too slow", "server", s.name, "clients", s.clients())
+		err = httpServer.Close()
+		if err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+	} else if err != nil {
 		return err
 	}
 	if err := <-stopped; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// note keeps track of the connections that are not idle.
+func (s *server) note(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew, http.StateActive:
+		if s.conns == nil {
+			s.conns = map[net.Conn]struct{}{}
+		}
+		s.conns[conn] = struct{}{}
+	default:
+		delete(s.conns, conn)
+	}
+}
+
+// clients returns the addresses of those whose requests go on.
+func (s *server) clients() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var addresses []string
+	for conn := range s.conns {
+		addresses = append(addresses, conn.RemoteAddr().String())
+	}
+	slices.Sort(addresses)
+	return addresses
 }

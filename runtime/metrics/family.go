@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ type series struct {
 	bits atomic.Uint64
 	// value, when set, is called instead of reading bits.
 	value atomic.Pointer[func() float64]
+	// values are those of the labels.
+	values []string
 	// distribution is set in histograms alone.
 	distribution *distribution
 }
@@ -85,7 +88,7 @@ func (f *family) atText(values []string, few shortKey) *series {
 	if s, ok := f.series[string(key)]; ok {
 		return s
 	}
-	s = &series{}
+	s = &series{values: slices.Clone(values)}
 	if f.kind == kindHistogram {
 		s.distribution = &distribution{counts: make([]uint64, len(f.buckets)+1)}
 	}
@@ -136,6 +139,19 @@ func (d *distribution) snapshot() ([]uint64, float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.counts), d.sum
+}
+
+// drop forgets the series whose label has that value.
+func (f *family) drop(label, value string) {
+	at := slices.Index(f.labels, label)
+	if at < 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	dropped := func(s *series) bool { return s.values[at] == value }
+	maps.DeleteFunc(f.series, func(_ string, s *series) bool { return dropped(s) })
+	maps.DeleteFunc(f.short, func(_ shortKey, s *series) bool { return dropped(s) })
 }
 
 func (f *family) sameShape(other *family) bool {

@@ -70,3 +70,17 @@ func (r *Registry) family(wanted *family) *family {
 	}
 	return existing
 }
+
+// Drop forgets the series of a metric whose label has that value, with the functions that they were to call, such as those
+// of something that has ended. What is measured there later begins anew. It does nothing when there are none.
+func (r *Registry) Drop(metric, label, value string) {
+	if r == nil {
+		return
+	}
+	r.mu.RLock()
+	f := r.families[metric]
+	r.mu.RUnlock()
+	if f != nil {
+		f.drop(label, value)
+	}
+}

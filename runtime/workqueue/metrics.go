@@ -10,6 +10,7 @@ import (
 // *queueMetrics measures nothing.
 type queueMetrics struct {
 	name          string
+	registry      *metrics.Registry
 	adds          *metrics.Counter
 	retries       *metrics.Counter
 	queueDuration *metrics.Histogram
@@ -29,6 +30,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
 		name:          name,
+		registry:      r,
 		adds:          r.Counter("workqueue_adds_total", "Items that became dirty.", "name"),
 		retries:       r.Counter("workqueue_retries_total", "Items that were added with a delay.", "name"),
 		queueDuration: r.Histogram("workqueue_queue_duration_seconds", "Seconds from when an item became dirty until a worker got it.", buckets, "name"),
@@ -88,5 +90,19 @@ func (m *queueMetrics) got(waited time.Duration) {
 func (m *queueMetrics) done(worked time.Duration) {
 	if m != nil {
 		m.workDuration.Observe(worked.Seconds(), m.name)
+	}
+}
+
+// DropMetrics forgets the metrics of the queue, which its registry would keep together with the queue. It is for one that is
+// not used any more; an item that is added to it afterwards may be measured again.
+func (q *Queue[T]) DropMetrics() {
+	if q.metrics == nil {
+		return
+	}
+	for _, metric := range []string{
+		"workqueue_adds_total", "workqueue_retries_total", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds",
+		"workqueue_depth", "workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
+	} {
+		q.metrics.registry.Drop(metric, "name", q.metrics.name)
 	}
 }
