@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 
 // TestMain makes kctrl a command that scripts can call.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kctrl": func() { os.Exit(runMain()) }})
+	testscript.Main(m, map[string]func(){"kctrl": func() { os.Exit(runFaulty()) }})
 }
 
 // TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.

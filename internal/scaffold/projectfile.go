@@ -138,6 +138,10 @@ func parseProject(text []byte) (*Project, error) {
 
 // projectDocument parses a PROJECT file: one document, which is a mapping.
 func projectDocument(text []byte) (*yaml.Node, error) {
+	if line, found := conflictIn(text); found {
+		return nil, projectError(&yaml.Node{Line: line, Column: 1}, "a merge has left the lines of both branches here",
+			"keep the resources of both, whole, without the lines that git added; then run make generate manifests")
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	err := dec.Decode(&doc)
@@ -154,6 +158,17 @@ func projectDocument(text []byte) (*yaml.Node, error) {
 		return nil, yamlError(ProjectFile, err)
 	}
 	return nil, projectError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new folder")
+}
+
+// conflictIn returns the line where git shows the first difference of two branches.
+func conflictIn(text []byte) (line int, found bool) {
+	for t := range bytes.Lines(text) {
+		line++
+		if bytes.HasPrefix(t, []byte("<<<<<<< ")) {
+			return line, true
+		}
+	}
+	return 0, false
 }
 
 func unsupportedVersion(version *yaml.Node) error {

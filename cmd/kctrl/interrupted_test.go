@@ -1,0 +1,324 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/kctrl-dev/kctrl/internal/transaction"
+)
+
+// The variables by which tests have kctrl end in the middle: a signal that it sends itself before a step, and a file that
+// it writes the number of its steps to.
+const (
+	faultVariable = "KCTRL_TEST_FAULT" // "SIGNAL STEP", both numbers
+	stepsVariable = "KCTRL_TEST_STEPS"
+)
+
+// runFaulty is main, with a fault that a test asks for.
+func runFaulty() int {
+	var steps atomic.Int64
+	var number, at int64
+	if n, err := fmt.Sscan(os.Getenv(faultVariable), &number, &at); err != nil && n > 0 {
+		return 99
+	}
+	transaction.Step = func() {
+		if steps.Add(1) == at {
+			_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+			if syscall.Signal(number) == syscall.SIGKILL {
+				select {}
+			}
+		}
+	}
+	code := runMain()
+	if name := os.Getenv(stepsVariable); name != "" {
+		_ = os.WriteFile(name, []byte(strconv.FormatInt(steps.Load(), 10)), 0o600)
+	}
+	return code
+}
+
+// bench is a folder with trees to copy, and an environment for commands.
+type workbench struct {
+	env    []string
+	kctrl  string
+	folder string
+}
+
+func newWorkbench(t *testing.T) *workbench {
+	t.Helper()
+	w := &workbench{folder: t.TempDir()}
+	path, err := exec.LookPath("kctrl")
+	if err != nil {
+		t.Fatal("testscript.Main puts kctrl into the path: ", err)
+	}
+	w.kctrl = path
+	w.env = append(slices.Clone(os.Environ()), goEnvironment(t)...)
+	w.env = append(w.env, "XDG_CACHE_HOME="+filepath.Join(w.folder, "cache"))
+	return w
+}
+
+// run runs kctrl in a folder and returns its exit code, -1 if a signal ended it, and what it says.
+func (w *workbench) run(t *testing.T, dir, line string, env ...string) (int, string) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), w.kctrl, strings.Fields(line)...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(slices.Clone(w.env), env...), &said, &said
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), said.String()
+}
+
+func (w *workbench) mustRun(t *testing.T, dir, line string, env ...string) string {
+	t.Helper()
+	code, said := w.run(t, dir, line, env...)
+	if code != 0 {
+		t.Fatalf("kctrl %s: exit code %d\n%s", line, code, said)
+	}
+	return said
+}
+
+// copy returns a new folder with what is in another; "" is an empty one.
+func (w *workbench) copy(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "project")
+	err := os.Mkdir(dir, 0o755)
+	if from != "" {
+		err = os.CopyFS(dir, os.DirFS(from))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// contents is everything in a folder: contents, modes and folders.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, name)
+		text := info.Mode().String()
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			text += " " + string(content)
+		}
+		all[rel] = text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// difference names what differs, and how contents differ that are not too long.
+func difference(want, got map[string]string) string {
+	var lines []string
+	for name, text := range want {
+		other, ok := got[name]
+		switch {
+		case !ok:
+			lines = append(lines, "missing "+name)
+		case text != other:
+			lines = append(lines, "differs "+name+"\n"+gocmp.Diff(text, other))
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			lines = append(lines, "left over "+name)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines[:min(len(lines), 10)], "\n")
+}
+
+const initLine = "init --domain example.com --repo example.com/guestbook"
+
+// kindBeside is a type with everything that generators make something of.
+const kindBeside = `package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:object:root=true
+// +kubebuilder:rbac:groups=webapp.example.com,resources=visitors,verbs=get
+
+// Visitor comes.
+type Visitor struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+}
+`
+
+// trees makes the folders that the commands under test start from: empty, with a project, and with a project where all
+// generators have something to do.
+func (w *workbench) trees(t *testing.T) (project, outOfDate string) {
+	t.Helper()
+	project = w.copy(t, "")
+	w.mustRun(t, project, initLine)
+	outOfDate = w.copy(t, project)
+	w.mustRun(t, outOfDate, "create api --group webapp --version v1 --kind Guestbook")
+	err := errors.Join(
+		os.WriteFile(filepath.Join(outOfDate, "api", "v1", "visitor.go"), []byte(kindBeside), 0o644),
+		os.WriteFile(filepath.Join(outOfDate, "config", "rbac", "role.yaml"), []byte("# old\n"), 0o640),
+		os.Remove(filepath.Join(outOfDate, "cmd", "zz_generated.register.go")),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return project, outOfDate
+}
+
+// TestKilledCommandsAreTakenBackByTheNext kills commands before one step of their writing after another, and runs them
+// again. With KCTRL_TEST_FAULTS=all, as in make test-faults, every step has its turn.
+func TestKilledCommandsAreTakenBackByTheNext(t *testing.T) {
+	eachFault(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, at int) {
+		dir := w.copy(t, from)
+		code, said := w.run(t, dir, line, fmt.Sprintf("%s=%d %d", faultVariable, syscall.SIGKILL, at))
+		if code != -1 {
+			t.Fatalf("step %d: exit code %d, want a death\n%s", at, code, said)
+		}
+		if code, said := w.run(t, dir, line+" --dry-run"); !strings.HasPrefix(line, "gen ") && code == 0 && strings.Contains(said, "half written") {
+			t.Errorf("step %d: a dry run passes over what is half written", at)
+		}
+		code, said = w.run(t, dir, line)
+		takenBack := strings.Contains(said, "was interrupted here")
+		if code != 0 && (takenBack || !strings.Contains(said, "exists") && !strings.Contains(said, "already")) {
+			t.Errorf("step %d: the next command ends with %d\n%s", at, code, said)
+		}
+		if diff := difference(want, contents(t, dir)); diff != "" {
+			t.Errorf("step %d: after the next command the tree differs:\n%s\n%s", at, diff, said)
+		}
+	})
+}
+
+// TestSignalsEndCommandsWithoutATrace sends a signal that asks to end.
+func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
+	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
+	eachFault(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, at int) {
+		dir, signal := w.copy(t, from), signals[at%len(signals)]
+		before := contents(t, dir)
+		code, said := w.run(t, dir, line, fmt.Sprintf("%s=%d %d", faultVariable, signal, at))
+		// Nobody hears of a signal to a process that has ended by then.
+		if code != 128+int(signal) && code != 0 {
+			t.Errorf("step %d, %v: exit code %d\n%s", at, signal, code, said)
+		}
+		after := contents(t, dir)
+		if undone, done := difference(before, after), difference(want, after); undone != "" && done != "" {
+			t.Errorf("step %d, %v: the tree is neither as it was\n%s\nnor as it should be\n%s", at, signal, undone, done)
+		}
+	})
+}
+
+// eachFault calls test for steps of each command that writes.
+func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line string, want map[string]string, at int)) {
+	w := newWorkbench(t)
+	project, outOfDate := w.trees(t)
+	for name, command := range map[string]struct{ from, line string }{
+		"init":       {"", initLine},
+		"create api": {project, "create api --group webapp --version v1 --kind Guestbook"},
+		"generate":   {outOfDate, "generate"},
+		"manifests":  {outOfDate, "manifests"},
+		"gen":        {outOfDate, "gen object crd rbac:roleName=manager-role paths=./..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := w.copy(t, command.from)
+			counted := filepath.Join(t.TempDir(), "steps")
+			w.mustRun(t, done, command.line, stepsVariable+"="+counted)
+			want := contents(t, done)
+			text, err := os.ReadFile(counted)
+			steps, convertErr := strconv.Atoi(string(text))
+			if err := cmp.Or(err, convertErr); err != nil || steps < 10 {
+				t.Fatalf("%d steps, %v", steps, err)
+			}
+			for _, at := range chosenSteps(steps) {
+				test(t, w, command.from, command.line, want, at)
+			}
+		})
+	}
+}
+
+// chosenSteps returns all steps, or the first, the last and some in between.
+func chosenSteps(steps int) []int {
+	if os.Getenv("KCTRL_TEST_FAULTS") == "all" {
+		all := make([]int, steps)
+		for i := range all {
+			all[i] = i + 1
+		}
+		return all
+	}
+	return []int{1, 2 + rand.IntN(steps/2), steps/2 + rand.IntN(steps/2-2), steps - 2}
+}
+
+// TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs, as make -j2 does.
+func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
+	w := newWorkbench(t)
+	_, project := w.trees(t)
+	lines := []string{
+		"create api --group webapp --version v1 --kind Apple",
+		"create api --group webapp --version v1 --kind Banana --namespaced=false",
+		"generate", "generate --year 2001", "manifests", "manifests --crd-max-desc-len 0", "manifests --output-crd-dir out",
+		"gen object paths=./...", "gen crd:maxDescLen=0 paths=./... output:crd:dir=out",
+	}
+	rounds := 4
+	if os.Getenv("KCTRL_TEST_FAULTS") == "all" {
+		rounds = 60
+	}
+	for range rounds {
+		a, b := lines[rand.IntN(len(lines))], lines[rand.IntN(len(lines))]
+		if a == b {
+			b = "generate --year 2002"
+		}
+		var serial []map[string]string
+		for _, order := range [][]string{{a, b}, {b, a}} {
+			dir := w.copy(t, project)
+			for _, line := range order {
+				w.mustRun(t, dir, line)
+			}
+			serial = append(serial, contents(t, dir))
+		}
+		dir := w.copy(t, project)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if code, said := w.run(t, dir, b); code != 0 {
+				t.Errorf("%s beside %s: exit code %d\n%s", b, a, code, said)
+			}
+		}()
+		code, said := w.run(t, dir, a)
+		<-ended
+		if code != 0 {
+			t.Errorf("%s beside %s: exit code %d\n%s", a, b, code, said)
+		}
+		got := contents(t, dir)
+		first, second := difference(serial[0], got), difference(serial[1], got)
+		if first != "" && second != "" {
+			t.Errorf("%s beside %s gives another tree than the one after the other\n%s\nand\n%s", a, b, first, second)
+		}
+	}
+}
