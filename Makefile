@@ -3,7 +3,7 @@ export KCTRL := $(CURDIR)/bin/kctrl
 # The race detector needs a C compiler. The go command turns cgo off where it finds none.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large clean
+.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large test-faults clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -42,6 +42,9 @@ corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the AP
 
 test-large: build ## The informer on a real API server with 50,000 objects that churn.
 	KCTRL_TEST_CHURN=50000 go test -timeout 40m -run TestOnARealServer -v ./runtime/informer
+
+test-faults: ## Kill and signal every writing command at every step of its writing, and run 60 pairs of commands at once.
+	KCTRL_TEST_FAULTS=all go test -timeout 3h -run 'TestKilled|TestSignals|TestTwoCommands' -v ./cmd/kctrl
 
 clean: ## Remove what build made.
 	rm -rf bin

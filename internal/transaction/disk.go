@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Step is called before every step that changes the disk, by several goroutines, for tests that end the process there. Nil
-// is for everybody else.
+// Step is called before every step that changes the disk, for tests that end the process there. Nil is for everybody else.
+// Syncs that go on at once are one step.
 var Step func()
 
 // disk is what a transaction asks of a file system. Each of the methods that change something is one step.
@@ -90,6 +90,7 @@ func (d disk) write(name string, flag int, mode fs.FileMode, content []byte) err
 
 // sync waits until the contents of files are on disk. All are asked for at once, which takes not much longer than one.
 func (d disk) sync(names []string) error {
+	step()
 	errs := make([]error, len(names))
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -112,7 +113,6 @@ func (d disk) syncFile(name string) error {
 		return writeError(name, err)
 	}
 	defer file.Close()
-	step()
 	// Where nothing can be made sure of, nothing is lost by going on.
 	if err := file.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrPermission) {
 		return writeError(name, err)

@@ -26,8 +26,8 @@
 //   - A file that changed between the reading and its replacement is not overwritten, and neither is one that was edited
 //     between a death and the recovery: that edit stays.
 //   - A target that is no plain file, or whose folder takes no new files, is an error. Nothing is truncated, ever.
-//   - Recover renames and removes only files that a transaction has put where they are: a journal that somebody made up
-//     reaches nothing outside of the folder.
+//   - Recover renames and removes only files that a transaction has put where they are. A journal that somebody made up
+//     reaches nothing outside of the folder that is older than it.
 //
 // # Concurrency
 //

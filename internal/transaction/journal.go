@@ -219,7 +219,8 @@ func journals(folders []string) []string {
 
 // readJournal reads a journal; no journal is a nil transaction.
 func (d disk) readJournal(name string) (t *transaction, begun, done bool, err error) {
-	if _, found := d.find(name); !found {
+	info, found := d.find(name)
+	if !found {
 		return nil, false, false, nil
 	}
 	text, err := afero.ReadFile(d, name)
@@ -231,6 +232,7 @@ func (d disk) readJournal(name string) (t *transaction, begun, done bool, err er
 		e.Hint = "a kctrl command was interrupted here: see what git status says, put that right, and delete " + name
 		return nil, false, false, e
 	}
+	t.since = info.ModTime()
 	return t, begun, done, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/spf13/afero"
@@ -72,6 +73,8 @@ type transaction struct {
 	// journal is the path of the file that holds all that follows.
 	journal string
 	command string
+	// since is when a journal was written that was read, and zero for a transaction of this process.
+	since time.Time
 	// folders were missing when the transaction began, parents first.
 	folders    []string
 	folderMode fs.FileMode
@@ -248,18 +251,19 @@ func (t *transaction) create(e entry) error {
 // the next command to try again.
 func (t *transaction) undo() []error {
 	var errs []error
-	touched := map[string]bool{}
 	for _, e := range slices.Backward(t.entries) {
-		found, err := t.undoEntry(e)
-		if err != nil {
+		if err := t.undoEntry(e); err != nil {
 			errs = append(errs, byHand(err))
 		}
-		for dir := path.Dir(e.path); found && dir != path.Dir(dir); dir = path.Dir(dir) {
-			touched[dir] = true
-		}
+	}
+	// Removing one folder makes the one that it is in look new.
+	made := map[string]bool{}
+	for _, dir := range t.folders {
+		info, err := t.disk.lstat(dir)
+		made[dir] = err == nil && info.IsDir() && t.canHaveMade(dir, info)
 	}
 	for _, dir := range slices.Backward(t.folders) {
-		if path.IsAbs(dir) && !touched[dir] {
+		if !made[dir] {
 			continue
 		}
 		if err := t.disk.removeIfEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -274,9 +278,15 @@ func (t *transaction) undo() []error {
 	return t.forget()
 }
 
-// undoEntry takes back what became of one file, as far as it came, and reports whether there was anything to find of it.
-func (t *transaction) undoEntry(e entry) (found bool, failed *diagnostic.Error) {
-	staged, hasStaged := t.disk.find(e.staged)
+// canHaveMade reports whether a file or folder can be of this transaction. What a journal says of other folders is believed
+// only of what is not older than the journal: it may have come with a repository.
+func (t *transaction) canHaveMade(name string, info fs.FileInfo) bool {
+	return !path.IsAbs(name) || !info.ModTime().Before(t.since)
+}
+
+// undoEntry takes back what became of one file, as far as it came.
+func (t *transaction) undoEntry(e entry) *diagnostic.Error {
+	staged, _ := t.disk.find(e.staged)
 	_, hasBackup := t.disk.find(e.backup)
 	target, hasTarget := t.disk.find(e.path)
 	switch {
@@ -286,20 +296,20 @@ func (t *transaction) undoEntry(e entry) (found bool, failed *diagnostic.Error) 
 			break
 		}
 		if err := t.disk.rename(e.backup, e.path); err != nil {
-			return true, diagnostic.AtFile(e.path, fmt.Sprintf("cannot be put back, its content is in %s", e.backup), err)
+			return diagnostic.AtFile(e.path, fmt.Sprintf("cannot be put back, its content is in %s", e.backup), err)
 		}
 	case e.before == "" && hasTarget && t.isOurs(e, staged, target):
 		if err := t.disk.remove(e.path); err != nil {
-			return true, diagnostic.AtFile(e.path, "cannot be removed again", err)
+			return diagnostic.AtFile(e.path, "cannot be removed again", err)
 		}
 	}
 	// A second name of a file that was put back by it is still there.
 	for _, name := range []string{e.backup, e.staged} {
 		if err := t.disk.removeFound(name); err != nil {
-			return true, diagnostic.AtFile(name, "cannot be removed again", err)
+			return diagnostic.AtFile(name, "cannot be removed again", err)
 		}
 	}
-	return hasStaged || hasBackup, nil
+	return nil
 }
 
 // isOurs reports whether a file that was not there when the transaction began was created by it.
@@ -310,8 +320,7 @@ func (t *transaction) isOurs(e entry, staged, target fs.FileInfo) bool {
 	case staged != nil:
 		return target.Size() == 0 // reserved
 	}
-	// Somewhere else, only a file that was put there says that a journal speaks the truth.
-	return !path.IsAbs(e.path) && t.disk.hashFile(e.path) == e.after
+	return t.canHaveMade(e.path, target) && t.disk.hashFile(e.path) == e.after
 }
 
 // finish removes what was kept for an undo, and the folders that deleting files has emptied.

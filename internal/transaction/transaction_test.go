@@ -1,0 +1,320 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree is everything in a folder: contents and modes by path.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		info, err := entry.Info()
+		must(t, err)
+		rel, _ := filepath.Rel(dir, name)
+		found[rel] = info.Mode().String()
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(name)
+			must(t, err)
+			found[rel] += " " + string(content)
+		}
+		return nil
+	}))
+	return found
+}
+
+// unlinked hides that a folder has hard links, as FAT has none.
+type unlinked struct{ *Folder }
+
+func (unlinked) Link(string, string) error { return errors.ErrUnsupported }
+
+// start makes a folder, one beside it, and changes of all kinds in both.
+func start(t *testing.T) (dir, outside string, changes []Change) {
+	t.Helper()
+	base := t.TempDir()
+	dir, outside = filepath.Join(base, "dir"), filepath.Join(base, "outside")
+	for name, content := range map[string]string{
+		"dir/update": "old", "dir/sub/deep/delete": "old", "dir/keep": "kept", "dir/readonly": "old", "outside/update": "old",
+	} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(base, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(base, name), []byte(content), 0o640))
+	}
+	return dir, outside, []Change{
+		{Path: "a/b/create", After: []byte("new"), Mode: 0o600},
+		{Path: "a/empty", After: []byte{}, Mode: 0o644},
+		{Path: "sub/deep/delete", Before: []byte("old")},
+		{Path: "update", Before: []byte("old"), After: []byte("new")},
+		{Path: outside + "/update", Before: []byte("old"), After: []byte("new")},
+		{Path: outside + "/x/create", After: []byte("new"), Mode: 0o644},
+	}
+}
+
+// death is what a step panics with that is to be the last of its process.
+type death struct{}
+
+// applyUntil applies changes and dies before a step, counted from 1. It reports whether it came to that.
+func applyUntil(fsys afero.Fs, changes []Change, at int) (died bool, err error) {
+	steps, over := 0, false
+	Step = func() {
+		if steps++; steps == at {
+			over = true
+			panic(death{})
+		}
+	}
+	defer func() {
+		Step = nil
+		if p := recover(); p != nil {
+			if _, ok := p.(death); !ok {
+				panic(p)
+			}
+			died = over
+		}
+	}()
+	return false, Apply(context.Background(), fsys, Options{Command: "test"}, changes)
+}
+
+func TestDeathBeforeAnyStepIsRecovered(t *testing.T) {
+	for _, links := range []bool{true, false} {
+		t.Run(fmt.Sprintf("links %v", links), func(t *testing.T) {
+			undone, complete := 0, 0
+			for at := 1; ; at++ {
+				dir, _, changes := start(t)
+				before := tree(t, filepath.Dir(dir))
+				folder, err := OpenWithOutside(dir)
+				must(t, err)
+				defer folder.Close()
+				var fsys afero.Fs = folder
+				if !links {
+					fsys = unlinked{folder}
+				}
+				died, err := applyUntil(fsys, changes, at)
+				must(t, err)
+				if !died {
+					break
+				}
+				interrupted, found, err := Recover(fsys)
+				must(t, err)
+				after := tree(t, filepath.Dir(dir))
+				if cmp.Equal(before, after) {
+					undone++
+				} else if want := "-rw------- new"; after["dir/a/b/create"] == want && after["dir/update"] == "-rw-r----- new" && len(after) == len(before)+4-1 {
+					complete++
+				} else {
+					t.Errorf("death at step %d: found %v %v\n%s", at, found, interrupted, cmp.Diff(before, after))
+				}
+				if found && (interrupted.Command != "test" || interrupted.Files != len(changes)) {
+					t.Errorf("found %+v", interrupted)
+				}
+			}
+			if undone < 20 || complete < 3 {
+				t.Errorf("undone %d times, complete %d times", undone, complete)
+			}
+		})
+	}
+}
+
+func TestEditsAfterADeathAreKept(t *testing.T) {
+	for at := 1; ; at++ {
+		dir, _, changes := start(t)
+		folder, err := OpenWithOutside(dir)
+		must(t, err)
+		defer folder.Close()
+		died, err := applyUntil(folder, changes, at)
+		must(t, err)
+		if !died {
+			return
+		}
+		for _, name := range []string{"update", "sub/deep/delete", "a/b/create"} {
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+			// As an editor saves: another file takes the name.
+			must(t, os.WriteFile(filepath.Join(dir, "edited"), []byte("mine"), 0o644))
+			must(t, os.Rename(filepath.Join(dir, "edited"), filepath.Join(dir, name)))
+		}
+		_, _, err = Recover(folder)
+		must(t, err)
+		for name, content := range tree(t, dir) {
+			if strings.Contains(name, prefix) {
+				t.Errorf("step %d: %s is left", at, name)
+			}
+			if filepath.Base(name) == "delete" && !strings.HasSuffix(content, " mine") {
+				t.Errorf("step %d: %s is %q", at, name, content)
+			}
+		}
+		for _, name := range []string{"update", "sub/deep/delete", "a/b/create"} {
+			if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != "mine" {
+				t.Errorf("step %d: %s is %q, %v", at, name, content, err)
+			}
+		}
+	}
+}
+
+func TestMadeUpJournalReachesNothingOutside(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	victim := filepath.Join(filepath.Dir(dir), "victim")
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Mkdir(filepath.Join(filepath.Dir(dir), "empty"), 0o755))
+	must(t, os.WriteFile(victim, []byte("x"), 0o644))
+	must(t, os.Symlink("..", filepath.Join(dir, "link")))
+	before := tree(t, filepath.Dir(dir))
+	for _, lines := range []string{
+		fmt.Sprintf("file %q \".kctrl-1-0\" \"\" %q\n", victim, hash([]byte("x"))),
+		fmt.Sprintf("file \"link/victim\" \".kctrl-1-0\" \"\" %q\n", hash([]byte("x"))),
+		fmt.Sprintf("folder %q\n", filepath.Join(filepath.Dir(dir), "empty")),
+		fmt.Sprintf("file \"../victim\" \".kctrl-1-0\" \"\" %q\n", hash([]byte("x"))),
+		fmt.Sprintf("file \"x\" \".kctrl-1-0/../../../victim\" \"\" %q\n", hash([]byte("x"))),
+	} {
+		folder, err := OpenWithOutside(dir)
+		must(t, err)
+		journal := filepath.Join(dir, journalName)
+		must(t, os.WriteFile(journal, []byte(journalHeader+"\ncommand \"x\"\n"+lines+journalBegun+"\n"), 0o644))
+		_, _, err = Recover(folder)
+		if os.Remove(journal) == nil && err == nil {
+			t.Errorf("%s: the journal stays without an error", lines)
+		}
+		if diff := cmp.Diff(before, tree(t, filepath.Dir(dir))); diff != "" {
+			t.Errorf("%s\n%s", lines, diff)
+		}
+		must(t, folder.Close())
+	}
+}
+
+func TestNothingIsTruncatedWhereNoFileCanBeBeside(t *testing.T) {
+	dir, _, _ := start(t)
+	folder, err := Open(dir)
+	must(t, err)
+	defer folder.Close()
+	before := tree(t, dir)
+	blocked := &refusing{Folder: folder, suffix: stagedSuffix}
+	err = Apply(t.Context(), blocked, Options{Command: "test"}, []Change{{Path: "update", Before: []byte("old"), After: []byte("new")}})
+	if err == nil || err.Error() != "update: cannot write: permission denied" {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// refusing makes no new files with a suffix.
+type refusing struct {
+	*Folder
+	suffix string
+}
+
+func (r *refusing) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+	if flag&os.O_CREATE != 0 && strings.HasSuffix(name, r.suffix) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return r.Folder.OpenFile(name, flag, perm)
+}
+
+func TestLeftoversOfEarlierVersionsGo(t *testing.T) {
+	dir, _, _ := start(t)
+	for _, name := range []string{".kctrl-ABCDEFGH-1.new", ".role.yaml.999999999.tmp", ".kctrl-999999999-1.new"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	kept := []string{fmt.Sprintf(".kctrl-%d-99.new", os.Getpid()), fmt.Sprintf(".role.yaml.%d.tmp", os.Getpid()), ".notes.999999999.tmp", ".x.tmp"}
+	for _, name := range kept {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	folder, err := Open(dir)
+	must(t, err)
+	defer folder.Close()
+	must(t, Apply(t.Context(), folder, Options{Command: "test"}, []Change{{Path: "update", Before: []byte("old"), After: []byte("new")}}))
+	found := 0
+	for name := range tree(t, dir) {
+		if strings.HasPrefix(name, ".") {
+			found++
+		}
+	}
+	if found != len(kept) {
+		t.Errorf("%v, want only %v", tree(t, dir), kept)
+	}
+}
+
+func TestEndOfContextTakesEverythingBack(t *testing.T) {
+	dir, _, changes := start(t)
+	before := tree(t, filepath.Dir(dir))
+	folder, err := OpenWithOutside(dir)
+	must(t, err)
+	defer folder.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	steps := 0
+	Step = func() {
+		if steps++; steps == 25 {
+			cancel()
+		}
+	}
+	err = Apply(ctx, folder, Options{Command: "test"}, changes)
+	Step = nil
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v after %d steps", err, steps)
+	}
+	if diff := cmp.Diff(before, tree(t, filepath.Dir(dir))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLockWaitsAndSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		first, err := Acquire(t.Context(), dir, LockOptions{})
+		must(t, err)
+		time.AfterFunc(3*time.Second, first.Release)
+		told := time.Duration(0)
+		begin := time.Now()
+		second, err := Acquire(t.Context(), dir, LockOptions{Waiting: func() { told = time.Since(begin) }})
+		must(t, err)
+		defer second.Release()
+		if waited := time.Since(begin); waited < 3*time.Second || told < time.Second || told > 2*time.Second {
+			t.Errorf("waited %v, told after %v", waited, told)
+		}
+	})
+}
+
+func TestReadersShareALock(t *testing.T) {
+	dir := t.TempDir()
+	one, err := Acquire(t.Context(), dir, LockOptions{Shared: true})
+	must(t, err)
+	defer one.Release()
+	two, err := Acquire(t.Context(), dir, LockOptions{Shared: true})
+	must(t, err)
+	two.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Acquire(ctx, dir, LockOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a writer does not wait for readers: %v", err)
+	}
+}
+
+func FuzzJournal(f *testing.F) {
+	f.Add(journalHeader + "\ncommand \"x\"\nfolder \"a\"\nfile \"a/b\" \".kctrl-1-0\" \"\" \"00\"\nbegun\ndone\n")
+	f.Add(journalHeader + "\ncommand \"x")
+	f.Fuzz(func(t *testing.T, text string) {
+		tx, begun, done, err := parseJournal(disk{afero.NewMemMapFs()}, journalName, []byte(text))
+		if err == nil && (tx == nil || done && !begun) {
+			t.Errorf("%q: %v %v", text, begun, done)
+		}
+	})
+}
