@@ -67,6 +67,9 @@ func apply(ctx context.Context, root string, changes []transaction.Change) error
 func (r *Result) changes(root string) ([]transaction.Change, error) {
 	var changes []transaction.Change
 	for _, file := range r.Files() {
+		if info, err := os.Stat(file.Path); err == nil && !info.Mode().IsRegular() {
+			return nil, r.notAFile(file.Path, info)
+		}
 		name, err := followLinks(file.Path)
 		if err != nil {
 			return nil, r.writeError(file.Path, err)
@@ -75,26 +78,28 @@ func (r *Result) changes(root string) ([]transaction.Change, error) {
 		if rel, err := filepath.Rel(root, name); err == nil && filepath.IsLocal(rel) {
 			c.Path = filepath.ToSlash(rel)
 		}
-		info, err := os.Stat(name)
+		present, err := os.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, r.writeError(file.Path, err)
-		case !info.Mode().IsRegular():
-			return nil, r.named(root, transaction.InTheWay(c.Path, transaction.Describe(info)+" is in the way"))
+		case bytes.Equal(present, file.Content):
+			continue
 		default:
-			present, err := os.ReadFile(name)
-			if err != nil {
-				return nil, r.writeError(file.Path, err)
-			}
-			if bytes.Equal(present, file.Content) {
-				continue
-			}
 			c.Before = nonNil(present)
 		}
 		changes = append(changes, c)
 	}
 	return changes, nil
+}
+
+// notAFile says that an output is something that cannot be replaced, and is not to be written to.
+func (r *Result) notAFile(name string, info fs.FileInfo) error {
+	err := transaction.InTheWay(r.relative(name), transaction.Describe(info)+" is in the way")
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok && !info.IsDir() {
+		e.Hint = "output:stdout writes to standard output, and output:dir=folder to files in a folder"
+	}
+	return err
 }
 
 // maxLinks is how many links to links are followed.
