@@ -47,8 +47,8 @@ var importRules = []importRule{
 	{
 		in:     []string{"internal", "cmd"},
 		forbid: under(module + "/runtime"),
-		except: []string{"internal/controlplane", "internal/demo", "cmd/kctrl"},
-		reason: "scaffolding and generation know the runtime only as text; only what talks to an API server uses its client",
+		except: []string{"internal/demo"},
+		reason: "kctrl knows the runtime only as text; the demo is a program like any other",
 	},
 	{
 		in:     []string{"."},

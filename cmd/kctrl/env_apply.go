@@ -3,43 +3,54 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// serverOptions say which API server a command talks to, and in which namespace.
+// serverOptions say which API server a command talks to, in which namespace, and how long it waits.
 type serverOptions struct {
 	name       string
 	kubeconfig string
 	namespace  string
+	timeout    time.Duration
 }
 
 func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
 	addNameFlag(flags, &o.name)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "talk to the server of this kubeconfig `file` instead of an environment's")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that name none")
+	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout, "how `long` a wait may take, such as 90s or 5m; 0 is for ever")
 }
 
-func (o *serverOptions) connect() (*controlplane.Objects, error) {
+func (o *serverOptions) validate() error {
+	if o.timeout < 0 {
+		return usageError("--timeout wants a time such as 90s, or 0 for no limit")
+	}
+	return nil
+}
+
+func (o *serverOptions) connect(ctx context.Context, s *streams) (*kubectl.Client, error) {
 	kubeconfig := o.kubeconfig
 	if kubeconfig == "" {
-		env, err := openEnvironment(o.name)
-		if err != nil {
+		var err error
+		if kubeconfig, err = kubeconfigOf(ctx, s, o.name); err != nil {
 			return nil, err
 		}
-		kubeconfig = env.Kubeconfig
 	}
-	objects, err := controlplane.Connect(kubeconfig)
+	client, err := kubectl.Connect(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	objects.Namespace = o.namespace
-	return objects, nil
+	client.Namespace, client.Timeout = o.namespace, o.timeout
+	client.Report = func(object, what string) { s.printf("%s %s\n", object, what) }
+	client.Notice = s.notice
+	return client, nil
 }
 
 // manifestOptions say which objects a command is about.
@@ -53,7 +64,9 @@ func (o *manifestOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.kustomization, "kustomize", "k", "", "`folder` with a kustomization")
 }
 
-func (o *manifestOptions) read(s *streams) ([]controlplane.Manifest, error) {
+func (o *manifestOptions) given() bool { return len(o.files) > 0 || o.kustomization != "" }
+
+func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 	if (len(o.files) > 0) == (o.kustomization != "") {
 		return nil, &diagnostic.Error{
 			Message: "want either -f or -k",
@@ -62,15 +75,15 @@ func (o *manifestOptions) read(s *streams) ([]controlplane.Manifest, error) {
 		}
 	}
 	if o.kustomization != "" {
-		return controlplane.BuildKustomization(s.path(o.kustomization))
+		return kubectl.BuildKustomization(s.path(o.kustomization))
 	}
-	var all []controlplane.Manifest
+	var all []kubectl.Manifest
 	for _, file := range o.files {
 		path := file
 		if file != "-" {
 			path = s.path(file)
 		}
-		manifests, err := controlplane.ReadManifests(path, s.in)
+		manifests, err := kubectl.ReadManifests(path, s.in)
 		if err != nil {
 			return nil, err
 		}
@@ -88,33 +101,52 @@ func (s *streams) path(given string) string {
 }
 
 func newEnvApplyCommand(s *streams) *cobra.Command {
-	return newManifestCommand(s, "apply", "Apply objects on the server (server-side apply)", (*controlplane.Objects).Apply)
-}
-
-// newManifestCommand returns a command that does one thing to all objects of some manifests.
-func newManifestCommand(s *streams, use, short string, do func(*controlplane.Objects, context.Context, []controlplane.Manifest) error) *cobra.Command {
 	var server serverOptions
 	var manifests manifestOptions
 	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  noArgs,
+		Use:   "apply",
+		Short: "Apply objects on the server (server-side apply)",
+		Long: `Apply objects on the server, as kubectl apply --server-side --force-conflicts does, and in its name: what one has applied
+the other may change. Namespaces and CRDs go first, and what needs a CRD waits until it is served.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := server.validate(); err != nil {
+				return err
+			}
 			list, err := manifests.read(s)
 			if err != nil {
 				return err
 			}
-			objects, err := server.connect()
+			client, err := server.connect(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
-			objects.Report = func(o *unstructured.Unstructured, what string) {
-				s.printf("%s %s\n", controlplane.Describe(o), what)
-			}
-			return do(objects, cmd.Context(), list)
+			return client.Apply(cmd.Context(), list)
 		},
 	}
 	server.addFlags(cmd.Flags())
 	manifests.addFlags(cmd.Flags())
 	return cmd
+}
+
+// selectionOptions say which objects of a resource a command is about.
+type selectionOptions struct {
+	labels, fields string
+	allNamespaces  bool
+}
+
+func (o *selectionOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.labels, "selector", "l", "", "only objects whose labels match this `selector`, such as app=web,tier!=cache")
+	flags.StringVar(&o.fields, "field-selector", "", "only objects whose fields match this `selector`, such as metadata.name=a")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
+}
+
+// selection is what the arguments and flags select.
+func (o *selectionOptions) selection(args []string) (kubectl.Selection, error) {
+	s, err := kubectl.Select(args)
+	if err != nil {
+		return s, err
+	}
+	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.TrimSpace(o.fields), o.allNamespaces
+	return s, s.Validate()
 }

@@ -1,11 +1,88 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
-	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
+type envDeleteOptions struct {
+	server         serverOptions
+	manifests      manifestOptions
+	objects        selectionOptions
+	all            bool
+	wait           bool
+	ignoreNotFound bool
+}
+
 func newEnvDeleteCommand(s *streams) *cobra.Command {
-	return newManifestCommand(s, "delete", "Delete objects from the server, and wait until they are gone", (*controlplane.Objects).Delete)
+	var o envDeleteOptions
+	cmd := &cobra.Command{
+		Use:   "delete (RESOURCE [NAME...] | RESOURCE/NAME | -f FILE | -k FOLDER)",
+		Short: "Delete objects from the server, and wait until they are gone",
+		Long: `Delete objects from the server, and wait until they are gone: finalizers may hold them. What holds an object is said as
+it changes.
+
+  kctrl env delete -k config/samples
+  kctrl env delete guestbooks guestbook-sample
+  kctrl env delete guestbooks -l app=demo
+  kctrl env delete guestbooks --all`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runEnvDelete(cmd.Context(), s, o, args) },
+	}
+	flags := cmd.Flags()
+	o.server.addFlags(flags)
+	o.manifests.addFlags(flags)
+	o.objects.addFlags(flags)
+	flags.BoolVar(&o.all, "all", false, "delete all objects of the resource in the namespace")
+	flags.BoolVar(&o.wait, "wait", true, "wait until the objects are gone")
+	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "a named object that does not exist is no error")
+	return cmd
+}
+
+func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []string) error {
+	if err := o.server.validate(); err != nil {
+		return err
+	}
+	how := kubectl.DeleteOptions{NoWait: !o.wait, IgnoreNotFound: o.ignoreNotFound}
+	if len(args) == 0 || o.manifests.given() {
+		return deleteManifests(ctx, s, o, args, how)
+	}
+	selection, err := o.objects.selection(args)
+	if err != nil {
+		return err
+	}
+	if selects := len(selection.Names) > 0 || selection.Labels+selection.Fields != ""; selects == o.all {
+		return &diagnostic.Error{
+			Message: "want names, a selector, or --all",
+			Hint:    "kctrl env delete " + args[0] + " NAME deletes one object, --all deletes those of a namespace",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	client, err := o.server.connect(ctx, s)
+	if err != nil {
+		return err
+	}
+	return client.Delete(ctx, selection, how)
+}
+
+func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args []string, how kubectl.DeleteOptions) error {
+	if len(args) > 0 || o.all || o.objects != (selectionOptions{}) {
+		return &diagnostic.Error{
+			Message: "want either a resource, -f or -k",
+			Hint:    "-l, --field-selector, -A and --all choose among the objects of a resource, which is an argument",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	list, err := o.manifests.read(s)
+	if err != nil {
+		return err
+	}
+	client, err := o.server.connect(ctx, s)
+	if err != nil {
+		return err
+	}
+	return client.DeleteManifests(ctx, list, how)
 }

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package main
 
 import (
@@ -32,22 +34,19 @@ func runEnvDown(ctx context.Context, s *streams, name string, all bool) error {
 	if err := controlplane.ValidateName(name); err != nil {
 		return err
 	}
-	environments, err := controlplane.OpenEnvironments()
+	environments, err := openEnvironments(ctx, s)
 	if err != nil {
 		return err
 	}
 	names := []string{name}
+	var errs []error
 	if all {
-		names = nil
 		list, err := environments.List()
-		if err != nil {
-			return err
-		}
+		names, errs = nil, append(errs, err) // what is wrong with one does not stop the others
 		for _, env := range list {
 			names = append(names, env.Name)
 		}
 	}
-	var errs []error
 	for _, name := range names {
 		if err := environments.Down(ctx, name); err != nil {
 			errs = append(errs, err)

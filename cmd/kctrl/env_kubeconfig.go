@@ -1,6 +1,9 @@
+//go:build linux || darwin
+
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,23 +16,23 @@ func newEnvKubeconfigCommand(s *streams) *cobra.Command {
 		Use:   "kubeconfig",
 		Short: "Print the kubeconfig of a control plane, or its path",
 		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return runEnvKubeconfig(s, name, path) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvKubeconfig(cmd.Context(), s, name, path) },
 	}
 	addNameFlag(cmd.Flags(), &name)
 	cmd.Flags().BoolVar(&path, "path", false, "print the path of the file instead")
 	return cmd
 }
 
-func runEnvKubeconfig(s *streams, name string, path bool) error {
-	env, err := openEnvironment(name)
+func runEnvKubeconfig(ctx context.Context, s *streams, name string, path bool) error {
+	kubeconfig, err := kubeconfigOf(ctx, s, name)
 	if err != nil {
 		return err
 	}
 	if path {
-		s.printf("%s\n", env.Kubeconfig)
+		s.printf("%s\n", kubeconfig)
 		return nil
 	}
-	content, err := os.ReadFile(env.Kubeconfig)
+	content, err := os.ReadFile(kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,13 @@
+//go:build linux || darwin
+
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"text/tabwriter"
-
+	"errors"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +20,7 @@ func newEnvStatusCommand(s *streams) *cobra.Command {
 		Use:   "status",
 		Short: "List the control planes of this user, and why one crashed",
 		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return runEnvStatus(s, output) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvStatus(cmd.Context(), s, output) },
 	}
 	cmd.Flags().VarP(&output, "output", "o", "output format: `text|json`")
 	return cmd
@@ -30,25 +33,24 @@ type envStatus struct {
 	Crash string `json:"crash,omitempty"`
 }
 
-func runEnvStatus(s *streams, output outputFormat) error {
-	environments, err := controlplane.OpenEnvironments()
+func runEnvStatus(ctx context.Context, s *streams, output outputFormat) error {
+	environments, err := openEnvironments(ctx, s)
 	if err != nil {
 		return err
 	}
-	list, err := environments.List()
-	if err != nil {
-		return err
-	}
+	list, broken := environments.List()
 	all := []envStatus{}
 	for _, env := range list {
 		all = append(all, statusOf(env))
 	}
 	if output == outputJSON {
-		return json.NewEncoder(s.out).Encode(all)
+		return errors.Join(json.NewEncoder(s.out).Encode(all), broken)
 	}
 	if len(all) == 0 {
-		s.printf("no environments; kctrl env up starts one\n")
-		return nil
+		if broken == nil {
+			s.printf("no environments; kctrl env up starts one\n")
+		}
+		return broken
 	}
 	table := tabwriter.NewWriter(s.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSTATE\tSERVER")
@@ -63,7 +65,7 @@ func runEnvStatus(s *streams, output outputFormat) error {
 			s.printf("\n%s: %s\n", env.Name, env.Crash)
 		}
 	}
-	return nil
+	return broken
 }
 
 func statusOf(env *controlplane.Environment) envStatus {

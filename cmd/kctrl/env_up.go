@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package main
 
 import (
@@ -5,7 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -68,25 +74,41 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.foreground {
 		return runEnvForeground(ctx, s, assets, o)
 	}
-	environments, err := controlplane.OpenEnvironments()
+	environments, err := openEnvironments(ctx, s)
 	if err != nil {
 		return err
 	}
-	env, started, err := environments.Up(ctx, o.name, assets, o.start)
+	env, outcome, err := environments.Up(ctx, o.name, assets, o.start)
 	if err != nil {
 		return err
 	}
 	if o.output == outputJSON {
 		return json.NewEncoder(s.out).Encode(env)
 	}
-	what := "started"
-	if !started {
-		what = "runs already"
+	if outcome != controlplane.Started {
 		s.warnKept(o.start)
 	}
-	s.printf("environment %q %s at %s\n", env.Name, what, env.Server)
-	printNext(s, []string{"export KUBECONFIG=" + env.Kubeconfig, "kctrl env down" + nameArgument(env.Name)})
+	s.printf("environment %q %s at %s\n", env.Name, outcomes[outcome], env.Server)
+	printNext(s, []string{"export KUBECONFIG=" + shellQuoted(env.Kubeconfig), "kctrl env down" + nameArgument(env.Name)})
 	return nil
+}
+
+// outcomes say what became of an environment.
+var outcomes = map[controlplane.Outcome]string{
+	controlplane.Running: "runs already",
+	controlplane.Started: "started",
+	controlplane.Resumed: "runs again, with its objects,",
+}
+
+// shellQuoted is a word of a shell.
+func shellQuoted(word string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("/._-+:@%,", r) || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // warnKept says that options are of no use to an environment that runs already.
@@ -118,11 +140,14 @@ type foregroundReady struct {
 func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Assets, o envUpOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	folder, err := os.MkdirTemp("", "kctrl-env-")
+	// Whatever ends this process, its keys go with it; those of one that was killed go with the next.
+	ctx, stop := signal.NotifyContext(ctx, heeded(controlplane.Terminating)...)
+	defer stop()
+	folder, remove, err := controlplane.TemporaryFolder(ctx, s.notice)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer remove()
 	o.start.Folder, o.start.Attached, o.start.Faults = folder, true, o.control
 	if pipe(s.in) && !o.control {
 		go func() { // ends with the process at the latest: a read of standard input cannot be interrupted
@@ -138,7 +163,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	if o.output == outputJSON {
 		err = json.NewEncoder(s.out).Encode(foregroundReady{instance.Server, instance.Kubeconfig})
 	} else {
-		s.printf("ready at %s; export KUBECONFIG=%s\n", instance.Server, instance.Kubeconfig)
+		s.printf("ready at %s; export KUBECONFIG=%s\n", instance.Server, shellQuoted(instance.Kubeconfig))
 	}
 	if err != nil {
 		return err
@@ -151,6 +176,9 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	}
 	return instance.Wait(ctx)
 }
+
+// heeded are the signals that this process was not started to ignore, as nohup starts it.
+func heeded(signals []os.Signal) []os.Signal { return slices.DeleteFunc(slices.Clone(signals), signal.Ignored) }
 
 // pipe reports whether somebody holds the other end of r.
 func pipe(r io.Reader) bool {

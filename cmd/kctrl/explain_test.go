@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
+
+var update = flag.Bool("update", false, "rewrite docs/markers.md and the expected output in testdata/script")
 
 // TestMarkersReference compares docs/markers.md with what kctrl explain prints. With -update it writes the file.
 func TestMarkersReference(t *testing.T) {

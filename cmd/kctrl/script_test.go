@@ -1,8 +1,9 @@
+//go:build unix
+
 package main
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 // TestMain makes kctrl a command that scripts can call.
 func TestMain(m *testing.M) {

@@ -25,6 +25,9 @@ func newStreams(in io.Reader, out, err io.Writer) *streams {
 // printf writes to the result stream.
 func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
+// notice writes a line that is neither a result nor a problem.
+func (s *streams) notice(what string) { fmt.Fprintf(s.err, "kctrl: %s\n", what) }
+
 // problem writes a line about an error or, with its prefix, a warning, and its hint below if it has one. It reports
 // whether it has.
 func (s *streams) problem(prefix string, err error) bool {

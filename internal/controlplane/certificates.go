@@ -1,9 +1,12 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -110,6 +113,50 @@ type identities struct {
 	admin     pair // of the kubeconfig
 }
 
+// loadIdentities returns what writeIdentities and writeKubeconfig left in folder. It fails when a file is missing, does
+// not belong to the others, or is not valid now, so that they are to be written anew.
+func loadIdentities(folder, kubeconfig string, now time.Time) (*identities, error) {
+	authority, err := os.ReadFile(authorityPath(folder))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	verify := func(p pair) error {
+		both, err := tls.X509KeyPair(p.certificate, p.key)
+		if err != nil {
+			return err
+		}
+		_, err = both.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		return err
+	}
+	for _, name := range certificateFiles {
+		certificate, err := os.ReadFile(filepath.Join(folder, name+".crt"))
+		if err != nil {
+			return nil, err
+		}
+		key, err := os.ReadFile(filepath.Join(folder, name+".key"))
+		if err != nil {
+			return nil, err
+		}
+		if err := verify(pair{certificate, key}); err != nil {
+			return nil, fmt.Errorf("%s.crt: %w", name, err)
+		}
+	}
+	ids, err := readKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(ids.admin); err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	ids.authority = authority
+	return ids, nil
+}
+
+// certificateFiles are the names of the certificates, each with a key, that the processes of an instance read.
+var certificateFiles = []string{"etcd", "etcd-client", "apiserver", "service-account"}
+
 // writeIdentities makes all certificates of an instance and writes those that its processes read into folder.
 func writeIdentities(folder string) (*identities, error) {
 	ca, err := newAuthority("kctrl-env")
@@ -139,7 +186,7 @@ func writeIdentities(folder string) (*identities, error) {
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			return nil, err
+			return nil, unwritable(folder, err)
 		}
 	}
 	return ids, nil

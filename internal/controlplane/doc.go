@@ -6,4 +6,9 @@
 //
 // Everything an instance writes is below its folder, which nobody but the user can read. Nothing listens on anything
 // but loopback, and every connection is verified in both directions.
+//
+// Processes are known by their command line, which names the instance's folder, together with pid and start time. So
+// whatever a command that was killed has left is found by the next one, and no other process is ever taken for it.
+//
+// The package is for Linux and macOS. On other systems it is empty.
 package controlplane

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
@@ -18,17 +20,16 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		"--initial-advertise-peer-urls=" + peerURL,
 		"--initial-cluster=etcd=" + peerURL,
 		"--client-cert-auth",
-		"--trusted-ca-file=ca.crt", "--cert-file=etcd.crt", "--key-file=etcd.key",
+		"--trusted-ca-file=" + authorityPath(opts.Folder), "--cert-file=etcd.crt", "--key-file=etcd.key",
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
 		"--log-level=warn",
+		// The member may have another address than the last time; a cluster of one may be told so.
+		"--force-new-cluster",
 	}
 	if data == "" {
 		data = filepath.Join(opts.Folder, "etcd")
 		flags = append(flags, "--unsafe-no-fsync")
-	} else {
-		// The member has another address each time; a cluster of one may be told so.
-		flags = append(flags, "--force-new-cluster")
 	}
 	return append(flags, "--data-dir="+data)
 }
@@ -40,7 +41,7 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=apiserver.crt", "--tls-private-key-file=apiserver.key",
-		"--client-ca-file=ca.crt",
+		"--client-ca-file=" + authorityPath(opts.Folder),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=service-account.crt", "--service-account-signing-key-file=service-account.key",
 		"--service-cluster-ip-range=" + serviceRange,
@@ -64,7 +65,7 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 		"--leader-elect=false",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=service-account.key",
-		"--root-ca-file=ca.crt",
+		"--root-ca-file=" + authorityPath(opts.Folder),
 		"--service-cluster-ip-range=" + serviceRange,
 	}
 }

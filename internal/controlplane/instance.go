@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
@@ -7,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -42,7 +45,56 @@ type Options struct {
 	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.
 	Faults bool
 
-	started func(Process) error // is told of each process before anything depends on it
+	// Of an environment:
+	started  func(Process) error // is told of each process before anything depends on it
+	previous []Process           // what was started before, and is kept where it runs as it would be started now
+	ports    Ports               // those it had
+	ids      *identities         // those it has; nil is new ones
+}
+
+// running returns the process of a part that was started before, if it runs.
+func (o Options) running(name string) (Process, bool) {
+	i := slices.IndexFunc(o.previous, func(p Process) bool { return p.Name == name && p.alive() })
+	if i < 0 {
+		return Process{}, false
+	}
+	return o.previous[i], true
+}
+
+// Ports are those of loopback that an instance listens on.
+type Ports struct {
+	Etcd int `json:"etcd"`
+	Peer int `json:"peer"` // of etcd, where nobody ever calls
+	API  int `json:"api"`
+}
+
+// portGrace is how long a process that has died may take to let go of its ports: the last of its threads does.
+const portGrace = 5 * time.Second
+
+// choosePorts returns the ports that an instance had, with free ones in the place of those that somebody else has now.
+func (o Options) choosePorts(ctx context.Context) (Ports, error) {
+	free, err := freePorts(3)
+	if err != nil {
+		return Ports{}, err
+	}
+	_, etcd := o.running(etcdName)
+	_, apiServer := o.running(apiServerName)
+	bounded, cancel := context.WithTimeout(ctx, portGrace)
+	defer cancel()
+	keep := func(had int, own bool, free int) int {
+		if had == 0 || !own && poll(bounded, 20*time.Millisecond, func() bool { return portFree(had) }) != nil {
+			return free
+		}
+		return had
+	}
+	chosen := Ports{Etcd: keep(o.ports.Etcd, etcd, free[0]), Peer: keep(o.ports.Peer, etcd, free[1]), API: keep(o.ports.API, apiServer, free[2])}
+	if o.Port != 0 {
+		chosen.API = o.Port
+		if !apiServer && !portFree(o.Port) {
+			return Ports{}, portTaken(o.Port)
+		}
+	}
+	return chosen, nil
 }
 
 // Instance is a running control plane.
@@ -52,10 +104,13 @@ type Instance struct {
 	// Server is the URL of the API server.
 	Server string
 
-	opts Options
-	ids  *identities
-	etcd string // the URL for clients of etcd
-	line *proxy // from the API server to etcd; nil without Options.Faults
+	opts  Options
+	ids   *identities
+	ports Ports
+	etcd  string // the URL for clients of etcd
+	line  *proxy // from the API server to etcd; nil without Options.Faults
+
+	kept []Process // parts that ran already; set before Start returns
 
 	mu         sync.Mutex
 	components []*component // in start order
@@ -64,20 +119,24 @@ type Instance struct {
 
 // Start starts a control plane from assets and returns when its API server is ready. When a part of it crashes, the
 // error is a [*CrashError].
-func Start(ctx context.Context, assets Assets, opts Options) (*Instance, error) {
+func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the API server was not ready after %s", startTimeout))
 	defer cancel()
-	ids, err := writeIdentities(opts.Folder)
-	if err != nil {
-		return nil, fmt.Errorf("write certificates: %w", err)
-	}
 	if opts.DataDir != "" {
-		if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
-			return nil, &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
+		if opts.DataDir, err = dataFolder(opts.DataDir); err != nil {
+			return nil, err
+		}
+		if _, runs := opts.running(etcdName); !runs {
+			if err := checkUnused(opts.DataDir); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if opts.Port != 0 && !portFree(opts.Port) {
-		return nil, portTaken(opts.Port)
+	ids := opts.ids
+	if ids == nil {
+		if ids, err = writeIdentities(opts.Folder); err != nil {
+			return nil, err
+		}
 	}
 	for attempt := 1; ; attempt++ {
 		instance, err := start(ctx, assets, opts, ids)
@@ -85,6 +144,40 @@ func Start(ctx context.Context, assets Assets, opts Options) (*Instance, error) 
 		if !crashed || attempt == startAttempts || !strings.Contains(crash.Tail, "address already in use") {
 			return instance, err
 		}
+	}
+}
+
+// dataFolder makes a data folder when it does not exist, and returns the one path that it has without symbolic links.
+func dataFolder(path string) (string, error) {
+	refused := func(err error) error {
+		return &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", refused(err)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", refused(err)
+	}
+	return path, nil
+}
+
+// checkUnused fails when an etcd, whosesoever, has its data in folder: it holds the lock of its database.
+func checkUnused(folder string) error {
+	file, err := os.OpenFile(filepath.Join(folder, "member", "snap", "db"), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &diagnostic.Error{Message: "data folder: " + err.Error(), Hint: "name a folder that you can write with --data-dir", Cause: err}
+	}
+	defer file.Close()
+	if tryLock(file) {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("an etcd that runs has its data in %s", folder),
+		Hint:    "stop it, or choose another --data-dir",
 	}
 }
 
@@ -105,19 +198,17 @@ func portFree(port int) bool {
 
 // start makes one attempt. What it started is stopped when it fails.
 func start(ctx context.Context, assets Assets, opts Options, ids *identities) (instance *Instance, err error) {
-	ports, err := freePorts(3)
+	ports, err := opts.choosePorts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Port != 0 {
-		ports[2] = opts.Port
-	}
 	instance = &Instance{
 		Kubeconfig: filepath.Join(opts.Folder, "kubeconfig"),
-		Server:     fmt.Sprintf("https://127.0.0.1:%d", ports[2]),
+		Server:     loopbackURL(ports.API),
 		opts:       opts,
 		ids:        ids,
-		etcd:       fmt.Sprintf("https://127.0.0.1:%d", ports[0]),
+		ports:      ports,
+		etcd:       loopbackURL(ports.Etcd),
 	}
 	defer func() {
 		if err != nil {
@@ -127,15 +218,15 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	if err := writeKubeconfig(instance.Kubeconfig, instance.Server, ids); err != nil {
 		return instance, err
 	}
-	peer := fmt.Sprintf("https://127.0.0.1:%d", ports[1])
-	if err := instance.add("etcd", opts, assets.etcd(etcdFlags(opts, instance.etcd, peer)...)); err != nil {
+	peer := loopbackURL(ports.Peer)
+	if err := instance.add(ctx, etcdName, assets.etcd(etcdFlags(opts, instance.etcd, peer)...)); err != nil {
 		return instance, err
 	}
 	store, err := instance.store()
 	if err != nil {
 		return instance, err
 	}
-	if err := instance.add("kube-apiserver", opts, assets.apiServer(apiServerFlags(opts, store, ports[2])...)); err != nil {
+	if err := instance.add(ctx, apiServerName, assets.apiServer(apiServerFlags(opts, store, ports.API)...)); err != nil {
 		return instance, err
 	}
 	if err := instance.waitReady(ctx); err != nil {
@@ -146,24 +237,36 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 		if err != nil {
 			return instance, err
 		}
-		return instance, instance.add("kube-controller-manager", opts, command)
+		return instance, instance.add(ctx, controllerManagerName, command)
 	}
 	return instance, nil
 }
 
-func (i *Instance) add(name string, opts Options, command []string) error {
-	c, err := startComponent(name, opts.Folder, command, opts.Attached)
+func loopbackURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
+
+// add starts a part, unless it runs just so.
+func (i *Instance) add(ctx context.Context, name string, command []string) error {
+	if old, runs := i.opts.running(name); runs {
+		if slices.Equal(old.Args, command) {
+			i.kept = append(i.kept, old)
+			return nil
+		}
+		if err := stopProcess(ctx, old); err != nil {
+			return err
+		}
+	}
+	c, err := startComponent(name, i.opts.Folder, command, i.opts.Attached)
 	if err != nil {
 		return err
 	}
 	i.mu.Lock()
 	i.components = append(i.components, c)
 	i.mu.Unlock()
-	if opts.started == nil {
+	if i.opts.started == nil {
 		return nil
 	}
-	start, _ := startTime(c.cmd.Process.Pid)
-	return opts.started(Process{Name: name, PID: c.cmd.Process.Pid, Start: start, Log: c.log})
+	p, _ := processOf(i.opts.Folder, c.cmd.Process.Pid)
+	return i.opts.started(Process{Name: name, PID: c.cmd.Process.Pid, Start: p.Start, Log: c.log, Args: command})
 }
 
 // waitReady returns when /readyz says ok, over a connection on which both sides are verified.
@@ -183,6 +286,9 @@ func (i *Instance) waitReady(ctx context.Context) error {
 	}
 	if err != nil {
 		all := i.all()
+		if len(all) == 0 {
+			return err
+		}
 		last := all[len(all)-1]
 		return fmt.Errorf("%w; the end of %s:\n%s", err, last.log, tail(last.log))
 	}
@@ -220,6 +326,11 @@ func (i *Instance) crashed() error {
 	for _, c := range i.all() {
 		if c.ended() && !c.killed.Load() {
 			return c.crash()
+		}
+	}
+	for _, p := range i.kept {
+		if !p.alive() {
+			return &CrashError{Component: p.Name, Reason: "it does not run any more", Log: p.Log, Tail: tail(p.Log)}
 		}
 	}
 	return nil

@@ -1,17 +1,46 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
+	"fmt"
+
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
+// kubeconfigName is that of the cluster, the user and the context.
+const kubeconfigName = "kctrl-env"
+
 // writeKubeconfig writes a kubeconfig that verifies the server and holds the administrator's certificate.
 func writeKubeconfig(path, server string, ids *identities) error {
-	const name = "kctrl-env"
 	config := api.NewConfig()
-	config.Clusters[name] = &api.Cluster{Server: server, CertificateAuthorityData: ids.authority}
-	config.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: ids.admin.certificate, ClientKeyData: ids.admin.key}
-	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
-	config.CurrentContext = name
-	return clientcmd.WriteToFile(*config, path)
+	config.Clusters[kubeconfigName] = &api.Cluster{Server: server, CertificateAuthorityData: ids.authority}
+	config.AuthInfos[kubeconfigName] = &api.AuthInfo{ClientCertificateData: ids.admin.certificate, ClientKeyData: ids.admin.key}
+	config.Contexts[kubeconfigName] = &api.Context{Cluster: kubeconfigName, AuthInfo: kubeconfigName}
+	config.CurrentContext = kubeconfigName
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(path, content); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+// readKubeconfig returns the administrator of a kubeconfig that writeKubeconfig wrote.
+func readKubeconfig(path string) (*identities, error) {
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, err
+	}
+	cluster, admin := config.Clusters[kubeconfigName], config.AuthInfos[kubeconfigName]
+	if cluster == nil || admin == nil {
+		return nil, fmt.Errorf("%s is not what kctrl wrote", path)
+	}
+	return &identities{
+		authority: cluster.CertificateAuthorityData,
+		admin:     pair{admin.ClientCertificateData, admin.ClientKeyData},
+	}, nil
 }

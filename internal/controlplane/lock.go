@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
@@ -11,18 +13,18 @@ import (
 // lockFile takes the lock of path and returns what gives it back. It calls waiting once when somebody else has it. The
 // kernel gives it back when the process dies.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := openLock(path)
 	if err != nil {
-		return nil, unwritable(path, err)
+		return nil, err
 	}
 	told := false
 	err = poll(ctx, 100*time.Millisecond, func() bool {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != nil && !told {
+		locked := tryLock(file)
+		if !locked && !told {
 			told = true
 			waiting()
 		}
-		return err == nil
+		return locked
 	})
 	if err != nil {
 		file.Close()
@@ -30,3 +32,14 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	}
 	return func() { file.Close() }, nil
 }
+
+func openLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, unwritable(path, err)
+	}
+	return file, nil
+}
+
+// tryLock reports whether it took the lock of a file, which is given back when that is closed.
+func tryLock(file *os.File) bool { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil }

@@ -1,7 +1,10 @@
+//go:build linux || darwin
+
 package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -32,13 +36,54 @@ type component struct {
 	killed atomic.Bool   // it is to end
 }
 
+// The parts of a control plane.
+const (
+	etcdName              = "etcd"
+	apiServerName         = "kube-apiserver"
+	controllerManagerName = "kube-controller-manager"
+)
+
+// parts are what an instance may run, in start order, with the flag by which its process is told from any other one:
+// with the path of the instance's own authority as its value.
+var parts = []part{
+	{etcdName, "--trusted-ca-file"},
+	{apiServerName, "--client-ca-file"},
+	{controllerManagerName, "--root-ca-file"},
+}
+
+type part struct{ name, authorityFlag string }
+
+func (p part) flag(folder string) string { return p.authorityFlag + "=" + authorityPath(folder) }
+
+func authorityPath(folder string) string { return filepath.Join(folder, "ca.crt") }
+
+func logOf(folder, name string) string { return filepath.Join(folder, name+".log") }
+
+// partOf names the part of the instance in folder that a command line runs, or nothing.
+func partOf(folder string, command []string) string {
+	for _, part := range parts {
+		if slices.Contains(command, part.flag(folder)) {
+			return part.name
+		}
+	}
+	return ""
+}
+
+func inStartOrder(list []Process) []Process {
+	rank := func(p Process) int {
+		return slices.IndexFunc(parts, func(part part) bool { return part.name == p.Name })
+	}
+	slices.SortStableFunc(list, func(a, b Process) int { return cmp.Compare(rank(a), rank(b)) })
+	return list
+}
+
 // startComponent starts binary with args. With attached, the kernel kills the process when this one dies; without, it
 // has a session of its own and goes on.
 func startComponent(name, folder string, command []string, attached bool) (*component, error) {
-	c := &component{name: name, args: command, log: filepath.Join(folder, name+".log"), done: make(chan struct{})}
+	c := &component{name: name, args: command, log: logOf(folder, name), done: make(chan struct{})}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, unwritable(folder, err)
 	}
 	defer log.Close()
 	c.cmd = exec.Command(command[0], command[1:]...)
@@ -120,23 +165,28 @@ func tail(path string) string {
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
 
-// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it is gone.
+// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it is gone. It
+// never ends another process that has the pid by now.
 func stopProcess(ctx context.Context, p Process) error {
-	if !p.alive() {
+	// Where the kernel can, this holds on to the process, whatever becomes of its pid; so look after that.
+	handle, err := os.FindProcess(p.PID)
+	if err != nil || !p.alive() {
 		return nil
 	}
-	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stop %s (pid %d): %w", p.Name, p.PID, err)
+	defer handle.Release()
+	failed := func(err error) error { return fmt.Errorf("stop %s (pid %d): %w", p.Name, p.PID, err) }
+	if err := handle.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return failed(err)
 	}
 	deadline := time.Now().Add(stopGrace)
-	err := poll(ctx, 20*time.Millisecond, func() bool {
+	err = poll(ctx, 20*time.Millisecond, func() bool {
 		if p.alive() && time.Now().After(deadline) {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+			_ = handle.Kill()
 		}
 		return !p.alive()
 	})
 	if err != nil {
-		return fmt.Errorf("stop %s (pid %d): %w", p.Name, p.PID, err)
+		return failed(err)
 	}
 	return nil
 }

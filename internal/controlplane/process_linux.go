@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -14,6 +15,36 @@ func processAttributes(attached bool) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	}
 	return &syscall.SysProcAttr{Setsid: true}
+}
+
+// processOf returns the process that has a pid now, if it is one of the instance in folder.
+func processOf(folder string, pid int) (Process, bool) {
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || pid <= 0 {
+		return Process{}, false
+	}
+	name := partOf(folder, strings.Split(string(command), "\x00"))
+	start, running := startTime(pid)
+	return Process{Name: name, PID: pid, Start: start, Log: logOf(folder, name)}, name != "" && running
+}
+
+// processesOf returns the processes of the instance in folder, in start order.
+func processesOf(folder string) ([]Process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := processOf(folder, pid); ok {
+			found = append(found, p)
+		}
+	}
+	return inStartOrder(found), nil
 }
 
 // startTime tells a process from another that got the same pid later: the time it started, in the kernel's ticks.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
@@ -53,7 +53,7 @@ func (o *observer) waitReady(ctx context.Context, out io.Writer, generation int6
 			return false
 		}
 		observed, _, _ := unstructured.NestedInt64(sample.Object, "status", "observedGeneration")
-		status := cmp.Or(controlplane.ConditionStatus(*sample, "Ready"), "Unknown")
+		status := cmp.Or(kubectl.ConditionStatus(*sample, "Ready"), "Unknown")
 		fmt.Fprintf(out, "  API server | %s generation=%d observedGeneration=%d Ready=%s\n", sampleName, generation, observed, status)
 		return observed == generation && status == string(metav1.ConditionTrue)
 	})

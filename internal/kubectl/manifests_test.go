@@ -1,4 +1,4 @@
-package controlplane
+package kubectl
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package controlplane
+package kubectl
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -69,7 +70,8 @@ func manifestFiles(path string) ([]string, error) {
 	var files []string
 	for _, entry := range entries {
 		isManifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name()))
-		if isManifest && entry.Name() != "kustomization.yaml" && !entry.IsDir() {
+		isKustomization := slices.Contains(konfig.RecognizedKustomizationFileNames(), entry.Name())
+		if isManifest && !isKustomization && !entry.IsDir() {
 			files = append(files, filepath.Join(path, entry.Name()))
 		}
 	}
@@ -115,7 +117,12 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 			continue
 		}
 		pos := token.Position{Filename: name, Line: document.Content[0].Line, Column: document.Content[0].Column}
-		objects, err := toObjects(&document)
+		var value any
+		if err := document.Decode(&value); err != nil {
+			errs = append(errs, yamlError(name, err))
+			continue
+		}
+		objects, err := toObjects(value)
 		if err != nil {
 			errs = append(errs, &diagnostic.Error{
 				Pos:     pos,
@@ -130,16 +137,23 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 	}
 }
 
-// yamlError moves the line that the YAML parser names to the front.
+// yamlError puts the lines that the YAML parser names at the front: one for each thing that is wrong.
 func yamlError(name string, err error) error {
-	message := strings.TrimPrefix(firstLine(err.Error()), "yaml: ")
-	pos := token.Position{Filename: name}
-	if rest, found := strings.CutPrefix(message, "line "); found {
-		if _, err := fmt.Sscanf(rest, "%d:", &pos.Line); err == nil {
-			_, message, _ = strings.Cut(rest, ": ")
-		}
+	messages := []string{strings.TrimPrefix(firstLine(err.Error()), "yaml: ")}
+	if several, ok := errors.AsType[*yaml.TypeError](err); ok {
+		messages = several.Errors
 	}
-	return &diagnostic.Error{Pos: pos, Message: message, Hint: "this is no valid YAML", Cause: err}
+	var errs []error
+	for _, message := range messages {
+		pos := token.Position{Filename: name}
+		if rest, found := strings.CutPrefix(message, "line "); found {
+			if _, err := fmt.Sscanf(rest, "%d:", &pos.Line); err == nil {
+				_, message, _ = strings.Cut(rest, ": ")
+			}
+		}
+		errs = append(errs, &diagnostic.Error{Pos: pos, Message: message, Hint: "this is no valid YAML", Cause: err})
+	}
+	return errors.Join(errs...)
 }
 
 func isEmpty(document *yaml.Node) bool {
@@ -147,11 +161,7 @@ func isEmpty(document *yaml.Node) bool {
 }
 
 // toObjects returns the object of a document, or those of a list.
-func toObjects(document *yaml.Node) ([]*unstructured.Unstructured, error) {
-	var value any
-	if err := document.Decode(&value); err != nil {
-		return nil, errors.New(strings.TrimPrefix(firstLine(err.Error()), "yaml: "))
-	}
+func toObjects(value any) ([]*unstructured.Unstructured, error) {
 	content, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
@@ -185,4 +195,10 @@ func checkNamed(o *unstructured.Unstructured) error {
 		return fmt.Errorf("the %s has no metadata.name", o.GetKind())
 	}
 	return nil
+}
+
+// Describe names an object as users know it, such as "guestbook.webapp.example.com/sample".
+func Describe(o *unstructured.Unstructured) string {
+	gk := o.GroupVersionKind().GroupKind()
+	return withGroup(strings.ToLower(gk.Kind), gk.Group) + "/" + o.GetName()
 }

@@ -1,0 +1,53 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
+)
+
+// controlPlaneCommands are those that run something on this machine.
+var controlPlaneCommands = []func(*streams) *cobra.Command{
+	newEnvBuildCommand, newEnvUpCommand, newEnvDownCommand, newEnvStatusCommand, newEnvKubeconfigCommand,
+}
+
+// addNameFlag lets the user choose an environment.
+func addNameFlag(flags *pflag.FlagSet, name *string) {
+	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several run side by side")
+}
+
+// openEnvironments returns the environments of this user, after it has removed what is left of starts that were cut
+// short.
+func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environments, error) {
+	environments, err := controlplane.OpenEnvironments()
+	if err != nil {
+		return nil, err
+	}
+	environments.Notice = s.notice
+	return environments, environments.Recover(ctx)
+}
+
+// kubeconfigOf returns the path of the kubeconfig of the environment that the user named, which can be talked to.
+func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) {
+	if err := controlplane.ValidateName(name); err != nil {
+		return "", err
+	}
+	environments, err := openEnvironments(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	env, err := environments.Get(name)
+	if err != nil {
+		return "", err
+	}
+	return env.Kubeconfig, env.Usable()
+}
+
+func progress(s *streams) controlplane.Progress {
+	return controlplane.Progress{Out: s.err, Live: terminal(s.err)}
+}

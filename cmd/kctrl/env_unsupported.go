@@ -1,0 +1,41 @@
+//go:build !linux && !darwin
+
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// controlPlaneCommands say that nothing can be run on this machine, whatever their flags are.
+var controlPlaneCommands = []func(*streams) *cobra.Command{
+	unsupported("build"), unsupported("up"), unsupported("down"), unsupported("status"), unsupported("kubeconfig"),
+}
+
+func unsupported(name string) func(*streams) *cobra.Command {
+	return func(*streams) *cobra.Command {
+		return &cobra.Command{
+			Use:                name,
+			Short:              "Needs Linux or macOS",
+			DisableFlagParsing: true,
+			RunE:               func(*cobra.Command, []string) error { return errUnsupported },
+		}
+	}
+}
+
+var errUnsupported = &diagnostic.Error{
+	Message: "kctrl env runs a control plane on Linux and macOS, and this is " + runtime.GOOS,
+	Hint:    "use it in WSL, a container or a virtual machine; kctrl env apply, get and delete work here with --kubeconfig",
+}
+
+// addNameFlag takes the name of an environment, so that command lines are the same everywhere.
+func addNameFlag(flags *pflag.FlagSet, name *string) {
+	flags.StringVar(name, "name", "default", "`name` of the environment, which has to be on Linux or macOS")
+}
+
+func kubeconfigOf(context.Context, *streams, string) (string, error) { return "", errUnsupported }

@@ -1,0 +1,379 @@
+//go:build linux || darwin
+
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Environments are the environments of a user. Any number of processes may use them at once: what changes one of them
+// has its lock.
+type Environments struct {
+	// Notice is told what the user may want to know beside the result. Nil is nobody.
+	Notice func(what string)
+
+	folder string
+}
+
+// OpenEnvironments returns the environments in the user's cache.
+func OpenEnvironments() (*Environments, error) {
+	folder, err := cacheFolder("env")
+	if err != nil {
+		return nil, err
+	}
+	// Processes are found by the path of their folder, so it has one spelling.
+	folder, err = filepath.EvalSymlinks(folder)
+	return &Environments{folder: folder}, err
+}
+
+func (es *Environments) notice(format string, args ...any) {
+	if es.Notice != nil {
+		es.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// DefaultName is the name of the environment of those who name none.
+const DefaultName = "default"
+
+var environmentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// ValidateName fails for a name that no environment can have.
+func ValidateName(name string) error {
+	if environmentName.MatchString(name) {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("invalid environment name %q", name),
+		Hint:    "use at most 40 lower-case letters, digits and dashes",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// Outcome is what Up did.
+type Outcome int
+
+const (
+	// Running is an environment that needed nothing.
+	Running Outcome = iota
+	// Started is a new one.
+	Started
+	// Resumed is one of which a part had died, with all its objects.
+	Resumed
+)
+
+// Up makes the environment name run. One of which a part has died goes on with its objects, its address and the options
+// that it was started with.
+func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts Options) (*Environment, Outcome, error) {
+	unlock, err := es.lock(ctx, name)
+	if err != nil {
+		return nil, Running, err
+	}
+	defer unlock()
+	old, err := es.load(name)
+	switch {
+	case err == nil && old.Ready:
+		outcome, err := es.resume(ctx, old, assets)
+		return old, outcome, err
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		// There may be logs of one that never was ready.
+		if err := es.remove(ctx, name); err != nil {
+			return nil, Running, err
+		}
+		env, err := es.start(ctx, name, assets, opts)
+		return env, Started, err
+	}
+	return nil, Running, err
+}
+
+// start starts an environment that does not exist.
+func (es *Environments) start(ctx context.Context, name string, assets Assets, opts Options) (*Environment, error) {
+	if err := os.MkdirAll(es.path(name), 0o700); err != nil {
+		return nil, unwritable(es.path(name), err)
+	}
+	env := &Environment{
+		Name: name, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager, FeatureGates: opts.FeatureGates,
+	}
+	if err := es.claim(ctx, env); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(es.path(name)))
+	}
+	if err := es.run(ctx, env, assets, nil); err != nil {
+		return nil, errors.Join(err, es.keepLogs(ctx, env, err))
+	}
+	return env, nil
+}
+
+// resume starts what does not run of an environment that was ready once.
+func (es *Environments) resume(ctx context.Context, env *Environment, assets Assets) (Outcome, error) {
+	ids, err := loadIdentities(es.path(env.Name), env.Kubeconfig, time.Now())
+	crash := env.Crashed()
+	if err == nil && crash == nil {
+		return Running, nil
+	}
+	for _, p := range env.Processes {
+		if !p.alive() {
+			es.notice("%s of environment %q did not run any more; it is started again", p.Name, env.Name)
+		}
+	}
+	if err != nil {
+		es.notice("the certificates of environment %q are renewed: %v", env.Name, err)
+		if err := es.stop(ctx, env.Name); err != nil {
+			return Resumed, err
+		}
+	}
+	if err := es.claim(ctx, env); err != nil {
+		return Resumed, err
+	}
+	before := env.Server
+	if err := es.run(ctx, env, assets, ids); err != nil {
+		if crash, ok := errors.AsType[*CrashError](err); ok {
+			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
+			err = &diagnostic.Error{Message: crash.Error(), Hint: "when its data is what is broken, " + again + " start it without objects", Cause: crash}
+		}
+		return Resumed, err
+	}
+	if before != env.Server {
+		es.notice("somebody else has the port of %s now; export KUBECONFIG again where it was read", before)
+	}
+	return Resumed, nil
+}
+
+// run starts what env lacks, with the identities that it has or new ones, and records each step.
+func (es *Environments) run(ctx context.Context, env *Environment, assets Assets, ids *identities) error {
+	opts := env.options()
+	opts.Folder = es.path(env.Name)
+	opts.ids, opts.previous, opts.ports = ids, slices.Clone(env.Processes), env.Ports
+	opts.started = func(p Process) error {
+		env.record(p)
+		return es.save(env)
+	}
+	instance, err := Start(ctx, assets, opts)
+	if err != nil {
+		return err
+	}
+	env.Server, env.Kubeconfig, env.Ports, env.Ready, env.Failed = instance.Server, instance.Kubeconfig, instance.ports, true, ""
+	return es.save(env)
+}
+
+// keepLogs leaves of an environment that did not start what tells why. There is nothing to tell when no part was
+// started, or when the user gave up.
+func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause error) error {
+	crash, crashed := errors.AsType[*CrashError](cause)
+	if len(env.Processes) == 0 || ctx.Err() != nil || !crashed {
+		return os.RemoveAll(es.path(env.Name))
+	}
+	env.Failed = crash.Component
+	return es.save(env)
+}
+
+// claim records env with its data folder, which no other environment that runs has: etcd would wait for it.
+func (es *Environments) claim(ctx context.Context, env *Environment) error {
+	unlock, err := lockFile(ctx, filepath.Join(es.folder, "data.lock"), func() {})
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if env.DataDir == "" {
+		return es.save(env)
+	}
+	if env.DataDir, err = dataFolder(env.DataDir); err != nil {
+		return err
+	}
+	if within(es.folder, env.DataDir) {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("%s is where kctrl keeps its environments", env.DataDir),
+			Hint:    "choose another --data-dir, which kctrl env down will leave alone",
+		}
+	}
+	all, _ := es.List() // what is broken cannot say what it has; the lock of its etcd does
+	for _, other := range all {
+		if other.Name != env.Name && sameFolder(other.DataDir, env.DataDir) && other.Crashed() == nil {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("%s is the data folder of environment %q, which runs", env.DataDir, other.Name),
+				Hint:    "choose another --data-dir, or run kctrl env down --name " + other.Name,
+			}
+		}
+	}
+	return es.save(env)
+}
+
+func within(folder, path string) bool {
+	relative, err := filepath.Rel(folder, path)
+	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
+}
+
+func sameFolder(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// Get returns the environment name. The error has a hint when there is none.
+func (es *Environments) Get(name string) (*Environment, error) {
+	env, err := es.load(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("there is no environment %q", name),
+			Hint:    es.upHint(name),
+			Cause:   err,
+		}
+	}
+	return env, err
+}
+
+func (es *Environments) upHint(name string) string {
+	hint := "kctrl env up"
+	if name != DefaultName {
+		hint += " --name " + name
+	}
+	return hint + " starts it, kctrl env status lists those there are"
+}
+
+// List returns all environments whose state can be read, ordered by name, and what is wrong with the others.
+func (es *Environments) List() ([]*Environment, error) {
+	names, err := es.names()
+	var all []*Environment
+	errs := []error{err}
+	for _, name := range names {
+		env, err := es.load(name)
+		if err == nil {
+			all = append(all, env)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// names are those of the folders of environments, also of those that have no state.
+func (es *Environments) names() ([]string, error) {
+	entries, err := os.ReadDir(es.folder)
+	if err != nil {
+		return nil, &diagnostic.Error{Message: "list environments: " + err.Error(), Hint: "make " + es.folder + " readable, or set XDG_CACHE_HOME", Cause: err}
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && ValidateName(entry.Name()) == nil {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// Recover stops and removes what is left of starts that were cut short, as by a power failure of their command: nobody
+// has their lock, and they never were ready. It says what it found.
+func (es *Environments) Recover(ctx context.Context) error {
+	names, err := es.names()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if es.starting(name) {
+			errs = append(errs, es.recover(ctx, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// starting reports whether an environment is being started, or was to be.
+func (es *Environments) starting(name string) bool {
+	env, err := es.load(name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !env.Ready && env.Failed == ""
+}
+
+func (es *Environments) recover(ctx context.Context, name string) error {
+	file, err := openLock(es.lockPath(name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if !tryLock(file) {
+		return nil // it is being started
+	}
+	if !es.starting(name) {
+		return nil // it was, a moment ago
+	}
+	left, err := processesOf(es.path(name))
+	if err != nil {
+		return err
+	}
+	what := "nothing of it runs"
+	if len(left) > 0 {
+		what = "stopping " + describeProcesses(left)
+	}
+	es.notice("the start of environment %q was cut short; %s, and it is removed", name, what)
+	return es.remove(ctx, name)
+}
+
+func describeProcesses(list []Process) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, fmt.Sprintf("%s (pid %d)", p.Name, p.PID))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Down stops the environment name and removes all but a data folder of the user's. It does so too when its state is
+// broken.
+func (es *Environments) Down(ctx context.Context, name string) error {
+	if _, err := os.Stat(es.path(name)); errors.Is(err, fs.ErrNotExist) {
+		_, err := es.Get(name)
+		return err
+	}
+	unlock, err := es.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := es.Get(name); err != nil && !errors.Is(err, errBroken) {
+		return err
+	}
+	return es.remove(ctx, name)
+}
+
+// remove stops what still runs of an environment and removes its folder.
+func (es *Environments) remove(ctx context.Context, name string) error {
+	if err := es.stop(ctx, name); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(es.path(name)); err != nil {
+		return unwritable(es.path(name), err)
+	}
+	return nil
+}
+
+// stop ends what runs of an environment, last started first. It asks the system and not the state, which may be broken
+// or older than the processes.
+func (es *Environments) stop(ctx context.Context, name string) error {
+	running, err := processesOf(es.path(name))
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(running) {
+		if err := stopProcess(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (es *Environments) path(name string) string { return filepath.Join(es.folder, name) }
+
+func (es *Environments) lockPath(name string) string { return es.path(name) + ".lock" }
+
+func (es *Environments) lock(ctx context.Context, name string) (func(), error) {
+	return lockFile(ctx, es.lockPath(name), func() {
+		es.notice("another kctrl is starting or stopping environment %q; waiting for it", name)
+	})
+}

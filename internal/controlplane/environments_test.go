@@ -1,0 +1,438 @@
+//go:build linux || darwin
+
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
+)
+
+// assets compiles the control plane once for all tests, or finds it in the user's cache.
+func assets(t *testing.T) Assets {
+	t.Helper()
+	a, err := Build(t.Context(), Progress{Out: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// environments returns a place for environments that ends with the test, and nothing of them is left.
+func environments(t *testing.T) *Environments {
+	t.Helper()
+	es := &Environments{folder: t.TempDir()}
+	t.Cleanup(func() {
+		list, err := es.List()
+		for _, env := range list {
+			err = errors.Join(err, es.Down(context.Background(), env.Name))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return es
+}
+
+func up(t *testing.T, es *Environments, name string, opts Options) *Environment {
+	t.Helper()
+	env, _, err := es.Up(t.Context(), name, assets(t), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+func connect(t *testing.T, env *Environment) *kubectl.Client {
+	t.Helper()
+	client, err := kubectl.Connect(env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// put makes an object.
+func put(t *testing.T, env *Environment, name string) {
+	t.Helper()
+	manifests, err := kubectl.ReadManifests("-", strings.NewReader("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+"}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := connect(t, env).Apply(t.Context(), manifests); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has reports whether there is an object that put made.
+func has(t *testing.T, env *Environment, name string) bool {
+	t.Helper()
+	err := connect(t, env).Get(t.Context(), io.Discard, kubectl.Selection{Resources: []string{"cm"}, Names: []string{name}}, kubectl.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func TestEnvironmentsRunSideBySide(t *testing.T) {
+	es := environments(t)
+	var starts sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		starts.Go(func() {
+			if _, _, err := es.Up(t.Context(), name, assets(t), Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starts.Wait()
+	list, err := es.List()
+	if err != nil || len(list) != 2 || list[0].Server == list[1].Server {
+		t.Fatalf("List = %+v, %v", list, err)
+	}
+	put(t, list[0], "only-in-one")
+	if has(t, list[1], "only-in-one") {
+		t.Error("two has an object of one")
+	}
+}
+
+func TestServerAndClientVerifyEachOther(t *testing.T) {
+	env := up(t, environments(t), "tls", Options{})
+	config, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Insecure || len(config.CAData) == 0 {
+		t.Error("the kubeconfig does not verify the server")
+	}
+	if _, err := http.Get(env.Server + "/readyz"); err == nil {
+		t.Error("a client without the authority trusted the server")
+	}
+	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := stranger.Get(env.Server + "/api/v1/secrets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusForbidden && response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a client without a certificate got %s", response.Status)
+	}
+}
+
+func TestDataFolderKeepsObjectsAndIsKept(t *testing.T) {
+	es := environments(t)
+	data := filepath.Join(t.TempDir(), "data")
+	opts := Options{DataDir: data}
+	env := up(t, es, "kept", opts)
+	put(t, env, "kept")
+	if err := es.Down(t.Context(), "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if !exists(data) || exists(es.path("kept")) {
+		t.Error("Down keeps the data folder of the user, and nothing else")
+	}
+	env = up(t, es, "kept", opts)
+	if !has(t, env, "kept") {
+		t.Error("a restart lost an object")
+	}
+}
+
+// kill ends a process of an environment as a power failure would, and returns when it is gone.
+func kill(t *testing.T, p Process) {
+	t.Helper()
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := poll(t.Context(), 10*time.Millisecond, func() bool { return !p.alive() }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCrashIsReportedWithTheEndOfItsLog(t *testing.T) {
+	es := environments(t)
+	env := up(t, es, "crash", Options{})
+	kill(t, env.Processes[1])
+	crash := env.Crashed()
+	if crash == nil || crash.Component != "kube-apiserver" || len(strings.Split(crash.Tail, "\n")) < 5 {
+		t.Errorf("Crashed = %+v, want the API server with the end of its log", crash)
+	}
+}
+
+// TestWhatDiedIsStartedAgainWithAllObjects kills every set of parts.
+func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
+	es := environments(t)
+	env := up(t, es, "again", Options{})
+	put(t, env, "kept")
+	if _, outcome, err := es.Up(t.Context(), "again", assets(t), Options{}); err != nil || outcome != Running {
+		t.Errorf("Up of a running environment: outcome %v, %v", outcome, err)
+	}
+	for _, dead := range [][]string{{"kube-apiserver"}, {"etcd"}, {"etcd", "kube-apiserver"}} {
+		server, before := env.Server, slices.Clone(env.Processes)
+		for _, p := range before {
+			if slices.Contains(dead, p.Name) {
+				kill(t, p)
+			}
+		}
+		var outcome Outcome
+		var err error
+		env, outcome, err = es.Up(t.Context(), "again", assets(t), Options{})
+		if err != nil || outcome != Resumed || env.Crashed() != nil || env.Server != server {
+			t.Fatalf("Up without %v: outcome %v, %v; it was at %s and is at %s", dead, outcome, err, server, env.Server)
+		}
+		for _, p := range before {
+			if !slices.Contains(dead, p.Name) && !p.alive() {
+				t.Errorf("Up without %v: %s was stopped", dead, p.Name)
+			}
+		}
+		if !has(t, env, "kept") {
+			t.Errorf("Up without %v lost an object", dead)
+		}
+	}
+}
+
+func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) {
+	es := environments(t)
+	var notices []string
+	es.Notice = func(what string) { notices = append(notices, what) }
+	env := up(t, es, "moved", Options{})
+	put(t, env, "kept")
+	for _, p := range env.Processes {
+		kill(t, p)
+	}
+	for _, port := range []int{env.Ports.API, env.Ports.Etcd} {
+		var listener net.Listener
+		err := poll(t.Context(), 10*time.Millisecond, func() bool {
+			var err error
+			listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			return err == nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+	}
+	before := env.Server
+	env = up(t, es, "moved", Options{})
+	if env.Server == before || !has(t, env, "kept") {
+		t.Errorf("it was at %s and is at %s", before, env.Server)
+	}
+	if all := strings.Join(notices, "\n"); !strings.Contains(all, "somebody else has the port of "+before) {
+		t.Errorf("said %q", all)
+	}
+}
+
+func TestCertificatesThatEndedAreRenewed(t *testing.T) {
+	es := environments(t)
+	env := up(t, es, "old", Options{})
+	put(t, env, "kept")
+	stranger, err := newAuthority("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(authorityPath(es.path("old")), stranger.pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, outcome, err := es.Up(t.Context(), "old", assets(t), Options{})
+	if err != nil || outcome != Resumed || !has(t, env, "kept") {
+		t.Errorf("Up with certificates of somebody else: outcome %v, %v", outcome, err)
+	}
+}
+
+// TestStartThatWasCutShortIsFoundAndRemoved leaves what a kctrl env up leaves that is killed at any of its steps.
+func TestStartThatWasCutShortIsFoundAndRemoved(t *testing.T) {
+	for name, cut := range map[string]func(es *Environments, env *Environment) error{
+		"before any state": func(es *Environments, env *Environment) error { return os.Remove(es.statePath(env.Name)) },
+		"before its records": func(es *Environments, env *Environment) error {
+			env.Processes, env.Ready = nil, false
+			return es.save(env)
+		},
+		"before it is ready": func(es *Environments, env *Environment) error { env.Ready = false; return es.save(env) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			es := environments(t)
+			env := up(t, es, "cut", Options{})
+			processes := slices.Clone(env.Processes)
+			if err := cut(es, env); err != nil {
+				t.Fatal(err)
+			}
+			var notices []string
+			es.Notice = func(what string) { notices = append(notices, what) }
+			if err := es.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range processes {
+				if p.alive() {
+					t.Errorf("%s still runs", p.Name)
+				}
+			}
+			if exists(es.path("cut")) || len(notices) != 1 || !strings.Contains(notices[0], "stopping etcd (pid") {
+				t.Errorf("said %q", notices)
+			}
+		})
+	}
+}
+
+func TestRecoverLeavesAStartAloneThatGoesOn(t *testing.T) {
+	es := environments(t)
+	unlock, err := es.lock(t.Context(), "starting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := os.Mkdir(es.path("starting"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := es.Recover(t.Context()); err != nil || !exists(es.path("starting")) {
+		t.Errorf("Recover removed what is being started, %v", err)
+	}
+}
+
+func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty": "", "truncated": `{"name":"bad","proc`, "another type": "[1]", "of the future": `{"version":99,"processes":"?"}`, "newer": `{"version":99}`,
+	} {
+		es := &Environments{folder: t.TempDir()}
+		if err := errors.Join(os.Mkdir(es.path("bad"), 0o700), os.Mkdir(es.path("good"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		err := errors.Join(os.WriteFile(es.statePath("bad"), []byte(content), 0o600), es.save(&Environment{Name: "good", Ready: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := es.List()
+		if len(list) != 1 || list[0].Name != "good" || err == nil || !strings.Contains(err.Error(), `"bad"`) {
+			t.Errorf("%s: List = %v, %v", name, list, err)
+		}
+		if err := es.Recover(t.Context()); err != nil || !exists(es.path("bad")) {
+			t.Errorf("%s: Recover took a bad state for a start that was cut short, %v", name, err)
+		}
+		err = es.Down(t.Context(), "bad")
+		if kept := name == "newer"; kept != exists(es.path("bad")) || kept != (err != nil) {
+			t.Errorf("%s: Down = %v", name, err)
+		}
+	}
+}
+
+// TestStateCannotNameAnotherPlace is about a file that somebody has edited: nothing outside of its folder is touched.
+func TestStateCannotNameAnotherPlace(t *testing.T) {
+	es := &Environments{folder: t.TempDir()}
+	victim := filepath.Join(es.folder, "victim")
+	if err := errors.Join(os.Mkdir(es.path("x"), 0o700), os.Mkdir(victim, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	start, _ := startTime(os.Getpid())
+	state := fmt.Sprintf(`{"name":"victim","ready":true,"processes":[{"name":"etcd","pid":%d,"start":%q,"log":"/x"},{"name":"etcd","pid":-1},{"name":"etcd"}]}`, os.Getpid(), start)
+	if err := os.WriteFile(es.statePath("x"), []byte(state), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, err := es.Get("x")
+	if err != nil || env.Crashed() == nil {
+		t.Errorf("Get = %+v, %v: a process that is no etcd of it was taken for one", env, err)
+	}
+	if err := es.Down(t.Context(), "x"); err != nil || !exists(victim) || exists(es.path("x")) {
+		t.Errorf("Down = %v", err)
+	}
+}
+
+func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) {
+	es := environments(t)
+	root := t.TempDir()
+	data, link := filepath.Join(root, "data"), filepath.Join(root, "link")
+	if err := os.Symlink(data, link); err != nil {
+		t.Fatal(err)
+	}
+	up(t, es, "first", Options{DataDir: data})
+	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) + "/data"} {
+		_, _, err := es.Up(t.Context(), "second", assets(t), Options{DataDir: spelling})
+		if err == nil || !strings.Contains(err.Error(), `the data folder of environment "first"`) {
+			t.Errorf("Up with the data folder %s = %v", spelling, err)
+		}
+	}
+	// One that no environment tells of has the lock of its etcd.
+	_, err := Start(t.Context(), assets(t), Options{Folder: t.TempDir(), DataDir: link, Attached: true})
+	if err == nil || !strings.Contains(err.Error(), "an etcd that runs has its data in") {
+		t.Errorf("Start with the data folder of another = %v", err)
+	}
+	_, _, err = es.Up(t.Context(), "third", assets(t), Options{DataDir: filepath.Join(es.path("first"), "etcd")})
+	if err == nil || !strings.Contains(err.Error(), "where kctrl keeps its environments") {
+		t.Errorf("Up with a data folder that Down would remove = %v", err)
+	}
+}
+
+func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) {
+	es := environments(t)
+	outcomes := make([]Outcome, 3)
+	var starts sync.WaitGroup
+	for i := range outcomes {
+		starts.Go(func() {
+			var err error
+			if _, outcomes[i], err = es.Up(t.Context(), "same", assets(t), Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starts.Wait()
+	slices.Sort(outcomes)
+	if !slices.Equal(outcomes, []Outcome{Running, Running, Started}) {
+		t.Errorf("outcomes %v", outcomes)
+	}
+}
+
+func TestStartThatFailsShowsWhyAndLeavesNoProcess(t *testing.T) {
+	es := environments(t)
+	_, _, err := es.Up(t.Context(), "bad", assets(t), Options{FeatureGates: "NoSuchGate=true"})
+	crash, ok := errors.AsType[*CrashError](err)
+	if !ok || !strings.Contains(crash.Tail, "NoSuchGate") {
+		t.Fatalf("Up = %v, want the API server's own words", err)
+	}
+	env, err := es.Get("bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range env.Processes {
+		if p.alive() {
+			t.Errorf("%s still runs", p.Name)
+		}
+	}
+}
+
+func TestTakenPortIsRefused(t *testing.T) {
+	env := up(t, environments(t), "first", Options{})
+	port, err := strconv.Atoi(env.Server[strings.LastIndex(env.Server, ":")+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(t.Context(), assets(t), Options{Folder: t.TempDir(), Port: port, Attached: true})
+	if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "taken") {
+		t.Errorf("Start on a taken port = %v", err)
+	}
+}
+
+func TestNamesOfEnvironmentsStayInTheirFolder(t *testing.T) {
+	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 41)} {
+		if err := ValidateName(name); !errors.Is(err, diagnostic.ErrUsage) {
+			t.Errorf("ValidateName(%q) = %v", name, err)
+		}
+	}
+	if err := ValidateName("demo-1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,69 @@
+package controlplane
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// processAttributes ties a process to this one's group, or gives it a session of its own.
+func processAttributes(attached bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: !attached, Setpgid: attached}
+}
+
+// processOf returns the process that has a pid now, if it is one of the instance in folder.
+func processOf(folder string, pid int) (Process, bool) {
+	if pid <= 0 {
+		return Process{}, false
+	}
+	found, err := listProcesses(folder, "-p", strconv.Itoa(pid))
+	if err != nil || len(found) != 1 {
+		return Process{}, false
+	}
+	return found[0], true
+}
+
+// processesOf returns the processes of the instance in folder, in start order.
+func processesOf(folder string) ([]Process, error) {
+	found, err := listProcesses(folder, "-ax")
+	return inStartOrder(found), err
+}
+
+// startFields are the words of a start time as ps prints it: Sun Nov 22 02:31:49 2026.
+const startFields = 5
+
+// listProcesses asks ps for processes. Arguments with spaces come as several words there, which is no harm: a flag is
+// looked for in the whole line.
+func listProcesses(folder string, which ...string) ([]Process, error) {
+	args := append([]string{"-ww", "-o", "pid=,stat=,lstart=,command="}, which...)
+	out, err := exec.Command("ps", args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var found []Process
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) <= 2+startFields || strings.HasPrefix(fields[1], "Z") {
+			continue
+		}
+		pid, err := strconv.Atoi(fields[0])
+		name := partOfLine(folder, strings.TrimSpace(line))
+		if err == nil && name != "" {
+			start := strings.Join(fields[2:2+startFields], " ")
+			found = append(found, Process{Name: name, PID: pid, Start: start, Log: logOf(folder, name)})
+		}
+	}
+	return found, nil
+}
+
+// partOfLine is partOf for a command line in one piece.
+func partOfLine(folder, line string) string {
+	for _, part := range parts {
+		if strings.Contains(line+" ", " "+part.flag(folder)+" ") {
+			return part.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+// Package kubectl is what the env commands need of kubectl: apply, get and delete, with kubectl's names, columns and
+// field manager. It works on any API server of Kubernetes 1.27 or newer.
+//
+// The server says which resources there are (aggregated discovery) and how they look as a table; nothing here knows a
+// kind. [Connect] returns a [Client], whose methods each do what one command does.
+package kubectl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// fieldManager is that of kubectl apply --server-side. What kctrl has applied, kubectl may change without a conflict,
+// and each removes the fields that left the other's manifests.
+const fieldManager = "kubectl"
+
+// DefaultTimeout is how long a wait takes at most that nobody has given a limit.
+const DefaultTimeout = time.Minute
+
+const pollInterval = 100 * time.Millisecond
+
+// Client applies, deletes and shows objects on one API server. It is not safe for concurrent use.
+type Client struct {
+	// Namespace is that of namespaced objects which name none.
+	Namespace string
+	// Timeout bounds each wait: for a CRD to be served, a condition to be true, a deleted object to be gone. Zero is
+	// no bound.
+	Timeout time.Duration
+	// Report is told what became of an object, such as "created". Nil is nobody.
+	Report func(object, what string)
+	// Notice is told what is not a result: warnings of the server, and what a wait waits for. Nil is nobody.
+	Notice func(what string)
+
+	rest      rest.Interface
+	resources []Resource // as the server has said last; nil is not asked yet
+}
+
+// Connect returns a client of the server that a kubeconfig points at. Nothing is asked of the server yet.
+func Connect(kubeconfig string) (*Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.QPS = -1
+	config.WarningHandler = warnings{c}
+	c.rest, err = rest.UnversionedRESTClientFor(config)
+	return c, err
+}
+
+// warnings passes on what the server warns of.
+type warnings struct{ to *Client }
+
+// HandleWarningHeader passes on a warning, which has the code 299.
+func (w warnings) HandleWarningHeader(code int, _ string, text string) {
+	if code == 299 && text != "" {
+		w.to.notice("warning: " + text)
+	}
+}
+
+func (c *Client) report(object, what string) {
+	if c.Report != nil {
+		c.Report(object, what)
+	}
+}
+
+func (c *Client) notice(what string) {
+	if c.Notice != nil {
+		c.Notice(what)
+	}
+}
+
+// reference names an object on the server.
+type reference struct {
+	resource        Resource
+	namespace, name string
+}
+
+// String is how users know the object, such as "guestbook.webapp.example.com/sample".
+func (r reference) String() string { return r.resource.singular() + "/" + r.name }
+
+func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r.name }
+
+// object is what the server has of an object that exists.
+func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	content, err := c.rest.Get().AbsPath(r.path()).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o, o.UnmarshalJSON(content)
+}
+
+// wait asks done until it says true or fails, or the timeout has passed.
+func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, error)) error {
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if c.Timeout > 0 {
+		bounded, cancel = context.WithTimeoutCause(ctx, c.Timeout, &timeoutError{c.Timeout})
+	}
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		ok, err := done(bounded)
+		switch {
+		case ok:
+			return nil
+		case bounded.Err() != nil:
+			return context.Cause(bounded) // whatever a call that was cut short said
+		case err != nil:
+			return err
+		}
+		select {
+		case <-bounded.Done():
+			return context.Cause(bounded)
+		case <-tick.C:
+		}
+	}
+}
+
+// timeoutError says that a wait took longer than it may.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("waited %s", e.after) }
+
+func timedOut(err error) bool {
+	_, ok := errors.AsType[*timeoutError](err)
+	return ok
+}

@@ -1,0 +1,366 @@
+package kubectl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Selection says which objects a command is about: the named ones of a resource, or all that the selectors select.
+type Selection struct {
+	// Resources are names as [Client] finds them, such as "guestbooks" or "deploy,svc". Never empty.
+	Resources []string
+	// Names are those of objects of the one resource. Empty is all objects.
+	Names []string
+	// Labels and Fields are selectors in their text form.
+	Labels, Fields string
+	// AllNamespaces selects in all of them, not in that of the client.
+	AllNamespaces bool
+}
+
+// Select reads the arguments of a command: RESOURCE[,RESOURCE...] [NAME...], or one RESOURCE/NAME.
+func Select(args []string) (Selection, error) {
+	usage := func(message string) (Selection, error) {
+		return Selection{}, &diagnostic.Error{
+			Message: message,
+			Hint:    "name objects as in guestbooks, guestbooks sample, guestbooks/sample or deployments,services",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if len(args) == 0 || slices.Contains(args, "") {
+		return usage("want a resource")
+	}
+	if resource, name, slash := strings.Cut(args[0], "/"); slash {
+		if len(args) > 1 || resource == "" || name == "" || strings.ContainsAny(args[0], ",") || strings.Contains(name, "/") {
+			return usage(fmt.Sprintf("want one RESOURCE/NAME, got %q", strings.Join(args, " ")))
+		}
+		return Selection{Resources: []string{resource}, Names: []string{name}}, nil
+	}
+	s := Selection{Resources: strings.Split(args[0], ","), Names: args[1:]}
+	switch {
+	case slices.Contains(s.Resources, ""):
+		return usage(fmt.Sprintf("%q has an empty name between its commas", args[0]))
+	case len(s.Resources) > 1 && len(s.Names) > 0:
+		return usage("names are those of one resource")
+	}
+	for _, name := range s.Names {
+		if strings.Contains(name, "/") {
+			return usage(fmt.Sprintf("%q is no name of an object", name))
+		}
+	}
+	return s, nil
+}
+
+// Validate reports what can never be selected.
+func (s Selection) Validate() error {
+	switch {
+	case len(s.Names) > 0 && s.Labels+s.Fields != "":
+		return &diagnostic.Error{Message: "names and selectors exclude each other", Hint: "leave out the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
+	case len(s.Names) > 0 && s.AllNamespaces:
+		return &diagnostic.Error{Message: "a name is one in a namespace", Hint: "leave out -A, and choose the namespace with -n", Class: diagnostic.ErrUsage}
+	}
+	return nil
+}
+
+func (c *Client) resolve(ctx context.Context, s Selection) ([]Resource, error) {
+	var all []Resource
+	for _, name := range s.Resources {
+		found, err := c.named(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// namespace is that in which objects of a resource are selected. Cluster-scoped ones are in none.
+func (c *Client) namespace(r Resource, s Selection) string {
+	if !r.Namespaced || s.AllNamespaces {
+		return ""
+	}
+	return c.Namespace
+}
+
+// selected returns references to the selected objects. Whether the named ones exist is not asked.
+func (c *Client) selected(ctx context.Context, s Selection) ([]reference, error) {
+	resources, err := c.resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []reference
+	for _, resource := range resources {
+		namespace := c.namespace(resource, s)
+		for _, name := range s.Names {
+			all = append(all, reference{resource, namespace, name})
+		}
+		if len(s.Names) > 0 {
+			continue
+		}
+		q := query{client: c, resource: resource, namespace: namespace, selection: s, accept: objectFormat}
+		_, err := q.list(ctx, func(page *answer) error {
+			for _, item := range page.Items {
+				all = append(all, reference{resource, item.GetNamespace(), item.GetName()})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// GetOptions say how objects are shown.
+type GetOptions struct {
+	// Output is one of [Outputs]. Empty is a table.
+	Output string
+	// Watch goes on with every change, until the context ends.
+	Watch bool
+	// ManagedFields keeps these in YAML and JSON.
+	ManagedFields bool
+}
+
+// Outputs are the formats in which objects are shown: a table with the columns that its kind wants, or with all of
+// them, or else the objects or their names.
+var Outputs = []string{"table", "wide", "yaml", "json", "name"}
+
+// Get shows the selected objects. That there are none is a notice; that a named one does not exist is an error.
+func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptions) error {
+	resources, err := c.resolve(ctx, s)
+	if err != nil {
+		return err
+	}
+	if o.Watch && len(resources) > 1 {
+		return &diagnostic.Error{Message: "one resource is watched at a time", Hint: "leave out -w, or name one resource", Class: diagnostic.ErrUsage}
+	}
+	if o.Watch && len(s.Names) > 1 {
+		return &diagnostic.Error{Message: "one object is watched, or all of a resource", Hint: "leave out -w, or name one object", Class: diagnostic.ErrUsage}
+	}
+	p := &printer{out: out, o: o, several: len(resources) > 1, single: len(s.Names) == 1, spread: s.AllNamespaces}
+	var errs []error
+	for _, resource := range resources {
+		if len(resources) > 1 && !resource.listable && len(s.Names) == 0 {
+			continue
+		}
+		p.begin(resource)
+		errs = append(errs, c.get(ctx, p, resource, s, o))
+	}
+	errs = append(errs, p.end())
+	return errors.Join(errs...)
+}
+
+// get shows the selected objects of one resource.
+func (c *Client) get(ctx context.Context, p *printer, resource Resource, s Selection, o GetOptions) error {
+	q := query{client: c, resource: resource, namespace: c.namespace(resource, s), selection: s, accept: p.accept()}
+	if o.Watch {
+		return q.watch(ctx, p)
+	}
+	if len(s.Names) == 0 {
+		_, err := q.list(ctx, p.page)
+		if err == nil && p.printed == 0 {
+			c.notice(q.none())
+		}
+		return err
+	}
+	var errs []error
+	for _, name := range s.Names {
+		page, err := q.ask(ctx, q.request().AbsPath(reference{resource, q.namespace, name}.path()))
+		if err == nil {
+			err = p.page(page)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// The formats of answers: a table whose rows have their objects' metadata, or the objects.
+const (
+	objectFormat = "application/json"
+	tableFormat  = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+)
+
+const pageSize = "500"
+
+// query asks for objects of one resource.
+type query struct {
+	client    *Client
+	resource  Resource
+	namespace string
+	selection Selection
+	accept    string
+}
+
+func (q *query) request() *rest.Request { return q.client.rest.Get().SetHeader("Accept", q.accept) }
+
+// objects asks for all that is selected. A single name is selected by field, so that it can be watched.
+func (q *query) objects(more url.Values) *rest.Request {
+	r := q.request().AbsPath(q.resource.path(q.namespace))
+	fields := q.selection.Fields
+	if len(q.selection.Names) == 1 {
+		fields = "metadata.name=" + q.selection.Names[0]
+	}
+	for name, value := range map[string]string{"labelSelector": q.selection.Labels, "fieldSelector": fields} {
+		if value != "" {
+			r = r.Param(name, value)
+		}
+	}
+	for name, values := range more {
+		r = r.Param(name, values[0])
+	}
+	return r
+}
+
+func (q *query) none() string {
+	switch {
+	case !q.resource.Namespaced:
+		return "no " + q.resource.plural()
+	case q.namespace == "":
+		return "no " + q.resource.plural() + " in any namespace"
+	}
+	return "no " + q.resource.plural() + " in namespace " + q.namespace
+}
+
+// answer is a list, a table or one object; a table where the server can make one.
+type answer struct {
+	Kind     string
+	Metadata struct{ ResourceVersion, Continue string }
+	// Of a table.
+	ColumnDefinitions []columnDefinition
+	Rows              []row
+	// Of a list; a single object is its only item.
+	Items []unstructured.Unstructured
+}
+
+type columnDefinition struct {
+	Name     string
+	Priority int
+}
+
+type row struct {
+	Cells  []any
+	Object struct{ Metadata rowMetadata }
+}
+
+type rowMetadata struct{ Name, Namespace string }
+
+func (q *query) ask(ctx context.Context, r *rest.Request) (*answer, error) {
+	content, err := r.DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return parseAnswer(content)
+}
+
+func parseAnswer(content []byte) (*answer, error) {
+	a := &answer{}
+	var form struct {
+		Kind  string
+		Items *[]json.RawMessage
+	}
+	if err := json.Unmarshal(content, &form); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	if form.Kind != "Table" && form.Items == nil {
+		o := unstructured.Unstructured{}
+		err := o.UnmarshalJSON(content)
+		a.Kind, a.Items = o.GetKind(), []unstructured.Unstructured{o}
+		a.Metadata.ResourceVersion = o.GetResourceVersion()
+		return a, err
+	}
+	if form.Kind != "Table" {
+		list := unstructured.UnstructuredList{}
+		err := list.UnmarshalJSON(content)
+		a.Kind, a.Items = list.GetKind(), list.Items
+		a.Metadata.ResourceVersion, a.Metadata.Continue = list.GetResourceVersion(), list.GetContinue()
+		return a, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber() // a count of a million is not 1e+06
+	return a, decoder.Decode(a)
+}
+
+// list hands over all pages, and returns the resource version of the last.
+func (q *query) list(ctx context.Context, page func(*answer) error) (resourceVersion string, err error) {
+	more := url.Values{"limit": {pageSize}}
+	for {
+		a, err := q.ask(ctx, q.objects(more))
+		if err != nil {
+			return "", err
+		}
+		if err := page(a); err != nil {
+			return "", err
+		}
+		if a.Metadata.Continue == "" {
+			return a.Metadata.ResourceVersion, nil
+		}
+		more.Set("continue", a.Metadata.Continue)
+	}
+}
+
+// watch shows what there is and then every change. It begins anew when the server has forgotten where it was.
+func (q *query) watch(ctx context.Context, p *printer) error {
+	for {
+		from, err := q.list(ctx, p.page)
+		for err == nil {
+			from, err = q.follow(ctx, p, from)
+		}
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return err
+		}
+	}
+}
+
+// follow shows changes until the server ends the watch, and returns how far it came.
+func (q *query) follow(ctx context.Context, p *printer, from string) (string, error) {
+	more := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {from}}
+	body, err := q.objects(more).Stream(ctx)
+	if err != nil {
+		return from, err
+	}
+	defer body.Close()
+	for decoder := json.NewDecoder(body); ; {
+		var event struct {
+			Type   watch.EventType
+			Object json.RawMessage
+		}
+		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
+			return from, ctx.Err()
+		} else if err != nil {
+			return from, errors.Join(ctx.Err(), err)
+		}
+		if event.Type == watch.Error {
+			var status metav1.Status
+			if err := json.Unmarshal(event.Object, &status); err != nil {
+				return from, err
+			}
+			return from, apierrors.FromObject(&status)
+		}
+		change, err := parseAnswer(event.Object)
+		if err != nil {
+			return from, err
+		}
+		if version := change.Metadata.ResourceVersion; version != "" {
+			from = version
+		}
+		if event.Type != watch.Bookmark {
+			if err := p.page(change); err != nil {
+				return from, err
+			}
+		}
+	}
+}
