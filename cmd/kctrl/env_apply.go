@@ -36,8 +36,8 @@ func (o *serverOptions) validate() error {
 }
 
 func (o *serverOptions) connect(ctx context.Context, s *streams) (*kubectl.Client, error) {
-	kubeconfig := o.kubeconfig
-	if kubeconfig == "" {
+	kubeconfig := s.path(o.kubeconfig)
+	if o.kubeconfig == "" {
 		var err error
 		if kubeconfig, err = kubeconfigOf(ctx, s, o.name); err != nil {
 			return nil, err

@@ -69,7 +69,7 @@ func runEnvDelete(ctx context.Context, s *streams, o envDeleteOptions, args []st
 }
 
 func deleteManifests(ctx context.Context, s *streams, o envDeleteOptions, args []string, how kubectl.DeleteOptions) error {
-	if len(args) > 0 || o.all || o.objects != (selectionOptions{}) {
+	if len(args) > 0 || !o.manifests.given() || o.all || o.objects != (selectionOptions{}) {
 		return &diagnostic.Error{
 			Message: "want either a resource, -f or -k",
 			Hint:    "-l, --field-selector, -A and --all choose among the objects of a resource, which is an argument",

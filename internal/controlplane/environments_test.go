@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -331,6 +332,40 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 	}
 }
 
+// TestPidOfAnotherIsNeverTakenForAProcess runs what has the pid of an etcd that is no more, and looks much like it.
+func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
+	folder := t.TempDir()
+	for name, command := range map[string][]string{
+		"another program":          {"sleep", "600"},
+		"a reader of its log":      {"tail", "-f", logOf(folder, etcdName)},
+		"an etcd of another":       {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(folder+"2")},
+		"another etcd of the same": {"sh", "-c", "read x", etcdName, "--trusted-ca-file=" + authorityPath(folder)},
+	} {
+		other := exec.Command(command[0], command[1:]...)
+		stdin, err := other.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p := Process{Name: etcdName, PID: other.Process.Pid, Start: "1", Log: logOf(folder, etcdName)}
+		if p.alive() {
+			t.Errorf("%s is taken for the etcd", name)
+		}
+		if err := stopProcess(t.Context(), p); err != nil || other.Process.Signal(syscall.Signal(0)) != nil {
+			t.Errorf("%s was stopped, %v", name, err)
+		}
+		found, err := processesOf(folder)
+		if own := strings.HasSuffix(name, "of the same"); err != nil || own != (len(found) == 1) {
+			t.Errorf("%s: processesOf = %v, %v", name, found, err)
+		}
+		_ = other.Process.Kill()
+		_ = other.Wait()
+		stdin.Close()
+	}
+}
+
 // TestStateCannotNameAnotherPlace is about a file that somebody has edited: nothing outside of its folder is touched.
 func TestStateCannotNameAnotherPlace(t *testing.T) {
 	es := &Environments{folder: t.TempDir()}
@@ -338,8 +373,7 @@ func TestStateCannotNameAnotherPlace(t *testing.T) {
 	if err := errors.Join(os.Mkdir(es.path("x"), 0o700), os.Mkdir(victim, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	start, _ := startTime(os.Getpid())
-	state := fmt.Sprintf(`{"name":"victim","ready":true,"processes":[{"name":"etcd","pid":%d,"start":%q,"log":"/x"},{"name":"etcd","pid":-1},{"name":"etcd"}]}`, os.Getpid(), start)
+	state := fmt.Sprintf(`{"name":"victim","ready":true,"processes":[{"name":"etcd","pid":%d,"start":"1","log":"/x"},{"name":"etcd","pid":-1},{"name":"etcd"}]}`, os.Getpid())
 	if err := os.WriteFile(es.statePath("x"), []byte(state), 0o600); err != nil {
 		t.Fatal(err)
 	}

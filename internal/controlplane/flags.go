@@ -29,6 +29,9 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 	}
 	if data == "" {
 		data = filepath.Join(opts.Folder, "etcd")
+	}
+	if opts.DataDir == "" && opts.Attached {
+		// Nobody will read it again. Without this flag etcd, killed, forgets no write that it has confirmed.
 		flags = append(flags, "--unsafe-no-fsync")
 	}
 	return append(flags, "--data-dir="+data)

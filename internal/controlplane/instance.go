@@ -32,7 +32,7 @@ type Options struct {
 	// Folder is where the instance keeps certificates, logs and its kubeconfig. It must exist.
 	Folder string
 	// DataDir is where etcd keeps its data; it is made when it does not exist, and it is the caller's to remove. Empty
-	// is a folder below Folder, written without waiting for the disk.
+	// is a folder below Folder; an instance that is Attached does not wait for the disk there.
 	DataDir string
 	// Port is that of the API server. Zero is a free one.
 	Port int

@@ -73,8 +73,8 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	content, err := c.rest.Patch(types.ApplyPatchType).AbsPath(ref.path()).
-		Param("fieldManager", fieldManager).Param("force", "true").Body(body).DoRaw(ctx)
+	content, err := ask(ctx, c.rest.Patch(types.ApplyPatchType).AbsPath(ref.path()).
+		Param("fieldManager", fieldManager).Param("force", "true").Body(body))
 	if err != nil {
 		return err
 	}

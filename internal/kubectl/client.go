@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // fieldManager is that of kubectl apply --server-side. What kctrl has applied, kubectl may change without a conflict,
@@ -49,7 +51,7 @@ type Client struct {
 func Connect(kubeconfig string) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, &diagnostic.Error{Message: "kubeconfig: " + firstLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
 	}
 	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout}
 	scheme := runtime.NewScheme()
@@ -98,11 +100,20 @@ func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r
 // object is what the server has of an object that exists.
 func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
-	content, err := c.rest.Get().AbsPath(r.path()).DoRaw(ctx)
+	content, err := ask(ctx, c.rest.Get().AbsPath(r.path()))
 	if err != nil {
 		return nil, err
 	}
 	return o, o.UnmarshalJSON(content)
+}
+
+// ask returns the body of an answer, or the error that the server describes there.
+func ask(ctx context.Context, r *rest.Request) ([]byte, error) {
+	result := r.Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // wait asks done until it says true or fails, or the timeout has passed.

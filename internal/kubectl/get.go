@@ -259,7 +259,7 @@ type row struct {
 type rowMetadata struct{ Name, Namespace string }
 
 func (q *query) ask(ctx context.Context, r *rest.Request) (*answer, error) {
-	content, err := r.DoRaw(ctx)
+	content, err := ask(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (r Resource) path(namespace string) string {
 func (c *Client) discover(ctx context.Context) error {
 	c.resources = nil
 	for _, root := range []string{"/api", "/apis"} {
-		content, err := c.rest.Get().AbsPath(root).SetHeader("Accept", discoveryFormats).DoRaw(ctx)
+		content, err := ask(ctx, c.rest.Get().AbsPath(root).SetHeader("Accept", discoveryFormats))
 		if err != nil {
 			return fmt.Errorf("ask the server for its resources: %w", err)
 		}

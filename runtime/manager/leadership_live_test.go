@@ -1,5 +1,3 @@
-//go:build unix
-
 package manager_test
 
 import (
@@ -8,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -201,9 +200,14 @@ func testLeaderKilled(t *testing.T, c live) {
 	wantOneHandover(t, h)
 }
 
+// signalTo sends a signal that not every system has by its name, so that the tests compile on all of them.
+func signalTo(p *program, name string) error {
+	return exec.Command("kill", "-"+name, strconv.Itoa(p.Process.Pid)).Run()
+}
+
 func testLeaderFrozen(t *testing.T, c live) {
-	h, leader := takeOver(t, c, writerRole, c.kubeconfig, func(leader *program) { ok(t, leader.Process.Signal(syscall.SIGSTOP)) })
-	ok(t, leader.Process.Signal(syscall.SIGCONT))
+	h, leader := takeOver(t, c, writerRole, c.kubeconfig, func(leader *program) { ok(t, signalTo(leader, "STOP")) })
+	ok(t, signalTo(leader, "CONT"))
 	leader.says(t, "refused")
 	wantLost(t, leader)
 	wantOneHandover(t, h)
@@ -211,8 +215,8 @@ func testLeaderFrozen(t *testing.T, c live) {
 
 // testUnfencedLeaderFrozen shows that the test can fail.
 func testUnfencedLeaderFrozen(t *testing.T, c live) {
-	h, leader := takeOver(t, c, unfencedRole, c.kubeconfig, func(leader *program) { ok(t, leader.Process.Signal(syscall.SIGSTOP)) })
-	ok(t, leader.Process.Signal(syscall.SIGCONT))
+	h, leader := takeOver(t, c, unfencedRole, c.kubeconfig, func(leader *program) { ok(t, signalTo(leader, "STOP")) })
+	ok(t, signalTo(leader, "CONT"))
 	wantLost(t, leader)
 	h.wait(t, "two", 200)
 	if turns := h.turns(); len(turns) < 3 {
