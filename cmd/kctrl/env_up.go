@@ -178,7 +178,9 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 }
 
 // heeded are the signals that this process was not started to ignore, as nohup starts it.
-func heeded(signals []os.Signal) []os.Signal { return slices.DeleteFunc(slices.Clone(signals), signal.Ignored) }
+func heeded(signals []os.Signal) []os.Signal {
+	return slices.DeleteFunc(slices.Clone(signals), signal.Ignored)
+}
 
 // pipe reports whether somebody holds the other end of r.
 func pipe(r io.Reader) bool {

@@ -178,7 +178,8 @@ func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause er
 
 // claim records env with its data folder, which no other environment that runs has: etcd would wait for it.
 func (es *Environments) claim(ctx context.Context, env *Environment) error {
-	unlock, err := lockFile(ctx, filepath.Join(es.folder, "data.lock"), func() {})
+	// No environment has a name with a dot, so this is the lock of none.
+	unlock, err := lockFile(ctx, filepath.Join(es.folder, ".data.lock"), func() {})
 	if err != nil {
 		return err
 	}

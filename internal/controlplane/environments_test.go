@@ -142,15 +142,15 @@ func TestDataFolderKeepsObjectsAndIsKept(t *testing.T) {
 	es := environments(t)
 	data := filepath.Join(t.TempDir(), "data")
 	opts := Options{DataDir: data}
-	env := up(t, es, "kept", opts)
+	env := up(t, es, "data", opts) // the name of a lock, too
 	put(t, env, "kept")
-	if err := es.Down(t.Context(), "kept"); err != nil {
+	if err := es.Down(t.Context(), "data"); err != nil {
 		t.Fatal(err)
 	}
-	if !exists(data) || exists(es.path("kept")) {
+	if !exists(data) || exists(es.path("data")) {
 		t.Error("Down keeps the data folder of the user, and nothing else")
 	}
-	env = up(t, es, "kept", opts)
+	env = up(t, es, "data", opts)
 	if !has(t, env, "kept") {
 		t.Error("a restart lost an object")
 	}

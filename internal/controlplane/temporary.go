@@ -106,7 +106,13 @@ func ownedByUser(path string) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
+// discard removes a folder that nobody holds.
 func discard(ctx context.Context, folder string, notice func(string)) error {
+	if content, err := os.ReadDir(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil // its owner has just removed it
+	} else if len(content) == 1 {
+		return os.RemoveAll(folder) // its owner is about to lock it, and will make another
+	}
 	left, err := processesOf(folder)
 	if err != nil {
 		return err

@@ -161,6 +161,9 @@ func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptio
 		errs = append(errs, c.get(ctx, p, resource, s, o))
 	}
 	errs = append(errs, p.end())
+	if p.several && p.tables == 0 && p.printed == 0 {
+		c.notice("none of these resources has objects here")
+	}
 	return errors.Join(errs...)
 }
 
@@ -172,7 +175,7 @@ func (c *Client) get(ctx context.Context, p *printer, resource Resource, s Selec
 	}
 	if len(s.Names) == 0 {
 		_, err := q.list(ctx, p.page)
-		if err == nil && p.printed == 0 {
+		if err == nil && p.printed == 0 && !p.several {
 			c.notice(q.none())
 		}
 		return err
