@@ -366,6 +366,21 @@ func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 	}
 }
 
+func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "etcd.log")
+	text := "started\npanic: wal: no space left on device\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.main()\n\tmain.go:21\n", 50)
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := tail(log)
+	if got != "started\npanic: wal: no space left on device" {
+		t.Errorf("%q", got)
+	}
+	if d, ok := errors.AsType[*diagnostic.Error](explain(&CrashError{Tail: got}, "")); !ok || d.Hint != "free some disk space" {
+		t.Errorf("explain = %+v", d)
+	}
+}
+
 // TestStateCannotNameAnotherPlace is about a file that somebody has edited: nothing outside of its folder is touched.
 func TestStateCannotNameAnotherPlace(t *testing.T) {
 	es := &Environments{folder: t.TempDir()}

@@ -24,8 +24,8 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
 		"--log-level=warn",
-		// The member may have another address than the last time; a cluster of one may be told so.
-		"--force-new-cluster",
+		// The member may have another address than the last time, which is of no matter to a cluster of one. To force
+		// a new cluster would lose the last writes: it discards what no later write has marked as committed.
 	}
 	if data == "" {
 		data = filepath.Join(opts.Folder, "etcd")

@@ -161,6 +161,10 @@ func tail(path string) string {
 		_, _ = file.Seek(max(0, size-most), io.SeekStart)
 	}
 	content, _ := io.ReadAll(io.LimitReader(file, most))
+	// What a program that panics has to say stands above the stacks of its goroutines.
+	if stacks := bytes.Index(content, []byte("\ngoroutine ")); stacks > 0 {
+		content = content[:stacks]
+	}
 	lines := strings.Split(string(bytes.TrimSpace(content)), "\n")
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
