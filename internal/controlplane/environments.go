@@ -308,14 +308,20 @@ func (es *Environments) starting(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !env.Ready && env.Failed == ""
 }
 
+// forkGrace is how long the lock of a command that was killed may be held by a part that it had forked, and that has not
+// become another program yet. Before it has, it would not be found.
+const forkGrace = time.Second
+
 func (es *Environments) recover(ctx context.Context, name string) error {
 	file, err := openLock(es.lockPath(name))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if !tryLock(file) {
-		return nil // it is being started
+	bounded, cancel := context.WithTimeout(ctx, forkGrace)
+	defer cancel()
+	if poll(bounded, 10*time.Millisecond, func() bool { return tryLock(file) }) != nil {
+		return ctx.Err() // it is being started
 	}
 	if !es.starting(name) {
 		return nil // it was, a moment ago
