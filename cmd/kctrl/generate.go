@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -86,25 +85,12 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	err = generate.Run(ctx, project.dir, plan, project.Project, o.Options)
 	stop()
 	if err != nil {
-		return errors.Join(err, fixAlone(ctx, s, o, project))
+		return err
 	}
 	if o.check {
 		return checkPlan(ctx, s, o, plan)
 	}
 	return finishPlan(ctx, s, o.write, plan)
-}
-
-// fixAlone writes what --fix corrects although the project has other mistakes.
-func fixAlone(ctx context.Context, s *streams, o generateOptions, project *openedProject) error {
-	if !o.fix {
-		return nil
-	}
-	plan := scaffold.NewPlan(project.fsys)
-	if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil || plan.Len() == 0 {
-		return err
-	}
-	o.write.output = outputText
-	return finishPlan(ctx, &streams{in: s.in, out: s.err, err: s.err, dir: s.dir}, o.write, plan)
 }
 
 // checkPlan prints what a plan would change, and fails if that is anything.

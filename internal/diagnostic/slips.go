@@ -1,8 +1,11 @@
 package diagnostic
 
 // Slips returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make b of a: how
-// likely it is that who wrote a meant b.
+// likely it is that who wrote a meant b. Of texts whose lengths are far apart it returns no more than that difference.
 func Slips(a, b string) int {
+	if difference := max(len(a)-len(b), len(b)-len(a)); difference > maxSlips {
+		return difference
+	}
 	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {
 		above[j] = j
@@ -24,3 +27,6 @@ func Slips(a, b string) int {
 	}
 	return above[len(b)]
 }
+
+// maxSlips is more than anybody makes in one word.
+const maxSlips = 64

@@ -90,7 +90,7 @@ func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	if err := plan.Apply(t.Context(), root, "kctrl generate"); err != nil {
+	if err := plan.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after := entries(t, o.Cache)

@@ -196,7 +196,7 @@ func apply(t *testing.T, dir string, plan *scaffold.Plan) {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	if err := plan.Apply(t.Context(), root, "kctrl generate"); err != nil {
+	if err := plan.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}
 }

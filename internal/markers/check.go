@@ -130,26 +130,42 @@ func (c *checker) checkPlace(pkg *packageDecls, at place) {
 // checkUnknown reports a marker that no generator knows.
 func (c *checker) checkUnknown(at place) {
 	p := c.program
-	if spaced := "+" + strings.TrimSpace(at.text[1:]); spaced != at.text && ours(spaced) && p.registry.known(spaced) {
-		f := c.report(at.pos, c.reaches(at), diagnostic.Error{
-			Code:    CodeUnknown,
-			Message: fmt.Sprintf("no marker: a space follows the \"+\" of %q", markerName(spaced)),
-			Hint:    "write // " + spaced,
-		})
-		f.Fix = c.fix(at, at.text, spaced)
-		return
+	if strings.HasPrefix(at.text, "+ ") || strings.HasPrefix(at.text, "+\t") {
+		return // switched off
 	}
 	if !ours(at.text) && !p.registry.resembles(at) || p.allowed(at.text) {
 		return
 	}
 	f := c.report(at.pos, c.reaches(at), diagnostic.Error{
 		Code:    CodeUnknown,
-		Message: fmt.Sprintf("unknown marker %q", markerName(at.text)),
-		Hint:    p.registry.correction(at.text),
+		Message: fmt.Sprintf("unknown marker %q", cut(markerName(at.text))),
+		Hint:    p.registry.correction(at.text, func(fixed string) bool { return c.accepts(at, fixed) }),
 	})
-	if fixed, ok := p.registry.certain(at); ok {
+	if fixed, ok := p.registry.certain(at); ok && c.accepts(at, fixed) {
 		f.Fix = c.fix(at, at.text, fixed)
 	}
+}
+
+// accepts reports whether nothing would be wrong with a text in the place of a marker, as far as that can be seen in the
+// text alone.
+func (c *checker) accepts(at place, text string) bool {
+	definition := c.program.registry.definition(text)
+	if here := c.program.registry.Lookup(text, at.target); here != nil && at.node != nil {
+		definition = here
+	}
+	if definition == nil {
+		return false
+	}
+	value, err := definition.Parse(text)
+	if err != nil {
+		return false
+	}
+	at.text = text
+	alone := subject{checker: &checker{program: c.program}, entries: []entry{{place: at, name: definition.Name, value: value}}}
+	alone.checkValues()
+	alone.checkPaths()
+	alone.checkRule(at, value)
+	return len(alone.findings) == 0
 }
 
 // fix replaces old, which begins a marker, by text.

@@ -75,13 +75,20 @@ func (n *subject) checkEnum() {
 			want = n.items().kind
 		}
 		seen := map[string]bool{}
-		for _, value := range values {
+		words := enumWords(e.text)
+		for i, value := range values {
 			text := spell(value)
+			if len(words) == len(values) && kindOfValue(value) != kindString {
+				text = words[i].text // as it is written: 1.0 is no 1
+			}
 			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text), Hint: "remove one of the two"}
 			switch {
 			case !fits(value, want):
 				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)
 				d.Hint = retype(value, want)
+				if want == kindString && d.Hint != "" {
+					d.Hint = "write " + strconv.Quote(text)
+				}
 				if want == kindArray && !e.items {
 					d.Hint = "write +" + crdmarkers.ValidationItemsPrefix + "Enum=" + e.text[valueOffset(e.text):]
 				}
@@ -89,32 +96,53 @@ func (n *subject) checkEnum() {
 				seen[text] = true
 				continue
 			}
-			n.reportAt(e, enumOffset(e.text, text, seen[text]), d)
+			offset := valueOffset(e.text)
+			if len(words) == len(values) {
+				offset = words[i].offset
+			}
+			n.reportAt(e, offset, d)
 			break
 		}
 	}
 }
 
-// enumOffset returns where in text, an enum marker, a value is written; behind its first place if it is to be the
-// second.
-func enumOffset(text, value string, second bool) int {
+// enumWord is a value of an enum as it is written, and where in the marker.
+type enumWord struct {
+	text   string
+	offset int
+}
+
+// enumWords returns the values of an enum marker.
+func enumWords(text string) []enumWord {
 	begin := valueOffset(text)
-	bare := strings.Trim(value, `"`)
-	found := begin
-	for i := begin; i < len(text); i++ {
-		if i > begin && !strings.ContainsRune("{;, \"`", rune(text[i-1])) || !strings.HasPrefix(text[i:], bare) {
-			continue
-		}
-		rest := text[i+len(bare):]
-		if rest != "" && !strings.ContainsRune("},; \"`", rune(rest[0])) {
-			continue
-		}
-		if found = i; !second {
-			return found
-		}
-		second = false
+	end := len(text)
+	if strings.HasPrefix(text[begin:], "{") && strings.HasSuffix(text, "}") {
+		begin, end = begin+1, end-1
 	}
-	return found
+	var words []enumWord
+	add := func(from, to int) {
+		word := text[from:to]
+		trimmed := strings.TrimLeft(word, " ")
+		words = append(words, enumWord{strings.TrimRight(trimmed, " "), from + len(word) - len(trimmed)})
+	}
+	var quote byte
+	for i := begin; i < end; i++ {
+		switch b := text[i]; {
+		case quote != 0 && b == '\\' && quote == '"':
+			i++
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '"' || b == '`' || b == '\'':
+			quote = b
+		case b == ';' || b == ',':
+			add(begin, i)
+			begin = i + 1
+		}
+	}
+	add(begin, end)
+	return words
 }
 
 // retype says how to write a value so that it has another type.
@@ -129,8 +157,6 @@ func retype(value any, want kind) string {
 		}
 	case isString && want == kindBoolean && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
 		return "write " + strings.ToLower(text)
-	case want == kindArray && text == "[]":
-		return "write {}"
 	case want == kindArray && text == "[]":
 		return "write {}"
 	case want == kindArray:

@@ -130,7 +130,7 @@ func (r *Registry) Nearest(name string) []string {
 	if len(found) > 0 {
 		return found
 	}
-	if fixed, ok := r.nearest("+" + name); ok {
+	if fixed, ok := r.nearest("+"+name, func(string) bool { return true }); ok {
 		return []string{fixed[1:]}
 	}
 	for _, known := range r.names {

@@ -45,7 +45,13 @@ func (c *checker) checkIgnored(pkg *packageDecls, at place, definition *markers.
 // which does what controller-gen would, tells of it instead.
 func (c *checker) rescue(pkg *packageDecls, at place, definition *markers.Definition) {
 	if c.program.lenient {
-		d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker, or move it out of the function"}
+		d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
+		switch {
+		case at.spot == spotBody:
+			d.Hint = "move it out of the function"
+		case at.owner != nil && at.target != markers.DescribesType:
+			d.Hint = "move it above the package clause"
+		}
 		d.Message = fmt.Sprintf("+%s is ignored %s", definition.Name, at.spot.describe())
 		if at.node != nil {
 			d.Message = fmt.Sprintf("+%s is ignored in the comment of %s", definition.Name, targetNames[at.target])

@@ -7,27 +7,73 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// correction says what to write instead of text, an unknown marker.
-func (r *Registry) correction(text string) string {
-	if fixed, ok := r.nearest(text); ok {
-		return "write // " + fixed
+// correction says what to write instead of text, an unknown marker. What it says to write is accepted.
+func (r *Registry) correction(text string, accepts func(fixed string) bool) string {
+	if fixed, ok := r.nearest(text, accepts); ok {
+		return "write // " + cut(fixed)
 	}
-	prefix := markerName(text)
-	return "remove it, or let kctrl pass over it with --allow-unknown " + prefix
+	if strings.HasPrefix(text, "+kubebuilder:subresource") {
+		return "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale"
+	}
+	if fixed, ok := r.nearest(text, func(string) bool { return true }); ok {
+		if fixed == "+kubebuilder:validation:UniqueItems=true" {
+			return "write // +listType=set"
+		}
+		if definition := r.definition(fixed); definition != nil && exampleHint(definition) != "" {
+			return exampleHint(definition)
+		}
+	}
+	return "remove it, or let kctrl pass over it with --allow-unknown " + cut(markerName(text))
 }
 
-// nearest returns text with the known name that is most like the one it has.
-func (r *Registry) nearest(text string) (fixed string, ok bool) {
+// nearest returns text with the known name that is most like the one it has, of those that are accepted.
+func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed string, ok bool) {
 	best := -1
 	for _, candidate := range spellings(text) {
 		for _, name := range r.names {
 			distance, near := distanceOf(candidate, name)
-			if near && (best < 0 || distance < best) {
-				best, fixed = distance, "+"+name+candidate.rest
+			if written := "+" + name + candidate.rest; near && (best < 0 || distance < best) && accepts(written) {
+				best, fixed = distance, written
 			}
 		}
 	}
-	return fixed, best >= 0
+	if best >= 0 {
+		return fixed, true
+	}
+	return r.argumentAlone(text, accepts)
+}
+
+// argumentAlone returns text, an unknown marker whose name ends in that of an argument, with the name of the only marker
+// that has such an argument in front: +kubebuilder:singular=a is +kubebuilder:resource:singular=a.
+func (r *Registry) argumentAlone(text string, accepts func(fixed string) bool) (fixed string, ok bool) {
+	name, value, assigned := strings.Cut(text[1:], "=")
+	if !assigned || !ours(text) {
+		return "", false
+	}
+	argument := lastPart(strings.TrimRight(name, ":"))
+	count := 0
+	for _, known := range r.names {
+		definition := r.definition("+" + known)
+		if definition == nil || definition.AnonymousField() || !strings.HasPrefix(known, "kubebuilder:") {
+			continue
+		}
+		for field := range definition.FieldNames {
+			if written := "+" + known + ":" + field + "=" + value; strings.EqualFold(field, argument) && accepts(written) {
+				fixed = written
+				count++
+			}
+		}
+	}
+	return fixed, count == 1
+}
+
+// cut returns what fits in a message of a text that may be of any length.
+func cut(text string) string {
+	const longest = 200
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "..."
 }
 
 // certain returns text with the name that it must mean: the only one that differs by a slip of the keyboard, and that is
@@ -117,7 +163,7 @@ const otherFamily = 1000
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = diagnostic.Slips(wrong, right)
-	near = distance <= 1+len(lastPart(right))/4 || lastPart(wrong) == lastPart(right) && strings.Contains(right, ":")
+	near = distance <= 1+len(lastPart(right))/4 || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
 	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
 	}

@@ -1,6 +1,9 @@
 package markers
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCorrection(t *testing.T) {
 	registry, err := NewRegistry()
@@ -8,28 +11,36 @@ func TestCorrection(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]string{
-		"+kubebuilder:validation:MinLenght=1":           "write // +kubebuilder:validation:MinLength=1",
-		"+kubebuilder:validation:minlength=1":           "write // +kubebuilder:validation:MinLength=1",
-		"+kubebuilder:validation:MaxLenght:=5":          "write // +kubebuilder:validation:MaxLength:=5",
-		"+kubebuilder:MaxItems=5":                       "write // +kubebuilder:validation:MaxItems=5",
-		"+kubebuilder:validation:item:MaxLength=5":      "write // +kubebuilder:validation:items:MaxLength=5",
-		"+kubebuilder:Optional":                         "write // +kubebuilder:validation:Optional",
-		"+kubebuilder:validation:Required by law":       "write // +kubebuilder:validation:Required",
-		"+kubebuilder:subresources:status":              "write // +kubebuilder:subresource:status",
-		"+kubebuilder:resource:":                        "write // +kubebuilder:resource",
-		"+kubebuilder:resourse:path=a,scope=Cluster":    "write // +kubebuilder:resource:path=a,scope=Cluster",
-		"+kubebuilder:printcolum:name=A,type=string":    "write // +kubebuilder:printcolumn:name=A,type=string",
-		"+kubebuilder:rbca:groups=a,resources=b,verbs=": "write // +kubebuilder:rbac:groups=a,resources=b,verbs=",
-		"+kubebuilder:object:rot=true":                  "write // +kubebuilder:object:root=true",
-		"+kubebuilder:storageVersion":                   "write // +kubebuilder:storageversion",
-		"+kubebuilder:ac:generat=true":                  "write // +kubebuilder:ac:generate=true",
-		"+kctrl:something:else=1":                       "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
+		"+kubebuilder:validation:MinLenght=1":                    "write // +kubebuilder:validation:MinLength=1",
+		"+kubebuilder:validation:minlength=1":                    "write // +kubebuilder:validation:MinLength=1",
+		"+kubebuilder:validation:MaxLenght:=5":                   "write // +kubebuilder:validation:MaxLength:=5",
+		"+kubebuilder:MaxItems=5":                                "write // +kubebuilder:validation:MaxItems=5",
+		"+kubebuilder:validation:item:MaxLength=5":               "write // +kubebuilder:validation:items:MaxLength=5",
+		"+kubebuilder:Optional":                                  "write // +kubebuilder:validation:Optional",
+		"+kubebuilder:validation:Required by law":                "write // +kubebuilder:validation:Required",
+		"+kubebuilder:subresources:status":                       "write // +kubebuilder:subresource:status",
+		"+kubebuilder:resource:":                                 "write // +kubebuilder:resource",
+		"+kubebuilder:resourse:path=a,scope=Cluster":             "write // +kubebuilder:resource:path=a,scope=Cluster",
+		"+kubebuilder:printcolum:name=A,type=string":             "for example +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp",
+		"+kubebuilder:printcolum:name=A,type=string,JSONPath=.a": "write // +kubebuilder:printcolumn:name=A,type=string,JSONPath=.a",
+		"+kubebuilder:rbca:groups=a,resources=b,verbs=":          "write // +kubebuilder:rbac:groups=a,resources=b,verbs=",
+		"+kubebuilder:object:rot=true":                           "write // +kubebuilder:object:root=true",
+		"+kubebuilder:storageVersion":                            "write // +kubebuilder:storageversion",
+		"+kubebuilder:ac:generat=true":                           "write // +kubebuilder:ac:generate=true",
+		"+kubebuilder:singular=foo":                              "write // +kubebuilder:resource:singular=foo",
+		"+kubebuilder:validation:nullable":                       "write // +nullable",
+		"+kubebuilder:subresource:images":                        "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale",
+		"+kctrl:something:else=1":                                "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
 	}
 	for text, want := range tests {
 		if registry.known(text) {
 			t.Errorf("%s is known", text)
 		}
-		if got := registry.correction(text); got != want {
+		if got := registry.correction(text, func(fixed string) bool {
+			definition := registry.definition(fixed)
+			_, err := definition.Parse(fixed)
+			return err == nil
+		}); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -49,5 +60,24 @@ func TestKnown(t *testing.T) {
 		if !registry.known(text) {
 			t.Errorf("%s is not known", text)
 		}
+	}
+}
+
+// TestWhatIsLongIsCutAndReadOnce counts what is compared, and not how long it takes: a marker of any length is compared with
+// as many names as a short one, by no more than its length.
+func TestWhatIsLongIsCutAndReadOnce(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, text := range []string{"+kubebuilder:" + strings.Repeat("x", 1<<20), "+kubebuilder:" + strings.Repeat("x", 1<<20) + "=1", "+kubebuilder:x=" + strings.Repeat("1", 1<<20)} {
+		hint := registry.correction(text, func(string) bool { asked++; return false })
+		if len(hint) > 400 {
+			t.Errorf("a hint of %d bytes", len(hint))
+		}
+	}
+	if asked > 100 {
+		t.Errorf("asked for %d texts", asked)
 	}
 }

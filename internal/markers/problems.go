@@ -164,7 +164,7 @@ var rewordings = []struct{ contains, message, hint string }{
 	{
 		contains: "found float",
 		message:  "floating-point numbers differ between languages and have no place in an API",
-		hint:     "use resource.Quantity, a string, or an integer of a smaller unit",
+		hint:     "use resource.Quantity, a string, or an integer of a smaller unit; or allow floats with crd:allowDangerousTypes=true, which is --crd-allow-dangerous-types of kctrl manifests",
 	},
 	{
 		contains: "is a recursive type",
@@ -176,6 +176,7 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "no deep copy can be made", hint: "write the type's DeepCopyInto by hand, or leave it out with +kubebuilder:object:generate=false"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},
 	{contains: "interface type is not supported", hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},
+	{contains: "are both", hint: "give one of them another kind or +versionName, or take its package out of paths"},
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},

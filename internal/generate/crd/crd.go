@@ -100,6 +100,7 @@ func Generate(ctx genall.GenerationContext, folder string, options Options) (Res
 // Write opens a file of ctx for each kind in its roots, in the order of the kinds, and returns all that were defined.
 func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersionKind]bool, error) {
 	parser := NewParser(ctx, options.SchemaOptions)
+	AllowRawJSON(parser)
 	metav1 := crd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
 		return nil, nil
@@ -120,6 +121,9 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 		}
 		// Packages that only schemas refer to have a say about the kinds that follow, and not about this one.
 		types := versionTypes(parser, kind)
+		if reportTwins(types, kind) {
+			continue
+		}
 		for _, t := range types {
 			references.Settle(t.ident)
 		}

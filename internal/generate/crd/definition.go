@@ -97,6 +97,23 @@ func versionTypes(parser *crd.Parser, kind schema.GroupKind) []versionType {
 	return types
 }
 
+// reportTwins reports types that are the same version of a kind, and whether there are any.
+func reportTwins(types []versionType, kind schema.GroupKind) bool {
+	first, found := map[string]versionType{}, false
+	for _, t := range types {
+		before, twin := first[t.version]
+		if !twin {
+			first[t.version] = t
+			continue
+		}
+		found = true
+		pkg := t.ident.Package
+		err := fmt.Errorf("%s.%s and %s.%s are both version %s of %s", before.ident.Package.PkgPath, kind.Kind, pkg.PkgPath, kind.Kind, t.version, kind)
+		pkg.AddError(loader.ErrFromNode(err, t.info.RawSpec))
+	}
+	return found
+}
+
 // applyMarkers applies what the markers of a type say about its kind, in the order of their names. The one that takes the
 // version away comes last: the others are about the version.
 func (t versionType) applyMarkers(definition *apiextensionsv1.CustomResourceDefinition) {

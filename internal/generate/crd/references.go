@@ -91,6 +91,8 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type says %s", known.Type, schema.Type), owner, field))
 			}
 			schema.Type = ""
+		} else if known.Type == "" && holdsAnything(known) && schema.Type == guess(ident) {
+			schema.Type = ""
 		}
 		return
 	}
@@ -99,6 +101,11 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	if r.refuse && !described {
 		r.report(owner, ident, field, r.open[start:])
 	}
+}
+
+// holdsAnything reports whether a schema leaves open what it is about.
+func holdsAnything(schema apiextensionsv1.JSONSchemaProps) bool {
+	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
 }
 
 // guess returns what the parser takes values of a type for, in a field of that type.

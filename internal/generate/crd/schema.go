@@ -1,8 +1,10 @@
 package crd
 
 import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
 // SchemaOptions say how the schemas of types are written.
@@ -20,6 +22,29 @@ type SchemaOptions struct {
 
 // NewParser returns what makes schemas of the types in the roots of ctx, the same ones in every run.
 func NewParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
+	parser := newParser(ctx, options)
+	orderPackages(parser, ctx.Roots)
+	for _, root := range ctx.Roots {
+		parser.NeedPackage(root)
+	}
+	return parser
+}
+
+// AllowRawJSON makes a json.RawMessage what it is in JSON: anything. It is called before schemas are needed.
+func AllowRawJSON(parser *crd.Parser) {
+	const path = "encoding/json"
+	load := parser.PackageOverrides[path]
+	if load == nil {
+		return // No package imports it.
+	}
+	parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
+		load(p, pkg)
+		anything := true
+		p.Schemata[crd.TypeIdent{Name: "RawMessage", Package: pkg}] = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &anything}
+	}
+}
+
+func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
 	parser := &crd.Parser{
 		Collector:                  ctx.Collector,
 		Checker:                    ctx.Checker,
@@ -28,9 +53,5 @@ func NewParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser 
 		IgnoreUnexportedFields:     options.IgnoreUnexportedFields,
 	}
 	crd.AddKnownTypes(parser)
-	orderPackages(parser, ctx.Roots)
-	for _, root := range ctx.Roots {
-		parser.NeedPackage(root)
-	}
 	return parser
 }

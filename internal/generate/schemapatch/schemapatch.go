@@ -39,6 +39,7 @@ type Manifest struct {
 // theirs. Problems stay with the packages they are about.
 func Write(ctx genall.GenerationContext, options Options) error {
 	parser := crd.NewParser(ctx, options.SchemaOptions)
+	crd.AllowRawJSON(parser)
 	metav1 := ctcrd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
 		return nil
