@@ -81,6 +81,7 @@ func unusualModule(t *testing.T) string {
 			{"told.", "example.com/unusual/told"},
 			{"time.T", "time"},
 			{"runtime.", "k8s.io/apimachinery/pkg/runtime"},
+			{"sets.", "k8s.io/apimachinery/pkg/util/sets"},
 		} {
 			if strings.Contains(declarations, imported.use) {
 				imports += "import \"" + imported.path + "\"\n"

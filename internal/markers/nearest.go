@@ -9,38 +9,37 @@ import (
 
 // correction says what to write instead of text, an unknown marker. What it says to write is accepted.
 func (r *Registry) correction(text string, accepts func(fixed string) bool) string {
-	if fixed, ok := r.nearest(text, accepts); ok {
-		return "write // " + cut(fixed)
+	near, found := r.nearest(text, accepts)
+	if !found {
+		near, found = r.argumentAlone(text, accepts)
 	}
-	if strings.HasPrefix(text, "+kubebuilder:subresource") {
+	switch {
+	case found && accepts(near):
+		return "write // " + cut(near)
+	case near == "+kubebuilder:validation:UniqueItems=true":
+		return "write // +listType=set"
+	case strings.HasPrefix(text, "+kubebuilder:subresource"):
 		return "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale"
-	}
-	if fixed, ok := r.nearest(text, func(string) bool { return true }); ok {
-		if fixed == "+kubebuilder:validation:UniqueItems=true" {
-			return "write // +listType=set"
-		}
-		if definition := r.definition(fixed); definition != nil && exampleHint(definition) != "" {
-			return exampleHint(definition)
-		}
+	case found && exampleHint(r.definition(near)) != "":
+		return exampleHint(r.definition(near))
 	}
 	return "remove it, or let kctrl pass over it with --allow-unknown " + cut(markerName(text))
 }
 
-// nearest returns text with the known name that is most like the one it has, of those that are accepted.
+// nearest returns text with the known name that is most like the one it has. Of two that are as like, one that is accepted
+// counts.
 func (r *Registry) nearest(text string, accepts func(fixed string) bool) (fixed string, ok bool) {
 	best := -1
 	for _, candidate := range spellings(text) {
 		for _, name := range r.names {
 			distance, near := distanceOf(candidate, name)
-			if written := "+" + name + candidate.rest; near && (best < 0 || distance < best) && accepts(written) {
+			written := "+" + name + candidate.rest
+			if near && (best < 0 || distance < best || distance == best && !accepts(fixed) && accepts(written)) {
 				best, fixed = distance, written
 			}
 		}
 	}
-	if best >= 0 {
-		return fixed, true
-	}
-	return r.argumentAlone(text, accepts)
+	return fixed, best >= 0
 }
 
 // argumentAlone returns text, an unknown marker whose name ends in that of an argument, with the name of the only marker

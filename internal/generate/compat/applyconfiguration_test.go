@@ -327,3 +327,28 @@ type Port struct{ Number int32 `+"`json:\"number\"`"+` }
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestAliasesInSchemasOfApplyConfigurations: controller-gen lets chance decide whether the schema is that of the name that
+// stands in the field, or that of the type that it is another name for.
+func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
+	dir := applied(t, "// +kubebuilder:resource", "")
+	oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype Provider = common.Provider\n\n"+
+		"type ThingSpec struct {\n\tOne Provider `json:\"one\"`\n\tMany []Provider `json:\"many\"`\n}\n")
+	oracle.Write(t, dir, "common/common.go", "package common\n\n// +kubebuilder:validation:Enum=a;b\ntype Provider string\n")
+	var first map[string]string
+	for range 5 {
+		if _, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		files := oracle.Files(t, filepath.Join(dir, "api/v1/applyconfiguration"))
+		if first == nil {
+			first = files
+		}
+		if diff := cmp.Diff(first, files); diff != "" {
+			t.Fatalf("another run differs:\n%s", diff)
+		}
+	}
+	if schema := first["internal/internal.go"]; strings.Count(schema, "Provider\n  scalar: string\n") != 1 {
+		t.Errorf("not one schema of the type:\n%s", schema)
+	}
+}
