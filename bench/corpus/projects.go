@@ -8,7 +8,7 @@ import (
 // Projects lists the corpus. What a Makefile says is given word for word, save the paths of the folders it writes to
 // where it writes to the standard output.
 func Projects() []Project {
-	return slices.Concat(gatewayAPI(), certManager(), clusterAPI(), prometheusOperator(), keda(), contour(), kueue(), karpenter())
+	return slices.Concat(gatewayAPI(), certManager(), clusterAPI(), prometheusOperator(), keda(), contour(), kueue(), karpenter(), kyverno())
 }
 
 // args splits the arguments of a call as a shell would that meets no quotes.
@@ -172,5 +172,21 @@ func karpenter() []Project {
 		Applied:   []string{"v1"},
 		Patch:     args("schemapatch:manifests=crds,maxDescLen=0 paths=./... output:dir=out/patched"),
 		Edited:    Type{"v1/nodepool.go", "NodePoolSpec"},
+	}}
+}
+
+// kyverno names its packages by their import paths.
+func kyverno() []Project {
+	const api = "github.com/kyverno/kyverno/api/"
+	return []Project{{
+		Name:      "kyverno",
+		Modules:   []Module{{Path: "github.com/kyverno/kyverno", Version: "v1.19.1"}},
+		Manifests: args("crd paths=" + api + "kyverno/v1;" + api + "kyverno/v2 output:crd:dir=out/crd"),
+		More: [][]string{
+			args("crd paths=" + api + "kyverno/v1;" + api + "kyverno/v2;" + api + "kyverno/v2beta1 output:crd:dir=out/more"),
+			args("crd paths=" + api + "policyreport/... output:crd:dir=out/reports"),
+			args("object paths=" + api + "reports/..."),
+		},
+		Edited: Type{"api/kyverno/v1/spec_types.go", "Spec"},
 	}}
 }

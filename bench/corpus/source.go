@@ -74,7 +74,10 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 	slices.Sort(patterns)
 	for _, pattern := range slices.Compact(patterns) {
 		folder, rest := filepath.Join(dir, p.Folder, strings.TrimSuffix(pattern, "...")), "."
-		if strings.HasSuffix(pattern, "...") {
+		switch {
+		case !strings.HasPrefix(pattern, "."):
+			folder, rest = filepath.Join(dir, p.Folder), pattern // an import path
+		case strings.HasSuffix(pattern, "..."):
 			rest = "./..."
 		}
 		list := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-f", "", rest)
