@@ -51,9 +51,10 @@ func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, wri
 	if err != nil {
 		return err
 	}
-	all := generate.Options{Object: true, CRD: true, RBAC: true}
+	all := generate.Options{Object: true, ApplyConfig: true, CRD: true, RBAC: true}
 	if err := generate.Run(ctx, project.dir, plan, project.Project, all); err != nil {
 		return err
 	}
+	printNotes(s, plan)
 	return finishPlan(ctx, s, write, plan, "make generate manifests", "make test")
 }

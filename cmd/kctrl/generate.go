@@ -39,8 +39,9 @@ func newGenerateCommand(s *streams) *cobra.Command {
 		Use:   "generate",
 		Short: "Write the Go code that follows from the project: deep copies, apply configurations and registration",
 		Long: `Write zz_generated.deepcopy.go in every package with +kubebuilder:object markers, apply configurations beside every
-package with +kubebuilder:ac:generate=true, and zz_generated.register.go, by which the manager knows the kinds and
-controllers that PROJECT lists. Files whose content would not change are not touched.`,
+package with +kubebuilder:ac:generate=true, and zz_generated.register.go, by which the manager knows the kinds of the
+project, those written by hand too, and the controllers that PROJECT lists. What apply configurations import is added to
+go.mod and go.sum. Files whose content would not change are not touched.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
@@ -76,6 +77,9 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 			return err
 		}
 	}
+	if err := scaffold.PlanRuntime(plan, project.Project); err != nil {
+		return err
+	}
 	if o.Object {
 		if err := scaffold.PlanRegistration(plan, project.Project); err != nil {
 			return err
@@ -87,6 +91,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	if err != nil {
 		return err
 	}
+	printNotes(s, plan)
 	if o.check {
 		return checkPlan(ctx, s, o, plan)
 	}

@@ -126,6 +126,13 @@ func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *scaffold.
 	return nil
 }
 
+// printNotes prints what the user should know of a plan that can be applied.
+func printNotes(s *streams, plan *scaffold.Plan) {
+	for _, note := range plan.Notes() {
+		s.problem("warning: ", note)
+	}
+}
+
 func applyPlan(ctx context.Context, dir, command string, plan *scaffold.Plan) error {
 	root, closer, err := scaffold.OpenRoot(dir)
 	if err != nil {

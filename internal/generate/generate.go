@@ -47,7 +47,10 @@ func Run(ctx context.Context, dir string, plan *scaffold.Plan, project *scaffold
 			return err
 		}
 	}
-	return g.write()
+	if err := g.write(); err != nil || project == nil {
+		return err
+	}
+	return scaffold.PlanLists(plan, project)
 }
 
 // overlay returns what the plan makes of the files in dir: new content, or nil for a file that goes away.

@@ -91,12 +91,9 @@ func (g *generation) isBehindLink(name string) bool {
 	return false
 }
 
-// kustomizations are the files that list what is deployed, by the folder of what they list.
+// kustomizations are the folders whose kustomization lists what is deployed, by the folder of what they list.
 func kustomizations() map[string]string {
-	return map[string]string{
-		crd.Folder:     "config/crd/kustomization.yaml",
-		webhook.Folder: "config/webhook/kustomization.yaml",
-	}
+	return map[string]string{crd.Folder: "config/crd", webhook.Folder: "config/webhook"}
 }
 
 // list adds a manifest that is new to the kustomization of its folder, if the project has one.
@@ -115,14 +112,15 @@ func (g *generation) unlist(name string) error {
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
 
 func (g *generation) editKustomization(name string, edit listEdit) error {
-	kustomization, listed := kustomizations()[path.Dir(name)]
+	folder, listed := kustomizations()[path.Dir(name)]
 	if !listed {
 		return nil
 	}
-	before, err := g.plan.Read(kustomization)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	kustomization, found, err := g.plan.Kustomization(folder)
+	if err != nil || !found {
+		return err
 	}
+	before, err := g.plan.Read(kustomization)
 	if err != nil {
 		return err
 	}

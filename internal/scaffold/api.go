@@ -39,6 +39,9 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
 	if err := plan.rebuildLock(project, opts.Kctrl); err != nil {
 		return nil, err
 	}
+	if err := PlanRuntime(plan, project); err != nil {
+		return nil, err
+	}
 	header, err := goHeader(plan)
 	if err != nil {
 		return nil, err
@@ -47,7 +50,7 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
 	var steps []func() error
 	if opts.Resource {
 		steps = append(steps, func() error { return checkTypes(plan, kind) })
-		steps = append(steps, func() error { return writeKind(plan, kind, opts.Force) })
+		steps = append(steps, func() error { return writeKind(plan, project, kind, opts.Force) })
 	}
 	if opts.Controller {
 		steps = append(steps, func() error { return checkReconciler(plan, kind) })
@@ -196,33 +199,43 @@ func checkScope(project *Project, r Resource) error {
 	}
 }
 
-// writeKind plans the files of a kind and lists them where kustomize looks.
-func writeKind(plan *Plan, kind templates.KindView, force bool) error {
-	err := errors.Join(
-		renderAll(plan, templates.Kind(), kind, force),
-		renderAll(plan, templates.FirstKind(), kind, false),
-	)
+// writeKind plans the files of a kind and lists those that are new where kustomize looks.
+func writeKind(plan *Plan, project *Project, kind templates.KindView, force bool) error {
+	roles, err := newOf(plan, rbacFolder, kind.RoleFiles()...)
 	if err != nil {
 		return err
 	}
+	crds, err := newOf(plan, crdFolder, kind.CRDBase)
+	if err != nil {
+		return err
+	}
+	samples, err := newOf(plan, samplesFolder, kind.SampleFile)
+	if err != nil {
+		return err
+	}
+	var deployed []string
+	if len(crds) > 0 && isFirst(project) {
+		deployed = append(deployed, "../crd")
+	}
+	if err := renderAll(plan, templates.Kind(), kind, force); err != nil {
+		return err
+	}
 	return errors.Join(
-		addResources(plan, "config/crd/kustomization.yaml", kind.CRDBase),
-		addResources(plan, "config/default/kustomization.yaml", "../crd"),
-		addResources(plan, "config/rbac/kustomization.yaml", kind.RoleFiles()...),
-		addResources(plan, "config/samples/kustomization.yaml", kind.SampleFile),
+		writeLists(plan, project),
+		addResources(plan, crdFolder, crds...),
+		addResources(plan, defaultFolder, deployed...),
+		addResources(plan, rbacFolder, roles...),
+		addResources(plan, samplesFolder, samples...),
 	)
 }
 
-// addResources lists files in a kustomization, and leaves alone what else is in it.
-func addResources(plan *Plan, kustomization string, files ...string) error {
-	text, err := plan.Read(kustomization)
-	if err != nil {
-		return missingFile(kustomization, err, "it should list "+files[0]+": restore it")
-	}
-	for _, file := range files {
-		if text, err = EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
-			return err
+// isFirst reports whether the project has one kind of its own.
+func isFirst(project *Project) bool {
+	kinds := 0
+	for _, r := range project.Resources {
+		if r.API {
+			kinds++
 		}
 	}
-	return plan.WriteFile(File{Path: kustomization, Content: text, Policy: Edit})
+	return kinds == 1
 }

@@ -2,13 +2,18 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/spf13/afero"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
@@ -40,6 +45,22 @@ func (b Build) release() string {
 		return ""
 	}
 	return b.Version
+}
+
+// name returns what PROJECT says of the build.
+func (b Build) name() string {
+	if b.Version == "" || b.Version == "(devel)" {
+		return "devel"
+	}
+	return b.Version
+}
+
+// installable returns the version under which go install finds this very kctrl, and "" for a development build.
+func (b Build) installable() string {
+	if b.release() != "" || b.Sum != "" && semver.IsValid(b.Version) {
+		return b.Version
+	}
+	return ""
 }
 
 // defaultRuntime is Module if the running kctrl is one that a project can require.
@@ -103,26 +124,147 @@ func checkRequired(plan *Plan, project *Project) error {
 
 // writeBundle plans the source of the runtime, without its tests.
 func writeBundle(plan *Plan) error {
-	return fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
+	names, err := bundledSource()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(kctrl.Source, name)
+		if err != nil {
+			return err
+		}
+		file := File{Path: path.Join(bundleFolder, name), Content: content, Template: "bundle/" + name, Policy: Own}
+		if err := plan.WriteFile(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bundledSource lists the source files of the runtime that projects get.
+func bundledSource() ([]string, error) {
+	var names []string
+	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == "testdata":
 			return fs.SkipDir
-		case entry.IsDir(), strings.HasSuffix(name, "_test.go"), !inBundle(name):
-			return nil
+		case !entry.IsDir() && !strings.HasSuffix(name, "_test.go") && inBundle(name):
+			names = append(names, name)
 		}
-		content, err := fs.ReadFile(kctrl.Source, name)
-		if err != nil {
+		return nil
+	})
+	return names, err
+}
+
+// bundledModules are the templates of go.mod and go.sum of the runtime itself.
+func bundledModules() []templates.Template[templates.ModuleView] {
+	return slices.DeleteFunc(templates.Modules(), func(t templates.Template[templates.ModuleView]) bool {
+		return !strings.HasPrefix(t.Path(templates.ModuleView{}), bundleFolder+"/")
+	})
+}
+
+// PlanRuntime brings back a bundled runtime that is gone. One of which only a part is gone is completed if this kctrl
+// wrote it, and else is a *diagnostic.Error: the runtime of another kctrl is not mixed with this one's.
+func PlanRuntime(plan *Plan, project *Project) error {
+	if project.Runtime == Module || !replacesRuntime(plan) {
+		return nil
+	}
+	missing, err := missingRuntime(plan)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	whole := NewPlan(afero.NewIOFS(afero.NewMemMapFs()))
+	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: project.Repo}, true), writeBundle(whole))
+	if err != nil {
+		return err
+	}
+	if others := otherRuntime(whole, plan.lock); len(others) > 0 || missing[0] == bundleFolder {
+		if entries, err := fs.ReadDir(plan.fsys, bundleFolder); err == nil && len(entries) > 0 {
+			return mixedRuntime(missing)
+		}
+		for _, name := range others {
+			if err := plan.Delete(name, Own); err != nil {
+				return err
+			}
+		}
+		missing = slices.Sorted(maps.Keys(whole.files))
+	}
+	plan.note(&diagnostic.Error{
+		Pos:     token.Position{Filename: bundleFolder},
+		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(missing)),
+		Hint:    "kctrl generate writes them anew; nothing builds without them, so they belong into version control",
+	})
+	for _, name := range missing {
+		file := whole.files[name]
+		if err := plan.WriteFile(File{Path: name, Content: file.after, Template: file.template, Policy: Own}); err != nil {
 			return err
 		}
-		return plan.WriteFile(File{
-			Path:     path.Join(bundleFolder, name),
-			Content:  content,
-			Template: "bundle/" + name,
-			Policy:   Own,
-		})
+	}
+	return nil
+}
+
+func mixedRuntime(missing []string) error {
+	what := "is missing"
+	if more := len(missing) - 1; more > 0 {
+		what = fmt.Sprintf("and %d more files are missing", more)
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: missing[0]},
+		Message: what + ", of a runtime that another version of kctrl wrote",
+		Hint:    "restore " + bundleFolder + " from version control, or remove the folder: then kctrl generate writes the runtime of this kctrl",
+	}
+}
+
+// replacesRuntime reports whether go.mod says that the runtime is in its folder. A go.mod that cannot be read is left to
+// others.
+func replacesRuntime(plan *Plan) bool {
+	text, err := plan.Read(goModFile)
+	if err != nil {
+		return false
+	}
+	file, err := modfile.Parse(goModFile, text, nil)
+	return err == nil && slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool {
+		return r.Old.Path == runtimeModule && path.Clean(r.New.Path) == bundleFolder
 	})
+}
+
+// missingRuntime returns the files of the runtime that kctrl wrote and that are not there. Without a lock that knows them
+// it is the folder that is there or not.
+func missingRuntime(plan *Plan) ([]string, error) {
+	if err := plan.loadLock(); err != nil {
+		return nil, err
+	}
+	var missing []string
+	known := false
+	for entry := range plan.lock.All() {
+		if !strings.HasPrefix(entry.Path, bundleFolder+"/") {
+			continue
+		}
+		known = true
+		if _, err := fs.Stat(plan.fsys, entry.Path); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, entry.Path)
+		} else if err != nil {
+			return nil, fileError(entry.Path, "cannot read", err)
+		}
+	}
+	if _, err := fs.Stat(plan.fsys, bundleFolder); !known && errors.Is(err, fs.ErrNotExist) {
+		missing = append(missing, bundleFolder)
+	}
+	return missing, nil
+}
+
+// otherRuntime returns the files that the lock knows of a runtime other than the whole one of this kctrl.
+func otherRuntime(whole *Plan, lock *Lock) []string {
+	var others []string
+	for entry := range lock.All() {
+		file, ours := whole.files[entry.Path]
+		if strings.HasPrefix(entry.Path, bundleFolder+"/") && (!ours || entry.SHA256 != hash(file.after)) {
+			others = append(others, entry.Path)
+		}
+	}
+	return others
 }
 
 func inBundle(name string) bool { return name == "LICENSE" || strings.HasPrefix(name, "runtime/") }
@@ -177,4 +319,110 @@ func requireDirectly(plan *Plan, modulePath string) error {
 		return err
 	}
 	return plan.WriteFile(File{Path: goModFile, Content: out, Policy: Edit})
+}
+
+// requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
+// code needs no such modules. Versions that are there already stay.
+func requireApplyConfigurations(plan *Plan, project *Project) error {
+	if err := plan.loadLock(); err != nil {
+		return err
+	}
+	if !hasApplyConfigurations(plan) {
+		return nil
+	}
+	mod, sum := templates.ApplyConfigurationModules()
+	view := templates.ModuleView{Repo: project.Repo}
+	needed, err := mod.Render(view)
+	if err != nil {
+		return err
+	}
+	sums, err := sum.Render(view)
+	if err != nil {
+		return err
+	}
+	return errors.Join(addRequirements(plan, needed), addSums(plan, sums))
+}
+
+func hasApplyConfigurations(plan *Plan) bool {
+	for entry := range plan.lock.All() {
+		if entry.Template != "generate/applyconfig" {
+			continue
+		}
+		if _, err := plan.Read(entry.Path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
+// project imports itself.
+func addRequirements(plan *Plan, needed []byte) error {
+	text, err := plan.Read(goModFile)
+	if err != nil {
+		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return err
+	}
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, r := range wanted.Require {
+		at := slices.IndexFunc(file.Require, func(have *modfile.Require) bool { return have.Mod.Path == r.Mod.Path })
+		switch {
+		case at < 0:
+			file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+		case file.Require[at].Indirect && !r.Indirect:
+			file.Require[at].Indirect = false
+		default:
+			continue
+		}
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	file.SetRequireSeparateIndirect(file.Require)
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return plan.WriteFile(File{Path: goModFile, Content: out, Policy: Edit})
+}
+
+// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
+func addSums(plan *Plan, needed []byte) error {
+	const name = "go.sum"
+	text, err := plan.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	have := len(lines)
+	for line := range strings.Lines(string(needed)) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == have {
+		return nil
+	}
+	slices.SortStableFunc(lines, compareSums)
+	return plan.WriteFile(File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: Edit})
+}
+
+// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
+func compareSums(a, b string) int {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) < 2 || len(y) < 2 {
+		return len(x) - len(y)
+	}
+	xVersion, xFile, _ := strings.Cut(x[1], "/")
+	yVersion, yFile, _ := strings.Cut(y[1], "/")
+	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
 }

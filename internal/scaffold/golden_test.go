@@ -128,7 +128,7 @@ func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*scaffold
 	if err != nil {
 		return nil, err
 	}
-	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Object: true, CRD: true, RBAC: true})
+	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Object: true, ApplyConfig: true, CRD: true, RBAC: true})
 }
 
 var bundledInLock = regexp.MustCompile(`(?m)^third_party/kctrl/.*\n`)

@@ -115,6 +115,7 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 		Runtime:    opts.Runtime,
 		Owner:      opts.Owner,
 		License:    opts.License,
+		Kctrl:      opts.Kctrl.name(),
 	}
 	if project.License == "" {
 		project.License = "apache2"
@@ -173,18 +174,6 @@ func validateLicense(license string) error {
 	}
 }
 
-// validateOwner refuses what would end the comment that the owner is named in.
-func validateOwner(owner string) error {
-	if !strings.ContainsAny(owner, "\n\r") && !strings.Contains(owner, "*/") {
-		return nil
-	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("invalid owner %q: it does not fit into a line of a comment", owner),
-		Hint:    `use --owner "The Guestbook Authors"`,
-		Class:   diagnostic.ErrUsage,
-	}
-}
-
 func writeBoilerplate(plan *Plan, project *Project, year int) error {
 	return render(plan, templates.Licenses()[project.License], templates.NewLicense(year, project.Owner), false)
 }
@@ -202,7 +191,7 @@ func writeProjectFiles(plan *Plan, project *Project, kctrl Build) error {
 		MultiGroup:   project.MultiGroup,
 		Namespaced:   project.Namespaced,
 		Bundled:      project.Runtime != Module,
-		KctrlVersion: kctrl.release(),
+		KctrlVersion: kctrl.installable(),
 	})
 	return renderAll(plan, templates.Project(), view, false)
 }

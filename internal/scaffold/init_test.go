@@ -1,9 +1,16 @@
 package scaffold
 
 import (
+	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 func TestRuntimeOfReleaseIsTheModule(t *testing.T) {
@@ -121,5 +128,109 @@ func TestMainIsShort(t *testing.T) {
 	}
 	if lines := strings.Count(string(content), "\n"); lines > 40 {
 		t.Errorf("%s has %d lines", mainFile, lines)
+	}
+}
+
+// TestWhatInitAcceptsIsReadBack: whatever names and owners init takes, the next command reads from PROJECT as they are.
+func TestWhatInitAcceptsIsReadBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	owners := []string{
+		"A\tB", "A\nB", "A\x00", "*/", "true", "~", "12", "0x1F", "1e3", "null", "- a", "# no", "a: b", "{a}", "[b", "'", `"`, `\`, "&a", "*a", "!t", "%", "@",
+		" padded ", "\u0085", "\u2028", "\u200d", "\ufeff", "\ufeffA", "\ufffe", "\xff", "a\xc0", "\U0001f600", "{{.Owner}}", "YEAR", "//", "`", "é", "e\u0301", "...", "---",
+	}
+	names := []string{"guestbook", "on", "1", "1e3", "0x1", "a", "null", "true", "a-b", "12.5", "k8s", "example.com", "A", "_", "v2", "~"}
+	pick := func(list []string) string {
+		s := list[r.IntN(len(list))]
+		for r.IntN(3) == 0 {
+			s += list[r.IntN(len(list))]
+		}
+		return s
+	}
+	accepted, refused := 0, 0
+	for i := range 4000 {
+		opts := InitOptions{Domain: pick(names), Repo: "example.com/" + pick(names), Owner: pick(owners), Year: 2026, Kctrl: Build{Version: "v1.2.3", Sum: "h1:x="}}
+		switch {
+		case i < len(owners):
+			opts.Domain, opts.Repo, opts.Owner = "example.com", "example.com/guestbook", owners[i]
+		case i%3 == 0:
+			opts.ProjectName = pick(names)
+			opts.Repo = pick(names) + "/" + pick(names)
+		case i%3 == 1:
+			opts.Owner = randomText(r)
+		}
+		root := afero.NewMemMapFs()
+		plan, err := PlanInit(afero.NewIOFS(root), opts)
+		if err != nil {
+			for _, single := range diagnostic.All(err) {
+				if e, ok := errors.AsType[*diagnostic.Error](single); !ok || e.Hint == "" {
+					t.Errorf("%+v: %v has no hint", opts, single)
+				}
+			}
+			refused++
+			continue
+		}
+		accepted++
+		for change := range plan.Changes() {
+			must(t, afero.WriteFile(root, change.Path, change.After, 0o644))
+		}
+		project, err := LoadProject(afero.NewIOFS(root))
+		if err != nil {
+			t.Errorf("init accepts %+v, and the next command says %v", opts, err)
+			continue
+		}
+		if project.Owner != opts.Owner || project.Domain != opts.Domain || project.Repo != opts.Repo || project.Kctrl != "v1.2.3" {
+			t.Errorf("init was given %+v, and PROJECT says %+v", opts, project)
+		}
+		if _, err := goHeader(NewPlan(afero.NewIOFS(root))); err != nil {
+			t.Errorf("the header with the owner %q: %v", opts.Owner, err)
+		}
+	}
+	if accepted < 400 || refused < 400 {
+		t.Errorf("%d accepted and %d refused tell little", accepted, refused)
+	}
+}
+
+// randomText returns characters of all kinds, some of them none.
+func randomText(r *rand.Rand) string {
+	var text []byte
+	for range r.IntN(6) {
+		switch r.IntN(4) {
+		case 0:
+			text = append(text, byte(r.IntN(256)))
+		case 1:
+			text = utf8.AppendRune(text, rune(r.IntN(0x110000)))
+		default:
+			text = append(text, byte(' '+r.IntN(95)))
+		}
+	}
+	return string(text)
+}
+
+func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
+	for build, want := range map[Build][2]string{
+		{}:                   {"devel", ""},
+		{Version: "(devel)"}: {"devel", ""},
+		{Version: "v1.2.3"}:  {"v1.2.3", "v1.2.3"},
+		{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}: {"v0.0.0-20260102030405-0123456789ab", "v0.0.0-20260102030405-0123456789ab"},
+		{Version: "v0.0.0-20260102030405-0123456789ab"}:               {"v0.0.0-20260102030405-0123456789ab", ""},
+		{Version: "v1.2.3+dirty"}:                                     {"v1.2.3+dirty", ""},
+	} {
+		plan, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: Bundled})
+		must(t, err)
+		text, err := plan.Read(ProjectFile)
+		must(t, err)
+		if !strings.Contains(string(text), "\nkctrl: "+want[0]+"\n") {
+			t.Errorf("%+v: want kctrl: %s in\n%s", build, want[0], text)
+		}
+		workflow, err := plan.Read(".github/workflows/test.yml")
+		must(t, err)
+		switch {
+		case strings.Contains(string(workflow), "latest"):
+			t.Errorf("%+v: CI installs whatever is the latest", build)
+		case want[1] == "" && !strings.Contains(string(workflow), "${{ vars.KCTRL_VERSION }}"):
+			t.Errorf("%+v: CI does not ask for a version:\n%s", build, workflow)
+		case want[1] != "" && !strings.Contains(string(workflow), "cmd/kctrl@"+want[1]+"\n"):
+			t.Errorf("%+v: CI does not install %s:\n%s", build, want[1], workflow)
+		}
 	}
 }

@@ -61,15 +61,70 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	check("bundled/go.mod", moduleTemplate(t, project, "v0.0.0", "v0.0.0"))
 	check("bundled/go.sum", readFile(t, project, "go.sum"))
 
+	mod, sums := readFile(t, project, "go.mod"), readFile(t, project, "go.sum")
+	writeFile(t, filepath.Join(project, "applied", "applied.go"), []byte(applied))
+	writeFile(t, filepath.Join(project, "go.sum"), sourceFile(t, "go.sum"))
+	tidy(t, project, cacheEnv())
+	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, project, "go.mod")))
+	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, project, "go.sum")))
+
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")
-	tidy(t, published, proxyEnv(newModuleProxy(t, kctrl.Source, fakeVersion), shadowModuleCache(t)))
+	env := proxyEnv(newModuleProxy(t, kctrl.Source, fakeVersion), shadowModuleCache(t))
+	tidy(t, published, env)
 	check("module/go.mod", moduleTemplate(t, published, fakeVersion, "{{.RuntimeVersion}}"))
 	check("module/go.sum", withoutModule(readFile(t, published, "go.sum"), runtimeModule))
+
+	// What apply configurations add is the same wherever the runtime comes from.
+	mod, sums = readFile(t, published, "go.mod"), readFile(t, published, "go.sum")
+	writeFile(t, filepath.Join(published, "applied", "applied.go"), []byte(applied))
+	writeFile(t, filepath.Join(published, "go.sum"), sourceFile(t, "go.sum"))
+	tidy(t, published, env)
+	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, published, "go.mod")))
+	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, published, "go.sum")))
 
 	if stale && *update {
 		t.Fatal("the module templates changed: run make golden once more, for what is made from them")
 	}
+}
+
+// applied is a file with the imports of apply configurations.
+const applied = `package applied
+
+import (
+	_ "k8s.io/apimachinery/pkg/util/managedfields"
+	_ "k8s.io/client-go/applyconfigurations/meta/v1"
+	_ "sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+`
+
+// addedRequirements returns a go.mod with the requirements that one has and another has not, or has as indirect ones.
+func addedRequirements(t *testing.T, before, after []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	out.WriteString("module example.com/needed\n\nrequire (\n")
+	lines := strings.Split(string(before), "\n")
+	file, err := modfile.Parse("go.mod", after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file.Require {
+		line := fmt.Sprintf("\t%s %s", r.Mod.Path, r.Mod.Version)
+		if r.Indirect {
+			line += " // indirect"
+		}
+		if !slices.Contains(lines, line) && r.Mod.Path != runtimeModule {
+			fmt.Fprintln(&out, line)
+		}
+	}
+	out.WriteString(")\n")
+	return out.Bytes()
+}
+
+func addedLines(before, after []byte) []byte {
+	had := strings.SplitAfter(string(before), "\n")
+	added := slices.DeleteFunc(strings.SplitAfter(string(after), "\n"), func(line string) bool { return slices.Contains(had, line) })
+	return []byte(strings.Join(added, ""))
 }
 
 // writeRuntime writes the runtime as a module of its own, not yet tidy. With tests, it is what a proxy serves.

@@ -33,6 +33,8 @@ type Plan struct {
 	// lockFile is PROJECT.lock on disk, and lockText what it holds, as Lock.Marshal writes it.
 	lockFile planned
 	lockText []byte
+	// notes are what the user should know of and that keeps nothing from being written.
+	notes []*diagnostic.Error
 }
 
 // planned is one file: what is on disk and what it should become.
@@ -138,6 +140,11 @@ func (p *Plan) Touched(path string) (bool, error) {
 	}
 	return state.exists && p.lock.Touched(path, state.before), nil
 }
+
+// Notes returns what the user should know although the plan can be applied, in the order in which it was found.
+func (p *Plan) Notes() []*diagnostic.Error { return p.notes }
+
+func (p *Plan) note(notes ...*diagnostic.Error) { p.notes = append(p.notes, notes...) }
 
 // Changes returns the changes ordered by path, PROJECT.lock among them.
 func (p *Plan) Changes() iter.Seq[Change] {

@@ -42,6 +42,9 @@ type Project struct {
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
+	// Kctrl is the version of the kctrl that wrote the files of the project; empty means that it is not known. Only init
+	// writes it, so that branches which add kinds do not meet there.
+	Kctrl string
 	// Resources are the kinds of the project in the order they were added.
 	Resources []Resource
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"go.yaml.in/yaml/v3"
@@ -36,8 +37,9 @@ func projectFields(p *Project) []field {
 		{key: "multigroup", value: &p.MultiGroup},
 		{key: "namespaced", value: &p.Namespaced},
 		{key: "runtime", value: (*string)(&p.Runtime), check: oneOf("runtime", string(Bundled), string(Module))},
-		{key: "owner", value: &p.Owner, check: checkOwner},
+		{key: "owner", value: &p.Owner, check: validateOwner},
 		{key: "license", value: &p.License, check: oneOf("license", "apache2", "none")},
+		{key: "kctrl", value: &p.Kctrl, check: checkKctrl},
 	}
 }
 
@@ -83,12 +85,27 @@ func oneOf(what string, values ...string) func(string) error {
 	}
 }
 
-// checkOwner refuses what would end the comment that names the owner.
-func checkOwner(owner string) error {
-	if !strings.ContainsFunc(owner, unicode.IsControl) && !strings.Contains(owner, "*/") {
+// validateOwner refuses what is no part of one line of a comment, in Go and in YAML.
+func validateOwner(owner string) error {
+	if isLine(owner) && !strings.Contains(owner, "*/") {
 		return nil
 	}
 	return invalidName("owner", owner, "it does not fit into a line of a comment", "The Guestbook Authors")
+}
+
+func checkKctrl(version string) error {
+	if isLine(version) {
+		return nil
+	}
+	return invalidName("version of kctrl", version, "it does not fit into a line", "v1.0.0")
+}
+
+// isLine reports whether a text is made of what Go and YAML files may hold as it is, without a line end.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		const byteOrderMark = '\ufeff'
+		return r == byteOrderMark || !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r)
+	})
 }
 
 // LoadProject reads and checks the PROJECT file. Everything that is wrong with it is reported at once, joined from

@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	mainFile       = "cmd/main.go"
-	registerFile   = "cmd/zz_generated.register.go"
-	managerPackage = runtimeModule + "/runtime/manager"
+	mainFile     = "cmd/main.go"
+	registerFile = "cmd/zz_generated.register.go"
+	// versionRegisterFile is the generated registration of an API package, in its folder.
+	versionRegisterFile = "zz_generated.register.go"
+	managerPackage      = runtimeModule + "/runtime/manager"
 )
 
 // PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its manager,
@@ -42,11 +44,15 @@ func writeRegistration(plan *Plan, project *Project) error {
 	if err := checkDeclared(plan, project); err != nil {
 		return err
 	}
-	if err := render(plan, templates.Register(), registerView(project, header), true); err != nil {
+	versions, others, err := registrations(plan, project, header)
+	if err != nil {
 		return err
 	}
-	for _, view := range versionViews(project, header) {
-		if err := renderAll(plan, templates.Version(), view, false); err != nil {
+	if err := render(plan, templates.Register(), registerView(project, header, others), true); err != nil {
+		return err
+	}
+	for _, view := range versions {
+		if err := render(plan, templates.VersionRegister(), view, true); err != nil {
 			return err
 		}
 	}
@@ -154,26 +160,52 @@ func kindNames(project *Project, r Resource, header string) templates.KindNames 
 	return names
 }
 
-// versionViews returns the API packages of the project with their kinds, ordered by folder.
-func versionViews(project *Project, header string) []templates.VersionView {
+// registrations returns the API packages whose registration kctrl writes, ordered by folder, and the import paths of
+// those that PROJECT does not list and that register their kinds. Kinds that come into no scheme are noted in the plan.
+func registrations(plan *Plan, project *Project, header string) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
+	listed := map[string][]string{}
 	for _, r := range project.Resources {
-		if !r.API {
+		if r.API {
+			view := templates.NewKind(kindNames(project, r, header)).VersionView
+			views[view.Folder] = view
+			listed[view.Folder] = append(listed[view.Folder], r.Kind)
+		}
+	}
+	folders, err := apiFolders(plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, folder := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(folders, maps.Keys(views))))) {
+		view, known := views[folder]
+		if known {
+			err = render(plan, templates.Version(), view, false)
+		}
+		pkg, readErr := readPackage(plan, folder)
+		if err := errors.Join(err, readErr); err != nil {
+			return nil, nil, err
+		}
+		if view.Objects = pkg.objects(listed[folder]); len(view.Objects) == 0 || pkg.name == "main" {
 			continue
 		}
-		view := templates.NewKind(kindNames(project, r, header)).VersionView
-		view.Kinds = append(views[view.Folder].Kinds, r.Kind)
-		slices.Sort(view.Kinds)
-		views[view.Folder] = view
+		if !known {
+			view.Header, view.Package, view.Folder = header, pkg.name, folder
+		}
+		generated := known || pkg.generatesRegistration()
+		if generated {
+			versions = append(versions, view)
+		}
+		plan.note(pkg.unregistered(generated)...)
+		if !known && pkg.declared["AddToScheme"] && pkg.importable() {
+			others = append(others, gopath.Join(project.Repo, folder))
+		}
 	}
-	return slices.SortedFunc(maps.Values(views), func(a, b templates.VersionView) int {
-		return strings.Compare(a.Folder, b.Folder)
-	})
+	return versions, others, nil
 }
 
-// registerView lists what the manager sets up: each API package and each controller once, in the order of their import
-// paths and then of PROJECT.
-func registerView(project *Project, header string) templates.RegisterView {
+// registerView lists what the manager sets up: each API package and each controller once, in the order of PROJECT, and
+// behind them the packages that PROJECT does not list.
+func registerView(project *Project, header string, others []string) templates.RegisterView {
 	view := templates.RegisterView{Header: header}
 	imports := &importNames{byPath: map[string]string{}}
 	for _, r := range project.Resources {
@@ -187,6 +219,10 @@ func registerView(project *Project, header string) templates.RegisterView {
 			name, _ := imports.name(kind.ControllerImportPath, kind.ControllerAlias)
 			view.Controllers = append(view.Controllers, name+"."+kind.Reconciler)
 		}
+	}
+	for _, path := range others {
+		name, _ := imports.name(path, templates.Alias(path))
+		view.APIs = append(view.APIs, name)
 	}
 	view.Imports = imports.sorted()
 	return view

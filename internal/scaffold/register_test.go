@@ -73,7 +73,7 @@ func TestImportNamesAreUnique(t *testing.T) {
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "B", Plural: "bs", API: true},
 	}}
-	view := registerView(project, "")
+	view := registerView(project, "", nil)
 	names := map[string]bool{}
 	for _, i := range view.Imports {
 		if names[i.Alias] {
@@ -83,5 +83,16 @@ func TestImportNamesAreUnique(t *testing.T) {
 	}
 	if len(view.APIs) != 2 || len(view.Controllers) != 2 {
 		t.Errorf("got APIs %v and controllers %v", view.APIs, view.Controllers)
+	}
+}
+
+func TestGoHidesInternalPackages(t *testing.T) {
+	for folder, want := range map[string]bool{
+		"api/v1": true, ".": true, "internal/v1": true, "internal": true, "cmd/internal/v1": true, "internals/v1": true, "a/internal": false,
+		"pkg/internal/v1": false, "internal/a/internal/v1": false, "cmd/a/internal/v1": false,
+	} {
+		if got := (&apiPackage{folder: folder}).importable(); got != want {
+			t.Errorf("%s: importable is %v", folder, got)
+		}
 	}
 }

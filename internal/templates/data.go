@@ -43,7 +43,7 @@ type ProjectView struct {
 	RoleKind string
 	// Bundled says that the runtime is in third_party/kctrl.
 	Bundled bool
-	// KctrlVersion is the version of kctrl that CI installs.
+	// KctrlVersion is the version of kctrl that CI installs. Empty means that CI is told by a variable.
 	KctrlVersion string
 	// APILayout and ControllerLayout are where code goes, for people.
 	APILayout, ControllerLayout string
@@ -54,7 +54,7 @@ type ProjectNames struct {
 	Name, Domain, Repo              string
 	Header                          string
 	MultiGroup, Namespaced, Bundled bool
-	// KctrlVersion is a released version, or empty for a development build.
+	// KctrlVersion is a version that go install finds, or empty for a development build.
 	KctrlVersion string
 }
 
@@ -79,14 +79,17 @@ func NewProject(n ProjectNames) ProjectView {
 	if n.MultiGroup {
 		v.APILayout, v.ControllerLayout = "api/<group>/<version>", "internal/controller/<group>"
 	}
-	if v.KctrlVersion == "" {
-		v.KctrlVersion = "latest"
-	}
 	return v
 }
 
 // Namespace returns the namespace that the manager of a project runs in.
 func Namespace(projectName string) string { return projectName + "-system" }
+
+// ListView is what a kustomization that lists files is rendered from.
+type ListView struct {
+	// Files are relative to its folder.
+	Files []string
+}
 
 // RegisterView is what the registration of kinds and controllers is rendered from.
 type RegisterView struct {

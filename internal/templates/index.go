@@ -89,6 +89,12 @@ func PublishedModules() []Template[ModuleView] {
 	}
 }
 
+// ApplyConfigurationModules returns what apply configurations add to go.mod and go.sum of a project: no files of a
+// project themselves. `make golden` recomputes them from the root go.mod.
+func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
+	return at[ModuleView]("applyconfiguration", "go.mod", Generated), at[ModuleView]("applyconfiguration", "go.sum", Generated)
+}
+
 // Licenses returns the header of source files for each license that init offers, by its name.
 func Licenses() map[string]Template[LicenseView] {
 	const file = "hack/boilerplate.go.txt"
@@ -98,20 +104,11 @@ func Licenses() map[string]Template[LicenseView] {
 	}
 }
 
-// Version returns the files that an API package has whatever its kinds.
-func Version() []Template[VersionView] {
-	inPackage := func(file string, ownership Ownership) Template[VersionView] {
-		return Template[VersionView]{
-			ID:        "version/api/version/" + file,
-			Ownership: ownership,
-			path:      func(v VersionView) string { return path.Join(v.Folder, file) },
-		}
-	}
-	return []Template[VersionView]{
-		inPackage("groupversion_info.go", Users),
-		inPackage("zz_generated.register.go", Generated),
-	}
-}
+// Version returns the file that names the group and version of an API package.
+func Version() Template[VersionView] { return inPackage("groupversion_info.go", Users) }
+
+// VersionRegister returns the file that makes the kinds of an API package known to a scheme.
+func VersionRegister() Template[VersionView] { return inPackage("zz_generated.register.go", Generated) }
 
 // Kind returns the files of one kind: its Go type, a sample and the roles for its users.
 func Kind() []Template[KindView] {
@@ -124,12 +121,14 @@ func Kind() []Template[KindView] {
 	}
 }
 
-// FirstKind returns the files that come with the first kind of a project and list all later ones.
-func FirstKind() []Template[KindView] {
-	return []Template[KindView]{
-		at[KindView]("kind", "config/crd/kustomization.yaml", Users),
-		at[KindView]("kind", "config/samples/kustomization.yaml", Users),
-	}
+// CRDKustomization returns the file that lists the CRDs.
+func CRDKustomization() Template[ListView] {
+	return at[ListView]("kind", "config/crd/kustomization.yaml", Users)
+}
+
+// SamplesKustomization returns the file that lists the samples.
+func SamplesKustomization() Template[ListView] {
+	return at[ListView]("kind", "config/samples/kustomization.yaml", Users)
 }
 
 // Controller returns the files of the controller of one kind.
@@ -151,6 +150,15 @@ func (t Template[V]) Source() string {
 		return t.Generator
 	}
 	return t.ID
+}
+
+// inPackage returns the template of a file that every API package has.
+func inPackage(file string, ownership Ownership) Template[VersionView] {
+	return Template[VersionView]{
+		ID:        "version/api/version/" + file,
+		Ownership: ownership,
+		path:      func(v VersionView) string { return path.Join(v.Folder, file) },
+	}
 }
 
 // at returns the template of a file that has the same path in every project.

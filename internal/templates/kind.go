@@ -70,8 +70,8 @@ type VersionView struct {
 	QualifiedGroup, Version string
 	// Package is the name of the Go package, Folder where it is in the project, ImportPath how Go imports it.
 	Package, Folder, ImportPath string
-	// Kinds are all kinds of the package, in order.
-	Kinds []string
+	// Objects are the Go types that are registered: the kinds of the package and their lists, in order.
+	Objects []string
 }
 
 // NewKind spells what the files of a kind say.
@@ -179,6 +179,11 @@ func apiAlias(n KindNames) string {
 	return alias
 }
 
+// Alias returns a name to import an API package under that the layout of a project does not know.
+func Alias(importPath string) string {
+	return apiPrefix(identifier(strings.ToLower(path.Base(path.Dir(importPath)) + path.Base(importPath))))
+}
+
 // apiPrefix makes a name that begins with a digit an identifier.
 func apiPrefix(name string) string {
 	if name != "" && unicode.IsDigit(rune(name[0])) {
@@ -188,7 +193,9 @@ func apiPrefix(name string) string {
 }
 
 // identifier returns the letters and digits of a DNS name.
-func identifier(name string) string { return strings.NewReplacer(".", "", "-", "").Replace(name) }
+func identifier(name string) string {
+	return strings.NewReplacer(".", "", "-", "", "_", "", "~", "", "+", "").Replace(name)
+}
 
 // variable returns a name for a local variable that holds an object of the kind.
 func variable(kind string) string {
@@ -209,9 +216,8 @@ func variable(kind string) string {
 // takenNames are the imports of the controller templates, and their local variables.
 func takenNames() []string {
 	return []string{
-		"apierrors", "byName", "changed", "client", "context", "controller", "ctx", "desired", "env", "err", "errors",
-		"event", "fields", "fmt", "key", "live", "log", "logger", "m", "manager", "meta", "metav1", "object", "r",
-		"reconcile", "reconciler", "req", "request", "result", "schema", "status", "stop", "stopped", "stream", "t",
-		"testenv", "testing", "time", "types", "watcher",
+		"apierrors", "changed", "client", "context", "controller", "ctx", "desired", "env", "err", "errors", "fmt", "log",
+		"logger", "m", "manager", "meta", "metav1", "object", "r", "reconcile", "reconciler", "req", "result", "status",
+		"stop", "stopped", "t", "testenv", "testing", "time",
 	}
 }

@@ -23,15 +23,18 @@ func index(t *testing.T) []listed {
 	t.Helper()
 	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook", Bundled: true})
 	kind := NewKind(guestbook())
-	kind.VersionView.Kinds = []string{"Guestbook"}
+	kind.VersionView.Objects = []string{"Guestbook", "GuestbookList"}
 	var all []listed
 	all = append(all, list(project, Project()...)...)
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
+	mod, sum := ApplyConfigurationModules()
+	all = append(all, list(ModuleView{}, mod, sum)...)
 	for _, license := range Licenses() {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}
-	all = append(all, list(kind.VersionView, Version()...)...)
-	all = append(all, list(kind, slices.Concat(Kind(), FirstKind(), Controller())...)...)
+	all = append(all, list(kind.VersionView, Version(), VersionRegister())...)
+	all = append(all, list(kind, slices.Concat(Kind(), Controller())...)...)
+	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization())...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
 	return append(all, list(register, Register())...)
 }

@@ -4,6 +4,7 @@
 //		env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 //		live, err := client.New(env.Config, client.Options{Scheme: scheme})
 //		...
+//		got := testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool { return g.Status.ObservedGeneration == 1 })
 //	}
 //
 // Start runs `kctrl env up --foreground`: etcd and kube-apiserver on free ports of loopback, with data that is thrown

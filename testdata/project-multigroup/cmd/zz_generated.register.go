@@ -23,7 +23,7 @@ import (
 	shipcontroller "example.org/fleet/internal/controller/ship"
 )
 
-// register adds the API packages that PROJECT lists to the scheme of m, then sets up the controllers.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers.
 func register(m *manager.Manager) error {
 	return errors.Join(
 		crewv1.AddToScheme(m.Scheme()),

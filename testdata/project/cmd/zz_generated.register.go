@@ -27,7 +27,7 @@ import (
 	"example.com/guestbook/internal/controller"
 )
 
-// register adds the API packages that PROJECT lists to the scheme of m, then sets up the controllers.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers.
 func register(m *manager.Manager) error {
 	return errors.Join(
 		webappv1.AddToScheme(m.Scheme()),

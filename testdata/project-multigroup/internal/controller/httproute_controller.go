@@ -57,7 +57,7 @@ func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		ObservedGeneration: httpRoute.Generation,
 	})
 	if !changed && httpRoute.Status.ObservedGeneration == httpRoute.Generation {
-		logger.Info("HTTPRoute is up to date", "generation", httpRoute.Generation)
+		logger.Debug("HTTPRoute is up to date", "generation", httpRoute.Generation)
 		return reconcile.Result{}, nil
 	}
 

@@ -69,7 +69,7 @@ func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		ObservedGeneration: guestbook.Generation,
 	})
 	if !changed && guestbook.Status.ObservedGeneration == guestbook.Generation {
-		logger.Info("Guestbook is up to date", "generation", guestbook.Generation)
+		logger.Debug("Guestbook is up to date", "generation", guestbook.Generation)
 		return reconcile.Result{}, nil
 	}
 

@@ -22,14 +22,9 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -63,13 +58,24 @@ func TestGuestbookBecomesReady(t *testing.T) {
 	if err := m.Live().Create(ctx, guestbook); err != nil {
 		t.Fatal(err)
 	}
-	guestbook = awaitGuestbook(ctx, t, m.Live(), guestbook)
+	guestbook = testenv.Await(ctx, t, m.Live(), guestbook, isGuestbookReady)
 
 	guestbook.Spec.Message = "hello again"
 	if err := m.Live().Update(ctx, guestbook); err != nil {
 		t.Fatal(err)
 	}
-	awaitGuestbook(ctx, t, m.Live(), guestbook)
+	testenv.Await(ctx, t, m.Live(), guestbook, isGuestbookReady)
+
+	// A request may come for an object that does not exist any more.
+	if err := m.Live().Delete(ctx, guestbook); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(ctx, t, m.Live(), guestbook)
+	reconciler := &controller.GuestbookReconciler{Client: m.Live()}
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.KeyOf(guestbook)})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
 
 	stop()
 	if err := <-stopped; err != nil {
@@ -77,44 +83,8 @@ func TestGuestbookBecomesReady(t *testing.T) {
 	}
 }
 
-// awaitGuestbook returns the object as it is once its status says that it is ready, for the generation that it has now.
-func awaitGuestbook(ctx context.Context, t *testing.T, live *client.REST, guestbook *webappv1.Guestbook) *webappv1.Guestbook {
-	t.Helper()
-	byName := client.Scope{Namespace: guestbook.Namespace, Fields: fields.OneTermEqualSelector("metadata.name", guestbook.Name)}
-	watcher, err := client.NewListWatcher(live, &webappv1.Guestbook{}, byName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: guestbook.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	for {
-		event, err := stream.Next()
-		if err != nil {
-			t.Fatalf("Guestbook never became ready: %v", err)
-		}
-		status := event.Object.Status
-		if status.ObservedGeneration == guestbook.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready") {
-			return event.Object
-		}
-	}
-}
-
-// TestGuestbookThatIsGoneIsDone needs no API server: a request may come for an object that does not exist any more.
-func TestGuestbookThatIsGoneIsDone(t *testing.T) {
-	reconciler := &controller.GuestbookReconciler{Client: noGuestbook{}}
-	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "gone"}}
-	result, err := reconciler.Reconcile(t.Context(), request)
-	if err != nil || result != (reconcile.Result{}) {
-		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
-	}
-}
-
-// noGuestbook is the client of a cluster without any Guestbook.
-type noGuestbook struct{ client.Client }
-
-func (noGuestbook) Get(_ context.Context, key object.Key, _ object.Object, _ ...client.GetOption) error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: "webapp.example.com", Resource: "guestbooks"}, key.Name)
+// isGuestbookReady reports whether the status says that the object is ready, for the generation that it has now.
+func isGuestbookReady(guestbook *webappv1.Guestbook) bool {
+	status := guestbook.Status
+	return status.ObservedGeneration == guestbook.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")
 }

@@ -69,7 +69,7 @@ func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		ObservedGeneration: shelf.Generation,
 	})
 	if !changed && shelf.Status.ObservedGeneration == shelf.Generation {
-		logger.Info("Shelf is up to date", "generation", shelf.Generation)
+		logger.Debug("Shelf is up to date", "generation", shelf.Generation)
 		return reconcile.Result{}, nil
 	}
 

@@ -22,14 +22,9 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -63,13 +58,24 @@ func TestShelfBecomesReady(t *testing.T) {
 	if err := m.Live().Create(ctx, shelf); err != nil {
 		t.Fatal(err)
 	}
-	shelf = awaitShelf(ctx, t, m.Live(), shelf)
+	shelf = testenv.Await(ctx, t, m.Live(), shelf, isShelfReady)
 
 	shelf.Spec.Message = "hello again"
 	if err := m.Live().Update(ctx, shelf); err != nil {
 		t.Fatal(err)
 	}
-	awaitShelf(ctx, t, m.Live(), shelf)
+	testenv.Await(ctx, t, m.Live(), shelf, isShelfReady)
+
+	// A request may come for an object that does not exist any more.
+	if err := m.Live().Delete(ctx, shelf); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(ctx, t, m.Live(), shelf)
+	reconciler := &controller.ShelfReconciler{Client: m.Live()}
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.KeyOf(shelf)})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
 
 	stop()
 	if err := <-stopped; err != nil {
@@ -77,44 +83,8 @@ func TestShelfBecomesReady(t *testing.T) {
 	}
 }
 
-// awaitShelf returns the object as it is once its status says that it is ready, for the generation that it has now.
-func awaitShelf(ctx context.Context, t *testing.T, live *client.REST, shelf *webappv1.Shelf) *webappv1.Shelf {
-	t.Helper()
-	byName := client.Scope{Namespace: shelf.Namespace, Fields: fields.OneTermEqualSelector("metadata.name", shelf.Name)}
-	watcher, err := client.NewListWatcher(live, &webappv1.Shelf{}, byName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: shelf.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	for {
-		event, err := stream.Next()
-		if err != nil {
-			t.Fatalf("Shelf never became ready: %v", err)
-		}
-		status := event.Object.Status
-		if status.ObservedGeneration == shelf.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready") {
-			return event.Object
-		}
-	}
-}
-
-// TestShelfThatIsGoneIsDone needs no API server: a request may come for an object that does not exist any more.
-func TestShelfThatIsGoneIsDone(t *testing.T) {
-	reconciler := &controller.ShelfReconciler{Client: noShelf{}}
-	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "gone"}}
-	result, err := reconciler.Reconcile(t.Context(), request)
-	if err != nil || result != (reconcile.Result{}) {
-		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
-	}
-}
-
-// noShelf is the client of a cluster without any Shelf.
-type noShelf struct{ client.Client }
-
-func (noShelf) Get(_ context.Context, key object.Key, _ object.Object, _ ...client.GetOption) error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: "webapp.example.com", Resource: "shelves"}, key.Name)
+// isShelfReady reports whether the status says that the object is ready, for the generation that it has now.
+func isShelfReady(shelf *webappv1.Shelf) bool {
+	status := shelf.Status
+	return status.ObservedGeneration == shelf.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")
 }

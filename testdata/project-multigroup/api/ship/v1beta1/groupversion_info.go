@@ -17,6 +17,9 @@ var (
 	// GroupVersion names this API.
 	GroupVersion = schema.GroupVersion{Group: "ship.example.org", Version: "v1beta1"}
 
+	// SchemeGroupVersion is GroupVersion under the name that generated clients and apply configurations use.
+	SchemeGroupVersion = GroupVersion
+
 	// SchemeBuilder collects what registers the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addKnownTypes registers the kinds that PROJECT lists for this package.
+// addKnownTypes registers the kinds of this package and their lists.
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&Frigate{},

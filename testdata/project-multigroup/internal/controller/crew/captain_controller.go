@@ -57,7 +57,7 @@ func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		ObservedGeneration: captain.Generation,
 	})
 	if !changed && captain.Status.ObservedGeneration == captain.Generation {
-		logger.Info("Captain is up to date", "generation", captain.Generation)
+		logger.Debug("Captain is up to date", "generation", captain.Generation)
 		return reconcile.Result{}, nil
 	}
 

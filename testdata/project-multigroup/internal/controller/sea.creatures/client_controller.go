@@ -57,7 +57,7 @@ func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 		ObservedGeneration: clientObject.Generation,
 	})
 	if !changed && clientObject.Status.ObservedGeneration == clientObject.Generation {
-		logger.Info("Client is up to date", "generation", clientObject.Generation)
+		logger.Debug("Client is up to date", "generation", clientObject.Generation)
 		return reconcile.Result{}, nil
 	}
 

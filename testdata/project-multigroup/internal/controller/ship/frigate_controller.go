@@ -57,7 +57,7 @@ func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request
 		ObservedGeneration: frigate.Generation,
 	})
 	if !changed && frigate.Status.ObservedGeneration == frigate.Generation {
-		logger.Info("Frigate is up to date", "generation", frigate.Generation)
+		logger.Debug("Frigate is up to date", "generation", frigate.Generation)
 		return reconcile.Result{}, nil
 	}
 

@@ -10,14 +10,9 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -51,13 +46,24 @@ func TestFrigateBecomesReady(t *testing.T) {
 	if err := m.Live().Create(ctx, frigate); err != nil {
 		t.Fatal(err)
 	}
-	frigate = awaitFrigate(ctx, t, m.Live(), frigate)
+	frigate = testenv.Await(ctx, t, m.Live(), frigate, isFrigateReady)
 
 	frigate.Spec.Message = "hello again"
 	if err := m.Live().Update(ctx, frigate); err != nil {
 		t.Fatal(err)
 	}
-	awaitFrigate(ctx, t, m.Live(), frigate)
+	testenv.Await(ctx, t, m.Live(), frigate, isFrigateReady)
+
+	// A request may come for an object that does not exist any more.
+	if err := m.Live().Delete(ctx, frigate); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(ctx, t, m.Live(), frigate)
+	reconciler := &controller.FrigateReconciler{Client: m.Live()}
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.KeyOf(frigate)})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
 
 	stop()
 	if err := <-stopped; err != nil {
@@ -65,44 +71,8 @@ func TestFrigateBecomesReady(t *testing.T) {
 	}
 }
 
-// awaitFrigate returns the object as it is once its status says that it is ready, for the generation that it has now.
-func awaitFrigate(ctx context.Context, t *testing.T, live *client.REST, frigate *shipv1beta1.Frigate) *shipv1beta1.Frigate {
-	t.Helper()
-	byName := client.Scope{Namespace: frigate.Namespace, Fields: fields.OneTermEqualSelector("metadata.name", frigate.Name)}
-	watcher, err := client.NewListWatcher(live, &shipv1beta1.Frigate{}, byName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: frigate.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	for {
-		event, err := stream.Next()
-		if err != nil {
-			t.Fatalf("Frigate never became ready: %v", err)
-		}
-		status := event.Object.Status
-		if status.ObservedGeneration == frigate.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready") {
-			return event.Object
-		}
-	}
-}
-
-// TestFrigateThatIsGoneIsDone needs no API server: a request may come for an object that does not exist any more.
-func TestFrigateThatIsGoneIsDone(t *testing.T) {
-	reconciler := &controller.FrigateReconciler{Client: noFrigate{}}
-	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "gone"}}
-	result, err := reconciler.Reconcile(t.Context(), request)
-	if err != nil || result != (reconcile.Result{}) {
-		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
-	}
-}
-
-// noFrigate is the client of a cluster without any Frigate.
-type noFrigate struct{ client.Client }
-
-func (noFrigate) Get(_ context.Context, key object.Key, _ object.Object, _ ...client.GetOption) error {
-	return apierrors.NewNotFound(schema.GroupResource{Group: "ship.example.org", Resource: "frigates"}, key.Name)
+// isFrigateReady reports whether the status says that the object is ready, for the generation that it has now.
+func isFrigateReady(frigate *shipv1beta1.Frigate) bool {
+	status := frigate.Status
+	return status.ObservedGeneration == frigate.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")
 }

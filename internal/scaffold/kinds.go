@@ -1,0 +1,257 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// rootMarker says that objects of a type are sent to API servers, alone or as a list.
+const rootMarker = "+kubebuilder:object:root"
+
+// registerFunc is the function that the generated registration of an API package declares.
+const registerFunc = "addKnownTypes"
+
+// apiPackage is what the syntax of a Go package tells of its kinds and of how they come into a scheme. What other tools
+// generated for it does not count.
+type apiPackage struct {
+	folder, name string
+	// roots are the exported types with the marker, lists among them, and where they are declared.
+	roots map[string]token.Position
+	// declared are all names of the package, used those that its code refers to, and made the types that it makes values
+	// of.
+	declared, used, made map[string]bool
+	// broken says that a file does not parse, which others complain of.
+	broken bool
+}
+
+// readPackage reads the Go files of a folder that belong to its package here and now.
+func readPackage(plan *Plan, folder string) (*apiPackage, error) {
+	pkg := &apiPackage{
+		folder: folder, roots: map[string]token.Position{},
+		declared: map[string]bool{}, used: map[string]bool{}, made: map[string]bool{},
+	}
+	files, err := goFiles(plan, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		source, err := plan.Read(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !isBuilt(name, source) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			pkg.broken = true
+			continue
+		}
+		pkg.add(set, file, path.Base(name))
+	}
+	return pkg, nil
+}
+
+// isBuilt reports whether build constraints let a file be part of its package.
+func isBuilt(name string, source []byte) bool {
+	ctx := build.Default
+	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil }
+	match, err := ctx.MatchFile(path.Split(name))
+	return match || err != nil
+}
+
+func (p *apiPackage) add(set *token.FileSet, file *ast.File, base string) {
+	p.name = file.Name.Name
+	for _, name := range packageNames(file) {
+		if base != path.Base(versionRegisterFile) {
+			p.declared[name.Name] = true
+		}
+	}
+	if strings.HasPrefix(base, "zz_generated.") {
+		return
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			p.used[n.Name] = true
+		case *ast.CompositeLit:
+			p.makes(n.Type)
+		case *ast.CallExpr:
+			if fun, ok := n.Fun.(*ast.Ident); ok && fun.Name == "new" && len(n.Args) == 1 {
+				p.makes(n.Args[0])
+			}
+		}
+		return true
+	})
+	last := file.Name.End()
+	for _, decl := range file.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
+			for _, spec := range d.Specs {
+				p.addType(set, file, spec.(*ast.TypeSpec), last)
+				last = spec.End()
+			}
+		}
+		last = decl.End()
+	}
+}
+
+func (p *apiPackage) makes(expr ast.Expr) {
+	if name, ok := expr.(*ast.Ident); ok {
+		p.made[name.Name] = true
+	}
+}
+
+// addType records a type if a comment between it and what is declared before it has the marker.
+func (p *apiPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
+	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
+		return
+	}
+	for _, group := range file.Comments {
+		if group.Pos() > after && group.End() <= spec.Name.Pos() && slices.ContainsFunc(group.List, isRootMarker) {
+			p.roots[spec.Name.Name] = set.PositionFor(spec.Name.Pos(), false)
+		}
+	}
+}
+
+func isRootMarker(comment *ast.Comment) bool {
+	text, ok := strings.CutPrefix(comment.Text, "//")
+	value, marked := strings.CutPrefix(strings.TrimSpace(text), rootMarker)
+	return ok && marked && (value == "" || value == "=true")
+}
+
+// apiFolders lists the folders of the project with Go files that may have the marker, in order. Those that the go
+// command does not look into, other modules, and the bundled runtime are none.
+func apiFolders(plan *Plan) ([]string, error) {
+	found := map[string]bool{}
+	look := func(name string) error {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || found[path.Dir(name)] {
+			return nil
+		}
+		source, err := plan.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found[path.Dir(name)] = bytes.Contains(source, []byte(rootMarker))
+		return err
+	}
+	err := fs.WalkDir(plan.fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fileError(name, "cannot read", err)
+		case entry.IsDir() && isForeign(plan.fsys, name):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		return look(name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name := range plan.files {
+		if !strings.HasPrefix(name, bundleFolder+"/") {
+			err = errors.Join(err, look(name))
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// isForeign reports whether the packages of a folder do not belong to the module of the project.
+func isForeign(fsys fs.FS, name string) bool {
+	base := path.Base(name)
+	switch {
+	case name == ".":
+		return false
+	case base == "testdata", base == "vendor", base[0] == '.', base[0] == '_', name == bundleFolder:
+		return true
+	}
+	_, err := fs.Stat(fsys, path.Join(name, goModFile))
+	return err == nil
+}
+
+// objects returns what the generated registration of a package registers: the kinds that PROJECT lists, with their lists,
+// and the types that say themselves that they are kinds.
+func (p *apiPackage) objects(listed []string) []string {
+	names := slices.Clone(listed)
+	for _, kind := range listed {
+		if p.declared[kind+"List"] || p.broken {
+			names = append(names, kind+"List")
+		}
+	}
+	names = slices.AppendSeq(names, maps.Keys(p.roots))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// generatesRegistration reports whether the registration of a package that PROJECT does not list is for kctrl to write:
+// its code calls a function that it does not declare itself.
+func (p *apiPackage) generatesRegistration() bool {
+	return p.used[registerFunc] && !p.declared[registerFunc]
+}
+
+// unregistered reports the kinds that no code of the package brings into a scheme. generated says that kctrl writes the
+// registration.
+func (p *apiPackage) unregistered(generated bool) []*diagnostic.Error {
+	if p.broken {
+		return nil
+	}
+	var found []*diagnostic.Error
+	for _, name := range slices.Sorted(maps.Keys(p.roots)) {
+		registered := generated && p.used[registerFunc] || p.declared["AddToScheme"] && p.made[name]
+		if registered && p.importable() {
+			continue
+		}
+		found = append(found, &diagnostic.Error{
+			Pos:     p.roots[name],
+			Message: fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle()),
+			Hint:    p.registrationHint(generated, name),
+		})
+	}
+	return found
+}
+
+// importable reports whether cmd may import the package: Go hides what is in a folder named internal from all that is
+// not beside it.
+func (p *apiPackage) importable() bool {
+	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
+		parent := path.Dir(folder)
+		if path.Base(folder) == "internal" && parent != "." && parent != path.Dir(mainFile) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *apiPackage) obstacle() string {
+	if !p.importable() {
+		return "cmd cannot import " + p.folder
+	}
+	return p.folder + " does not register it"
+}
+
+func (p *apiPackage) registrationHint(generated bool, name string) string {
+	switch {
+	case !p.importable():
+		return "move the package out of the folder named internal, or register it where it can be imported"
+	case generated:
+		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest", registerFunc, p.folder)
+	case p.declared["AddToScheme"]:
+		return fmt.Sprintf("add &%s{} to what AddToScheme registers", name)
+	}
+	return "kctrl create api makes packages that register their kinds; or declare AddToScheme beside it, which kctrl generate then calls"
+}

@@ -1,0 +1,263 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// The folders with a kustomization that commands look after.
+const (
+	crdFolder     = "config/crd"
+	defaultFolder = "config/default"
+	rbacFolder    = "config/rbac"
+	samplesFolder = "config/samples"
+)
+
+// Kustomization returns the path of the kustomization of a folder, under any name that kustomize knows, and whether there
+// is one; if not, the path is that of a new one. Two of them are a *diagnostic.Error: kustomize refuses the folder.
+func (p *Plan) Kustomization(folder string) (name string, found bool, err error) {
+	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		candidate := path.Join(folder, base)
+		switch _, err := p.Read(candidate); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", false, err
+		case found:
+			return "", false, &diagnostic.Error{
+				Pos:     token.Position{Filename: candidate},
+				Message: "this is a second kustomization beside " + path.Base(name) + ", and kustomize takes one",
+				Hint:    "move what it lists into " + name + ", then remove it",
+			}
+		}
+		name, found = candidate, true
+	}
+	if !found {
+		name = path.Join(folder, "kustomization.yaml")
+	}
+	return name, found, nil
+}
+
+// addResources lists files in the kustomization of a folder, and leaves alone what else is in it. Where there is none,
+// whoever took it away deploys otherwise: that is noted.
+func addResources(plan *Plan, folder string, files ...string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	kustomization, found, err := plan.Kustomization(folder)
+	if err != nil {
+		return err
+	}
+	if !found {
+		plan.note(&diagnostic.Error{
+			Pos:     token.Position{Filename: kustomization},
+			Message: "the file is missing, so nothing lists " + strings.Join(files, ", "),
+			Hint:    "restore it from version control and list them under resources, unless you deploy without it",
+		})
+		return nil
+	}
+	text, err := plan.Read(kustomization)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if text, err = EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
+			return err
+		}
+	}
+	return plan.WriteFile(File{Path: kustomization, Content: text, Policy: Edit})
+}
+
+// isNew reports whether a file was never part of the project: what is there, or was, and is not listed was taken off the
+// list by the user.
+func isNew(plan *Plan, file string) (bool, error) {
+	state, err := plan.load(file)
+	if err != nil {
+		return false, err
+	}
+	_, known := plan.lock.Entry(file)
+	return !known && !state.exists, nil
+}
+
+// newOf returns those of the files of a folder that were never part of the project.
+func newOf(plan *Plan, folder string, files ...string) ([]string, error) {
+	var added []string
+	for _, file := range files {
+		is, err := isNew(plan, path.Join(folder, file))
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			added = append(added, file)
+		}
+	}
+	return added, nil
+}
+
+// writeLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
+// there is of the project's kinds.
+func writeLists(plan *Plan, project *Project) error {
+	var crds, samples []string
+	for _, r := range project.Resources {
+		if !r.API {
+			continue
+		}
+		kind := templates.NewKind(kindNames(project, r, ""))
+		crds = append(crds, kind.CRDBase)
+		switch _, err := plan.Read(path.Join(samplesFolder, kind.SampleFile)); {
+		case err == nil:
+			samples = append(samples, kind.SampleFile)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return errors.Join(
+		writeList(plan, crdFolder, templates.CRDKustomization(), crds),
+		writeList(plan, samplesFolder, templates.SamplesKustomization(), samples),
+	)
+}
+
+// writeList plans a kustomization if the folder has none.
+func writeList(plan *Plan, folder string, t templates.Template[templates.ListView], files []string) error {
+	_, found, err := plan.Kustomization(folder)
+	if found || err != nil || len(files) == 0 {
+		return err
+	}
+	return render(plan, t, templates.ListView{Files: files}, true)
+}
+
+// PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is missing,
+// the role that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
+// is not there is noted.
+func PlanLists(plan *Plan, project *Project) error {
+	crds, err := generatedCRDs(plan)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		writeList(plan, crdFolder, templates.CRDKustomization(), crds),
+		bindRole(plan),
+		requireApplyConfigurations(plan, project),
+		noteMissing(plan),
+	)
+}
+
+// generatedCRDs returns the CRDs below config/crd that generation has made, relative to it.
+func generatedCRDs(plan *Plan) ([]string, error) {
+	if err := plan.loadLock(); err != nil {
+		return nil, err
+	}
+	var crds []string
+	for entry := range plan.lock.All() {
+		file, ok := strings.CutPrefix(entry.Path, crdFolder+"/")
+		if !ok || entry.Template != "generate/crd" {
+			continue
+		}
+		switch _, err := plan.Read(entry.Path); {
+		case err == nil:
+			crds = append(crds, file)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return crds, nil
+}
+
+// noteMissing notes what the kustomizations of the project list and what is not there. One that cannot be read is left to
+// whoever edits it.
+func noteMissing(plan *Plan) error {
+	todo := []string{defaultFolder, crdFolder, samplesFolder}
+	seen := map[string]bool{}
+	for len(todo) > 0 {
+		folder := todo[0]
+		todo = todo[1:]
+		name, found, err := plan.Kustomization(folder)
+		if err != nil {
+			return err
+		}
+		if seen[folder] || !found {
+			continue
+		}
+		seen[folder] = true
+		text, err := plan.Read(name)
+		if err != nil {
+			return err
+		}
+		for _, item := range listedFiles(text, name) {
+			target := path.Join(folder, item.Value)
+			isFolder, err := plan.noteUnless(name, item, target)
+			if err != nil {
+				return err
+			}
+			if isFolder {
+				todo = append(todo, target)
+			}
+		}
+	}
+	return nil
+}
+
+// listedFiles returns the files and folders of the project that a kustomization lists.
+func listedFiles(text []byte, name string) []*yaml.Node {
+	docs, err := decodeYAML(text)
+	if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	var items []*yaml.Node
+	for _, key := range []string{"resources", "components"} {
+		if list := mappingValue(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
+			items = append(items, list.Content...)
+		}
+	}
+	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
+		target := path.Join(path.Dir(name), item.Value)
+		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || checkPath(target) != nil
+	})
+}
+
+// noteUnless notes a target of a kustomization that is not there, and reports whether it is a folder with a kustomization
+// of its own.
+func (p *Plan) noteUnless(kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
+	if _, found, err := p.Kustomization(target); found || isInTheWay(err) {
+		return found, nil
+	} else if err != nil {
+		return false, err
+	}
+	missing := "which is not there"
+	switch info, err := fs.Stat(p.fsys, target); {
+	case err == nil && info.IsDir():
+		missing = "which has no kustomization"
+	case err == nil, p.holds(target):
+		return false, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fileError(target, "cannot read", err)
+	}
+	p.note(&diagnostic.Error{
+		Pos:     nodePosition(kustomization, item),
+		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
+		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
+	})
+	return false, nil
+}
+
+// holds reports whether a file is there when the plan is applied.
+func (p *Plan) holds(name string) bool {
+	state, ok := p.files[name]
+	return ok && state.after != nil
+}
+
+// isInTheWay reports whether a file is where a folder was looked into.
+func isInTheWay(err error) bool {
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	return ok && strings.Contains(e.Message, "a file is where its folder should be")
+}

@@ -1,0 +1,302 @@
+package scaffold_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// commands are those that write to a project, as cmd/kctrl calls them.
+func commands() map[string]func(*testing.T, *testProject) (*scaffold.Plan, error) {
+	generated := func(o generate.Options) func(*testing.T, *testProject) (*scaffold.Plan, error) {
+		return func(t *testing.T, p *testProject) (*scaffold.Plan, error) { return p.planGenerate(t, o) }
+	}
+	return map[string]func(*testing.T, *testProject) (*scaffold.Plan, error){
+		"generate":  generated(generate.Options{Object: true, ApplyConfig: true}),
+		"manifests": generated(generate.Options{CRD: true, RBAC: true, Webhook: true}),
+		"create api": func(t *testing.T, p *testProject) (*scaffold.Plan, error) {
+			shelf := guestbook
+			shelf.Kind = "Shelf"
+			return p.planAPI(t, shelf)
+		},
+	}
+}
+
+// planGenerate does what kctrl generate and kctrl manifests do before they write.
+func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*scaffold.Plan, error) {
+	t.Helper()
+	fsys := afero.NewIOFS(p.open(t))
+	project, err := scaffold.LoadProject(fsys)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := scaffold.NewProjectPlan(fsys, project, scaffold.Build{})
+	if err != nil {
+		return nil, err
+	}
+	if err := scaffold.PlanRuntime(plan, project); err != nil {
+		return nil, err
+	}
+	if o.Object {
+		if err := scaffold.PlanRegistration(plan, project); err != nil {
+			return nil, err
+		}
+	}
+	return plan, generate.Run(t.Context(), p.dir, plan, project, o)
+}
+
+// TestAnythingMayBeRemoved takes each file and folder of a project away, then runs each command. It either ends with an
+// error or a note that names what is missing and says what to do, or leaves a tree that kustomize builds. Where the tree
+// is whole, running the command again changes nothing.
+func TestAnythingMayBeRemoved(t *testing.T) {
+	whole := newProject(t)
+	whole.initialize(t, scaffold.InitOptions{
+		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: scaffold.Build{Version: "v1.2.3", Sum: "h1:x="},
+	})
+	whole.createAPI(t, guestbook)
+	tree := readTree(t, whole.dir)
+	removals := map[string]bool{}
+	for name := range tree {
+		for ; name != "."; name = path.Dir(name) {
+			removals[name] = true
+		}
+	}
+	for _, removed := range slices.Sorted(maps.Keys(removals)) {
+		for name, command := range commands() {
+			t.Run(name+" without "+removed, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t)
+				for name, content := range tree {
+					if name != removed && !strings.HasPrefix(name, removed+"/") {
+						writeFile(t, filepath.Join(p.dir, name), content)
+					}
+				}
+				testWithout(t, p, removed, command)
+			})
+		}
+	}
+}
+
+func testWithout(t *testing.T, p *testProject, removed string, command func(*testing.T, *testProject) (*scaffold.Plan, error)) {
+	plan, err := command(t, p)
+	if err != nil {
+		for _, single := range diagnostic.All(err) {
+			if e, ok := errors.AsType[*diagnostic.Error](single); !ok || e.Hint == "" {
+				t.Errorf("the error %v has no hint", single)
+			}
+		}
+		return
+	}
+	if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
+		t.Fatal(err)
+	}
+	noted := slices.ContainsFunc(plan.Notes(), func(note *diagnostic.Error) bool {
+		return note.Hint != "" && (strings.Contains(note.Hint, removed) || strings.Contains(note.Error(), path.Base(removed)) || strings.HasPrefix(note.Pos.Filename, removed))
+	})
+	for _, folder := range []string{"config/default", "config/crd", "config/samples"} {
+		if removed == folder || strings.HasPrefix(folder, removed+"/") || path.Dir(removed) == folder && path.Base(removed) == "kustomization.yaml" {
+			continue // taken away on purpose, and perhaps back
+		}
+		_, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(p.dir, folder))
+		if err != nil && !noted {
+			t.Errorf("kustomize build %s: %v, and nothing told the user: %v", folder, err, plan.Notes())
+		}
+	}
+	again, err := command(t, p)
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok && strings.Contains(e.Message, "exists") {
+		return // create api, which adds a kind once
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoChange(t, again)
+}
+
+// TestKustomizationsMayHaveOtherNames gives every kustomization each of the names that kustomize knows.
+func TestKustomizationsMayHaveOtherNames(t *testing.T) {
+	for _, base := range []string{"kustomization.yml", "Kustomization"} {
+		p := newGuestbook(t)
+		for name := range readTree(t, p.dir) {
+			if path.Base(name) == "kustomization.yaml" {
+				if err := os.Rename(filepath.Join(p.dir, name), filepath.Join(p.dir, path.Dir(name), base)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		shelf := guestbook
+		shelf.Kind = "Shelf"
+		p.createAPI(t, shelf)
+		for name := range readTree(t, p.dir) {
+			if path.Base(name) == "kustomization.yaml" {
+				t.Errorf("%s was written beside %s", name, base)
+			}
+		}
+		p.checkDeployable(t)
+		if !strings.Contains(string(p.kustomize(t, "config/default")), "shelf-admin-role") {
+			t.Errorf("the roles of the new kind are not deployed with %s", base)
+		}
+	}
+}
+
+// TestWhatIsOffTheListStaysOff: the user took CRDs and roles off, and no later command lists them again.
+func TestWhatIsOffTheListStaysOff(t *testing.T) {
+	p := newGuestbook(t)
+	drop := func(file, item string) {
+		t.Helper()
+		text := readFile(t, p.dir, file)
+		out, err := scaffold.RemoveListItem(text, file, []string{"resources"}, item)
+		if err != nil || len(out) == len(text) {
+			t.Fatalf("%s does not list %s: %v", file, item, err)
+		}
+		writeFile(t, filepath.Join(p.dir, file), out)
+	}
+	drop("config/default/kustomization.yaml", "../crd")
+	drop("config/rbac/kustomization.yaml", "guestbook_admin_role.yaml")
+	shelf, again := guestbook, guestbook
+	shelf.Kind, again.Force = "Shelf", true
+	p.createAPI(t, shelf)
+	p.createAPI(t, again)
+	if text := readFile(t, p.dir, "config/default/kustomization.yaml"); strings.Contains(string(text), "../crd") {
+		t.Errorf("../crd is back:\n%s", text)
+	}
+	if text := string(readFile(t, p.dir, "config/rbac/kustomization.yaml")); strings.Contains(text, "guestbook_admin") || !strings.Contains(text, "shelf_admin") {
+		t.Errorf("want the roles of the new kind only:\n%s", text)
+	}
+}
+
+// TestLostListsComeBackWhole lists every kind again, whoever rebuilds them.
+func TestLostListsComeBackWhole(t *testing.T) {
+	want := map[string][]string{
+		"config/crd/kustomization.yaml":     {"webapp.example.com_guestbooks.yaml", "webapp.example.com_shelves.yaml"},
+		"config/samples/kustomization.yaml": {"webapp_v1_guestbook.yaml", "webapp_v1_shelf.yaml"},
+	}
+	p := newGuestbook(t)
+	for file := range want {
+		must(t, os.Remove(filepath.Join(p.dir, file)))
+	}
+	shelf := guestbook
+	shelf.Kind, shelf.Plural = "Shelf", "shelves"
+	p.createAPI(t, shelf)
+	check := func(file string) {
+		t.Helper()
+		text := string(readFile(t, p.dir, file))
+		for _, item := range want[file] {
+			if !strings.Contains(text, item) {
+				t.Errorf("%s does not list %s:\n%s", file, item, text)
+			}
+		}
+	}
+	for file := range want {
+		check(file)
+	}
+	must(t, os.Remove(filepath.Join(p.dir, "config/crd/kustomization.yaml")))
+	plan, err := p.planGenerate(t, generate.Options{CRD: true, RBAC: true})
+	must(t, err)
+	must(t, plan.Apply(t.Context(), p.open(t), "test"))
+	check("config/crd/kustomization.yaml")
+}
+
+// TestLostRuntimeComesBack whole or in part, and never mixed with that of another kctrl.
+func TestLostRuntimeComesBack(t *testing.T) {
+	p := newGuestbook(t)
+	before := readTree(t, p.dir)
+	for _, lost := range []string{"third_party", "third_party/kctrl/go.mod", "third_party/kctrl/runtime/client"} {
+		must(t, os.RemoveAll(filepath.Join(p.dir, lost)))
+		for name, command := range commands() {
+			plan, err := command(t, p)
+			if err != nil || len(plan.Notes()) == 0 || plan.Notes()[0].Hint == "" {
+				t.Errorf("%s without %s: got %v, want a note", name, lost, err)
+			}
+		}
+		plan, err := p.planGenerate(t, generate.Options{Object: true})
+		must(t, err)
+		must(t, plan.Apply(t.Context(), p.open(t), "test"))
+		after := readTree(t, p.dir)
+		if !maps.EqualFunc(before, after, func(a, b []byte) bool { return string(a) == string(b) }) {
+			t.Errorf("the tree is another one after %s was lost and restored", lost)
+		}
+	}
+
+	// Another kctrl wrote a file that this one does not know, and one that it knows otherwise.
+	lock := strings.ReplaceAll(string(before["PROJECT.lock"]), "third_party/kctrl/runtime/object/object.go", "third_party/kctrl/runtime/object/older.go")
+	writeFile(t, filepath.Join(p.dir, "PROJECT.lock"), []byte(lock))
+	_, err := p.planGenerate(t, generate.Options{Object: true})
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" || !strings.Contains(e.Hint, "remove the folder") {
+		t.Errorf("got %v, want the missing file of another kctrl", err)
+	}
+	must(t, os.RemoveAll(filepath.Join(p.dir, "third_party")))
+	plan, err := p.planGenerate(t, generate.Options{Object: true})
+	must(t, err)
+	must(t, plan.Apply(t.Context(), p.open(t), "test"))
+	if after := readTree(t, p.dir); string(after["PROJECT.lock"]) != string(before["PROJECT.lock"]) {
+		t.Error("the lock does not know the runtime that replaced the other one")
+	}
+}
+
+// TestBindingFollowsTheRole that manifests gives another name, unless it binds another role.
+func TestBindingFollowsTheRole(t *testing.T) {
+	const binding = "config/rbac/role_binding.yaml"
+	for _, style := range []string{"manager-role", `"manager-role"`, "'manager-role' # ours"} {
+		p := newGuestbook(t)
+		original := strings.Replace(string(readFile(t, p.dir, binding)), "manager-role\n", style+"\n", 1)
+		writeFile(t, filepath.Join(p.dir, binding), []byte(original))
+		for _, name := range []string{"guest", "another", ""} {
+			plan, err := p.planGenerate(t, generate.Options{RBAC: true, RoleName: name})
+			must(t, err)
+			must(t, plan.Apply(t.Context(), p.open(t), "test"))
+			p.kustomize(t, "config/default")
+			if name == "" {
+				name = "manager-role"
+			}
+			if bound := strings.Trim(boundRole(t, p), " "); bound != name {
+				t.Errorf("%s: the binding names %s, the role is %s", style, bound, name)
+			}
+		}
+		if text := string(readFile(t, p.dir, binding)); text != original {
+			t.Errorf("there and back again is\n%s\nwant\n%s", text, original)
+		}
+		writeFile(t, filepath.Join(p.dir, binding), []byte(strings.Replace(original, "name: "+style+"\n", "name: admin\n", 1)))
+		plan, err := p.planGenerate(t, generate.Options{RBAC: true, RoleName: "guest"})
+		must(t, err)
+		must(t, plan.Apply(t.Context(), p.open(t), "test"))
+		if bound := boundRole(t, p); bound != "admin" {
+			t.Errorf("a binding of another role names %s now", bound)
+		}
+	}
+}
+
+func boundRole(t *testing.T, p *testProject) string {
+	t.Helper()
+	var binding struct {
+		RoleRef struct{ Name string } `json:"roleRef"`
+	}
+	text := string(readFile(t, p.dir, "config/rbac/role_binding.yaml"))
+	_, ref, _ := strings.Cut(text, "roleRef:")
+	ref, _, _ = strings.Cut(ref, "subjects:")
+	file := filepath.Join(t.TempDir(), "ref.yaml")
+	ref = strings.Replace(strings.Replace(ref, "  apiGroup: rbac.authorization.k8s.io\n", "", 1), "  kind: ClusterRole\n", "", 1)
+	writeFile(t, file, []byte("roleRef:"+ref))
+	readYAML(t, file, &binding)
+	return binding.RoleRef.Name
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

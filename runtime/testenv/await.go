@@ -1,0 +1,129 @@
+package testenv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Await returns the object that obj names as it is once done reports true of it. It asks about what the server has now,
+// and about every change from then on: it follows a watch and never polls. An object that is not there yet is waited
+// for. obj is not changed, and what is returned is the caller's. When ctx ends first, and when the server refuses, the
+// test fails with the last state that was seen.
+//
+//	guestbook = testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool {
+//		return meta.IsStatusConditionTrue(g.Status.Conditions, "Ready")
+//	})
+func Await[T object.Object](ctx context.Context, t testing.TB, live *client.REST, obj T, done func(T) bool) T {
+	t.Helper()
+	var last T
+	seen := false
+	err := follow(ctx, live, obj, func(current T, exists bool) bool {
+		last, seen = current, exists
+		return exists && done(current)
+	})
+	if err == nil {
+		return last
+	}
+	if !seen {
+		t.Fatalf("await %T %s: there is none: %v", obj, object.KeyOf(obj), err)
+	}
+	text, _ := json.MarshalIndent(last, "", "  ")
+	t.Fatalf("await %T %s: %v, and it is still\n%s", obj, object.KeyOf(obj), err, text)
+	return last
+}
+
+// AwaitGone returns once the server has no object any more that obj names. One of the same name that was made later, with
+// another UID, is another object. Otherwise it is as [Await].
+func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.REST, obj T) {
+	t.Helper()
+	var finalizers []string
+	err := follow(ctx, live, obj, func(current T, exists bool) bool {
+		if !exists || obj.GetUID() != "" && current.GetUID() != obj.GetUID() {
+			return true
+		}
+		finalizers = current.GetFinalizers()
+		return false
+	})
+	if err != nil {
+		t.Fatalf("await that %T %s is gone: it is there, with the finalizers %q: %v", obj, object.KeyOf(obj), finalizers, err)
+	}
+}
+
+// follow tells seen of the object that obj names: how it is now, and after each change, until seen returns true. A watch
+// that the server ends is begun anew.
+func follow[T object.Object](ctx context.Context, live *client.REST, obj T, seen func(current T, exists bool) bool) error {
+	byName := client.Scope{
+		Namespace:         obj.GetNamespace(),
+		Fields:            fields.OneTermEqualSelector("metadata.name", obj.GetName()),
+		KeepManagedFields: true,
+	}
+	watcher, err := client.NewListWatcher(live, obj, byName)
+	if err != nil {
+		return err
+	}
+	for {
+		page, err := watcher.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var current T
+		if len(page.Items) > 0 {
+			current = page.Items[0]
+		}
+		if seen(current, len(page.Items) > 0) {
+			return nil
+		}
+		found, err := followWatch(ctx, watcher, page.ResourceVersion, seen)
+		if found || err != nil {
+			return err
+		}
+	}
+}
+
+// followWatch reports whether seen returned true of what came with one watch. A watch that ended is no error.
+func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatcher[T], from string, seen func(T, bool) bool) (bool, error) {
+	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: from})
+	switch {
+	case isExpired(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer stream.Close()
+	for {
+		event, err := stream.Next()
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			return false, unlessOver(err)
+		case event.Type != watch.Bookmark && seen(event.Object, event.Type != watch.Deleted):
+			return true, nil
+		}
+	}
+}
+
+// unlessOver returns nil for the errors that a new list is the cure of: a watch that the server ended, a connection that
+// broke, and a version that is too old to watch from.
+func unlessOver(err error) error {
+	var status apierrors.APIStatus
+	fromServer := errors.As(err, &status)
+	_, unreadable := errors.AsType[*client.DecodeError](err)
+	if !fromServer && !unreadable || isExpired(err) {
+		return nil
+	}
+	return fmt.Errorf("watch: %w", err)
+}
+
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
