@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
 )
 
 // outputSARIF is a value of -o for commands that find mistakes in source code.
@@ -74,7 +74,7 @@ func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 		return watchProject(ctx, s, o)
 	}
 	var found []finding
-	o.Warn = func(f markers.Finding) {
+	o.Warn = func(f lint.Finding) {
 		s.problem("warning: ", f.Error)
 		found = append(found, newFinding(f.Error, severityWarning))
 	}

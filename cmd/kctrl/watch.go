@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
@@ -47,8 +47,8 @@ type projectWatch struct {
 func (w *projectWatch) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
-	var inputs markers.Inputs
-	w.options.Inputs = func(in markers.Inputs) { inputs = in }
+	var inputs source.Inputs
+	w.options.Inputs = func(in source.Inputs) { inputs = in }
 	stop := showProgress(w.streams.err)
 	err := runGenerate(ctx, inner, w.options)
 	stop()
@@ -82,13 +82,13 @@ func (w *projectWatch) tell(out, problems string) {
 
 // outside returns the inputs that are not in dir: folders, such as those of modules that replace others, and files, such
 // as a go.work that could be anywhere up to the root.
-func outside(dir string, inputs markers.Inputs) watch.More {
+func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More
 	for _, input := range inputs {
 		rel, err := filepath.Rel(dir, input.Name)
 		switch {
 		case err == nil && filepath.IsLocal(rel):
-		case input.Question == markers.AskContent, input.Question == markers.AskExists:
+		case input.Question == source.AskContent, input.Question == source.AskExists:
 			more.Files = append(more.Files, input.Name)
 		default:
 			more.Folders = append(more.Folders, input.Name)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
@@ -34,12 +34,12 @@ func TestProgressIsShownAfterASecond(t *testing.T) {
 
 func TestWhatIsReadOutsideTheProjectIsWatched(t *testing.T) {
 	dir := filepath.FromSlash("/p/project")
-	got := outside(dir, markers.Inputs{
-		{Question: markers.AskContent, Name: filepath.FromSlash("/p/project/go.mod")},
-		{Question: markers.AskContent, Name: filepath.FromSlash("/p/shared/shared.go")},
-		{Question: markers.AskGoFiles, Name: filepath.FromSlash("/p/shared")},
-		{Question: markers.AskPackages, Name: dir},
-		{Question: markers.AskExists, Name: filepath.FromSlash("/go.work")},
+	got := outside(dir, source.Inputs{
+		{Question: source.AskContent, Name: filepath.FromSlash("/p/project/go.mod")},
+		{Question: source.AskContent, Name: filepath.FromSlash("/p/shared/shared.go")},
+		{Question: source.AskGoFiles, Name: filepath.FromSlash("/p/shared")},
+		{Question: source.AskPackages, Name: dir},
+		{Question: source.AskExists, Name: filepath.FromSlash("/go.work")},
 	})
 	want := watch.More{Folders: []string{filepath.FromSlash("/p/shared")}, Files: []string{filepath.FromSlash("/go.work"), filepath.FromSlash("/p/shared/shared.go")}}
 	if diff := cmp.Diff(want, got); diff != "" {

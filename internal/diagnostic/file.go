@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -53,5 +54,38 @@ func PlainCause(err error) string {
 	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
 		err = e.Err
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return OneLine(err.Error())
+}
+
+// Relative returns a position whose file name is relative to root, with slashes. A file outside of it keeps its absolute
+// name.
+func Relative(root string, pos token.Position) token.Position {
+	if rel, err := filepath.Rel(root, pos.Filename); err == nil && filepath.IsLocal(rel) {
+		pos.Filename = filepath.ToSlash(rel)
+	}
+	return pos
+}
+
+// InProject returns the position of a whole file, relative to root.
+func InProject(root, name string) token.Position {
+	return Relative(root, token.Position{Filename: name})
+}
+
+// Unreadable says that a file or folder cannot be read. Its name is made relative to root.
+func Unreadable(root, name string, err error) error {
+	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Cause: err}
+}
+
+// OneLine keeps a message of another tool on one line.
+func OneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), "; ")
+}
+
+// Cut returns what fits in a message of a text that may be of any length.
+func Cut(text string) string {
+	const longest = 200
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "..."
 }

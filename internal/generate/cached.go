@@ -12,8 +12,10 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/markers"
-	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
 // runCached does what load and run do, or takes what they did the last time if nothing that they read has changed.
@@ -29,7 +31,7 @@ func (g *generation) runCached(ctx context.Context) error {
 		}
 	}
 	entry := &incremental.Entry{}
-	warn := func(finding markers.Finding) {
+	warn := func(finding lint.Finding) {
 		entry.Warnings = append(entry.Warnings, finding)
 		if g.options.Warn != nil {
 			g.options.Warn(finding)
@@ -43,7 +45,7 @@ func (g *generation) runCached(ctx context.Context) error {
 		// What is wrong with types is worth knowing in the same run as what is wrong with markers.
 		g.program.Silence()
 	}
-	err = g.program.Beside(err, g.run(ctx))
+	err = lint.Beside(g.program, err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
 	g.tellInputs(inputs)
 	if err == nil && complete && keyed {
@@ -53,17 +55,23 @@ func (g *generation) runCached(ctx context.Context) error {
 	return err
 }
 
-func (g *generation) tellInputs(inputs markers.Inputs) {
+func (g *generation) tellInputs(inputs source.Inputs) {
 	if g.options.Inputs != nil {
 		g.options.Inputs(inputs)
 	}
 }
 
-// load reads the packages of the project.
-func (g *generation) load(ctx context.Context, files map[string][]byte, warn func(markers.Finding)) error {
-	program, err := markers.Load(ctx, markers.Config{
-		Dir: g.dir, Overlay: files, Patterns: g.options.Paths, AllowUnknown: g.options.AllowUnknown, Warn: warn,
-	})
+// load reads the packages of the project, and checks their markers. Without a program nothing can be generated.
+func (g *generation) load(ctx context.Context, files map[string][]byte, warn func(lint.Finding)) error {
+	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths})
+	if program == nil {
+		return broken
+	}
+	_, err := lint.Check(program, lint.Config{AllowUnknown: g.options.AllowUnknown, Warn: warn})
+	if broken != nil {
+		// Nothing can be generated. What is wrong with the markers of other files is worth knowing in the same run.
+		return errors.Join(broken, err)
+	}
 	g.program = program
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -82,7 +82,7 @@ func TestWarningsAreRepeated(t *testing.T) {
 	o.Cache.Dir = t.TempDir()
 	var runs [2][]string
 	for i := range runs {
-		o.Warn = func(f markers.Finding) { runs[i] = append(runs[i], f.Error.Error()+"; "+f.Hint) }
+		o.Warn = func(f lint.Finding) { runs[i] = append(runs[i], f.Error.Error()+"; "+f.Hint) }
 		if err := generate.Run(t.Context(), dir, scaffold.NewPlan(os.DirFS(dir)), nil, o); err != nil {
 			t.Fatal(err)
 		}

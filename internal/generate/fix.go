@@ -5,21 +5,21 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
 // Fix plans the changes to the source of the project that mend its markers where there is only one way to. What it cannot
 // mend, and what is wrong apart from that, is left to [Run].
 func Fix(ctx context.Context, dir string, plan *scaffold.Plan, o Options) error {
-	program, _ := markers.Load(ctx, markers.Config{
-		Dir: dir, Overlay: overlay(dir, plan), Patterns: o.Paths, AllowUnknown: o.AllowUnknown, Lenient: true,
-	})
-	if program == nil {
+	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay(dir, plan), Patterns: o.Paths, Lenient: true})
+	if err != nil {
 		return ctx.Err() // Files that do not parse cannot be mended.
 	}
-	byFile := map[string][]markers.Fix{}
-	for _, finding := range program.Findings() {
+	findings, _ := lint.Check(program, lint.Config{AllowUnknown: o.AllowUnknown, Lenient: true})
+	byFile := map[string][]lint.Fix{}
+	for _, finding := range findings {
 		if finding.Fix != nil {
 			byFile[finding.Fix.File] = append(byFile[finding.Fix.File], *finding.Fix)
 		}
@@ -38,9 +38,9 @@ func Fix(ctx context.Context, dir string, plan *scaffold.Plan, o Options) error 
 }
 
 // apply makes the changes in content, from the last to the first, so that offsets stay right.
-func apply(content []byte, fixes []markers.Fix) []byte {
+func apply(content []byte, fixes []lint.Fix) []byte {
 	after := slices.Clone(content)
-	slices.SortFunc(fixes, func(a, b markers.Fix) int { return b.Offset - a.Offset })
+	slices.SortFunc(fixes, func(a, b lint.Fix) int { return b.Offset - a.Offset })
 	for _, fix := range fixes {
 		after = slices.Replace(after, fix.Offset, fix.Offset+fix.Length, []byte(fix.Text)...)
 	}

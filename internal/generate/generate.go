@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/object"
 	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
 	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -77,7 +77,7 @@ const (
 type generation struct {
 	dir     string
 	plan    *scaffold.Plan
-	program *markers.Program
+	program *load.Program
 	options Options
 
 	kinds   map[schema.GroupVersionKind]bool
@@ -97,7 +97,7 @@ func (g *generation) complete() bool {
 
 // run generates everything in memory.
 func (g *generation) run(ctx context.Context) error {
-	types, err := g.program.Types(ctx, func(pkg *markers.Package) bool {
+	types, err := g.program.Types(ctx, func(pkg *load.Package) bool {
 		return g.options.Object && object.Emits(pkg) || g.options.CRD && crd.Emits(pkg) || g.options.ApplyConfig && applyconfig.Emits(pkg)
 	})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
 	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // DefaultHeaderFile is the header of generated code, in projects that have the file.
@@ -35,15 +36,15 @@ type Options struct {
 	// Webhook generates manifests.yaml with the webhook configurations.
 	Webhook bool
 
-	// Paths are the packages to look at, as in markers.Config. None, or "./...", means all packages of the project; only
+	// Paths are the packages to look at, as in load.Config. None, or "./...", means all packages of the project; only
 	// then are files removed that nothing generates any more.
 	Paths []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
 	// Warn is told of what is wrong with markers that do not reach any output. Nil means nobody is.
-	Warn func(markers.Finding)
+	Warn func(lint.Finding)
 	// Inputs is told what the result depends on, as far as that is known, whether there is one or not. Nil means nobody is.
-	Inputs func(markers.Inputs)
+	Inputs func(source.Inputs)
 	// Cache keeps results for later runs. The zero value keeps nothing.
 	Cache incremental.Store
 	// HeaderFile is what generated code begins with, relative to the project. Empty means DefaultHeaderFile if there is

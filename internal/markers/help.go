@@ -69,12 +69,12 @@ func (r *Registry) Explain() []Help {
 // Help returns what there is to know about the marker with a name.
 func (r *Registry) Help(name string) (Help, bool) {
 	text, ok := helpOf(name)
-	definition := r.definition("+" + name)
+	definition := r.Definition("+" + name)
 	if !ok || definition == nil {
 		return Help{}, false
 	}
 	help := Help{Name: name, Group: text.group, Summary: text.summary, Details: text.details, Example: text.example, Instead: text.instead, Arguments: []ArgumentHelp{}}
-	for _, target := range r.targets(name) {
+	for _, target := range r.Targets(name) {
 		help.Targets = append(help.Targets, target.String())
 	}
 	for _, argument := range slices.Sorted(maps.Keys(definition.Fields)) {
@@ -92,7 +92,7 @@ func (r *Registry) Help(name string) (Help, bool) {
 
 // NameOf returns the name of the marker that text, such as "+kubebuilder:printcolumn:name=Age", is one of.
 func (r *Registry) NameOf(text string) (string, bool) {
-	definition := r.definition("+" + strings.TrimPrefix(text, "+"))
+	definition := r.Definition("+" + strings.TrimPrefix(text, "+"))
 	if definition == nil {
 		return "", false
 	}

@@ -34,7 +34,7 @@ func checkHelp(t *testing.T, registry *Registry, help Help) {
 	if help.Summary == "" || !strings.HasSuffix(help.Summary, ".") || !slices.Contains(Groups, help.Group) {
 		t.Errorf("+%s: summary %q, group %q", help.Name, help.Summary, help.Group)
 	}
-	if help.Instead != "" && registry.definition("+"+help.Instead) == nil {
+	if help.Instead != "" && registry.Definition("+"+help.Instead) == nil {
 		t.Errorf("+%s names +%s, which is not known", help.Name, help.Instead)
 	}
 	for _, argument := range help.Arguments {
@@ -66,7 +66,7 @@ func TestHelpIsAboutKnownMarkers(t *testing.T) {
 	}
 	for _, table := range []map[string]helpText{packageHelp, kindHelp, fieldHelp, validationHelp, projectHelp} {
 		for name, text := range table {
-			definition := registry.definition("+" + name)
+			definition := registry.Definition("+" + name)
 			if definition == nil || definition.Name != name {
 				t.Errorf("there is help on +%s, which is not known", name)
 				continue

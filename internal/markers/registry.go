@@ -64,21 +64,21 @@ func registerApplyConfiguration(registry *markers.Registry) error {
 	return nil
 }
 
-// isInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.
-func (r *Registry) isInsertionPoint(text string) bool {
+// IsInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.
+func (r *Registry) IsInsertionPoint(text string) bool {
 	return strings.HasPrefix(text[1:], scaffoldMarker)
 }
 
-// known reports whether text, a marker beginning with "+", is one that some target accepts.
-func (r *Registry) known(text string) bool {
-	return r.isInsertionPoint(text) || r.definition(text) != nil
+// Known reports whether text, a marker beginning with "+", is one that some target accepts.
+func (r *Registry) Known(text string) bool {
+	return r.IsInsertionPoint(text) || r.Definition(text) != nil
 }
 
 // allTargets are what markers can describe.
 var allTargets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
-// targets returns what the marker with a name can describe.
-func (r *Registry) targets(name string) []markers.TargetType {
+// Targets returns what the marker with a name can describe.
+func (r *Registry) Targets(name string) []markers.TargetType {
 	var found []markers.TargetType
 	for _, target := range allTargets {
 		definition := r.Lookup("+"+name, target)
@@ -90,8 +90,8 @@ func (r *Registry) targets(name string) []markers.TargetType {
 	return found
 }
 
-// definition returns what text, a marker beginning with "+", stands for at some target, or nil.
-func (r *Registry) definition(text string) *markers.Definition {
+// Definition returns what text, a marker beginning with "+", stands for at some target, or nil.
+func (r *Registry) Definition(text string) *markers.Definition {
 	for _, target := range allTargets {
 		if definition := r.Lookup(text, target); definition != nil {
 			return definition
@@ -100,7 +100,27 @@ func (r *Registry) definition(text string) *markers.Definition {
 	return nil
 }
 
-// ours reports whether text, a marker beginning with "+", is of a family that kctrl answers for.
-func ours(text string) bool {
+// Ours reports whether text, a marker beginning with "+", is of a family that kctrl answers for.
+func Ours(text string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(text[1:], family) })
+}
+
+// countsAnywhere are the markers that are about the whole project, so that it does not matter what they stand on.
+var countsAnywhere = []string{"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration"}
+
+// CountsAnywhere reports whether the marker with a name is about the whole project, so that it does not matter what it
+// stands on.
+func CountsAnywhere(name string) bool { return slices.Contains(countsAnywhere, name) }
+
+// Elsewhere returns the definition of a marker that counts although it stands where controller-gen does not look, or
+// describes something else than what it stands on.
+func (r *Registry) Elsewhere(m Marker) (*markers.Definition, bool) {
+	definition := r.Definition(m.Text)
+	if definition == nil || !CountsAnywhere(definition.Name) {
+		return nil, false
+	}
+	if m.Node == nil {
+		return definition, m.Placed != PlacedLineEnd
+	}
+	return definition, r.Lookup(m.Text, m.Target) == nil
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // The markers of this generator.
@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // Emits reports whether a package may get apply configurations.
-func Emits(pkg *ourmarkers.Package) bool { return pkg.Has(GenerateMarker) }
+func Emits(pkg *load.Package) bool { return pkg.Has(GenerateMarker) }
 
 // Generate returns the files for those of the roots in ctx that ask for them, with absolute paths. Problems stay with the
 // packages they are about. The output of ctx is not used.

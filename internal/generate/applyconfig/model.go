@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // generation makes the apply configurations of one package.
@@ -251,7 +251,7 @@ func (g *generation) nameOf(t types.Type) typeName {
 // above returns the comments above a declaration, in whatever package.
 func (g *generation) above(object types.Object) (detached, doc []string) {
 	if !g.commented[object.Pkg()] {
-		if pkg := ourmarkers.Declaring([]*loader.Package{g.pkg})[object.Pkg()]; pkg != nil {
+		if pkg := load.Declaring([]*loader.Package{g.pkg})[object.Pkg()]; pkg != nil {
 			g.comments.add(pkg)
 		}
 		g.commented[object.Pkg()] = true

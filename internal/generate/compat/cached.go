@@ -9,8 +9,9 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
-	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
 // memo is where the result of one command in one folder is kept.
@@ -87,7 +88,7 @@ func (m memo) restore() (*Result, bool) {
 	result.warn(entry.Warnings)
 	// What goes to standard output has to be read from the entry, and so all is.
 	if hasFiles := len(result.files) > 0 && result.stdout.Len() == 0; known && (isNew || hasFiles) {
-		result.isWritten = func(outputs ourmarkers.Stamps) { m.noteWritten(result, stamped, outputs) }
+		result.isWritten = func(outputs source.Stamps) { m.noteWritten(result, stamped, outputs) }
 	}
 	return result, true
 }
@@ -103,7 +104,7 @@ func (m memo) upToDate(stamped *incremental.Stamped) *Result {
 }
 
 // noteWritten keeps how the disk looks after a result was written without any change.
-func (m memo) noteWritten(result *Result, stamped *incremental.Stamped, outputs ourmarkers.Stamps) {
+func (m memo) noteWritten(result *Result, stamped *incremental.Stamped, outputs source.Stamps) {
 	if result.stdout.Len() > 0 {
 		outputs = nil
 	}
@@ -113,7 +114,7 @@ func (m memo) noteWritten(result *Result, stamped *incremental.Stamped, outputs 
 	})
 }
 
-func (r *Result) warn(findings []ourmarkers.Finding) {
+func (r *Result) warn(findings []lint.Finding) {
 	for _, finding := range findings {
 		r.Warnings = append(r.Warnings, finding.Error)
 	}
@@ -123,14 +124,14 @@ func (r *Result) warn(findings []ourmarkers.Finding) {
 const standardOutput = "stdout"
 
 // keep keeps a result that was made from all of the inputs. Whoever has no place for a cache does without.
-func (m memo) keep(result *Result, inputs ourmarkers.Inputs) {
+func (m memo) keep(result *Result, inputs source.Inputs) {
 	entry := &incremental.Entry{Inputs: inputs}
 	for _, err := range result.Warnings {
 		d, ok := errors.AsType[*diagnostic.Error](err)
 		if !ok {
 			return
 		}
-		entry.Warnings = append(entry.Warnings, ourmarkers.Finding{Error: d})
+		entry.Warnings = append(entry.Warnings, lint.Finding{Error: d})
 	}
 	for _, file := range result.Files() {
 		rel, err := filepath.Rel(m.dir, file.Path)

@@ -19,7 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
 	ourcrd "github.com/kctrl-dev/kctrl/internal/generate/crd"
 	"github.com/kctrl-dev/kctrl/internal/generate/object"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // errThorough says that the loader of kctrl cannot, or must not, answer for the one of controller-tools.
@@ -28,14 +29,20 @@ var errThorough = errors.New("needs the loader of controller-tools")
 // quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
 // too.
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
-	a.program, a.found = ourmarkers.Load(ctx, ourmarkers.Config{
-		Dir: a.options.Dir, Patterns: patterns, AllowUnknown: a.options.AllowUnknown, Lenient: true,
-	})
-	if a.program == nil {
+	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, Lenient: true})
+	if program == nil {
+		a.found = broken
 		return nil, errors.Join(errThorough, a.found)
 	}
+	var wrong error
+	a.findings, wrong = lint.Check(program, lint.Config{AllowUnknown: a.options.AllowUnknown, Lenient: true})
+	a.found = errors.Join(broken, wrong)
+	if broken != nil {
+		return nil, errors.Join(errThorough, a.found)
+	}
+	a.program = program
 	collector := &markers.Collector{Registry: a.registry}
-	found := map[*ourmarkers.Package]map[ast.Node]markers.MarkerValues{}
+	found := map[*load.Package]map[ast.Node]markers.MarkerValues{}
 	var marked []*loader.Package
 	for _, pkg := range a.program.Packages() {
 		values, err := collector.MarkersInPackage(pkg.Package)
@@ -60,7 +67,7 @@ func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error)
 	return result, errors.Join(err, a.program.Problems(types.Roots))
 }
 
-// patterns returns the paths as markers.Load takes them.
+// patterns returns the paths as load.Load takes them.
 func (c *Command) patterns(o Options) ([]string, error) {
 	if o.BuildTags != nil && !slices.Equal(o.BuildTags, []string{DefaultBuildTags}) {
 		return nil, errThorough
@@ -88,7 +95,7 @@ func (c *Command) patterns(o Options) ([]string, error) {
 }
 
 // emits tells which packages can produce output, by the markers of the generators that run.
-func (c *Command) emits(found map[*ourmarkers.Package]map[ast.Node]markers.MarkerValues) func(*ourmarkers.Package) bool {
+func (c *Command) emits(found map[*load.Package]map[ast.Node]markers.MarkerValues) func(*load.Package) bool {
 	copies, schemas, configurations := false, false, false
 	for _, g := range c.generators {
 		switch g.value.(type) {
@@ -105,7 +112,7 @@ func (c *Command) emits(found map[*ourmarkers.Package]map[ast.Node]markers.Marke
 	for pkg, values := range found {
 		groupless = groupless || !has(values, "groupName") && ourcrd.HasKinds(pkg.Package)
 	}
-	return func(pkg *ourmarkers.Package) bool {
+	return func(pkg *load.Package) bool {
 		return configurations && has(found[pkg], applyconfig.GenerateMarker) || copies && has(found[pkg], object.Markers()...) || schemas && (groupless || has(found[pkg], "groupName"))
 	}
 }

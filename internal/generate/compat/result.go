@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Result is what a command generated.
@@ -21,7 +21,7 @@ type Result struct {
 	// current are the paths of files that are on disk with the right content, and not in files.
 	current []string
 	// isWritten is told of the files if all had the right content already; may be nil.
-	isWritten func(ourmarkers.Stamps)
+	isWritten func(source.Stamps)
 }
 
 func newResult(dir string) *Result { return &Result{dir: dir, files: map[string]*bytes.Buffer{}} }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // DefaultBuildTags leave generated code out, so that old output has no say in new output.
@@ -86,8 +87,9 @@ type attempt struct {
 	command  *Command
 	options  Options
 	registry *markers.Registry
-	program  *ourmarkers.Program // nil if the packages could not be read
-	found    error               // what kctrl finds wrong with the markers
+	program  *load.Program // nil if the packages could not be read
+	findings []lint.Finding
+	found    error // what kctrl finds wrong with the markers
 	// wasThorough is set if the loader of controller-tools had a say.
 	wasThorough bool
 }
@@ -111,7 +113,7 @@ func (a *attempt) warnings() []error {
 		for _, err := range diagnostic.All(a.program.Unmatched()) {
 			add(err)
 		}
-		for _, finding := range a.program.Findings() {
+		for _, finding := range a.findings {
 			add(finding.Error)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // thorough loads as controller-gen does: path by path, with everything that is imported.
@@ -37,7 +37,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 		root.Fset = fset
 	}
 	// Generators would say what follows from packages that are broken or missing, at length.
-	if err := ourmarkers.Problems(a.options.Dir, roots); err != nil {
+	if err := load.Problems(a.options.Dir, roots); err != nil {
 		return nil, err
 	}
 	var filters []loader.NodeFilter
@@ -54,10 +54,10 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 		},
 		marked:    roots,
 		read:      os.ReadFile,
-		generated: ourmarkers.Generated,
+		generated: load.Generated,
 	}
 	result, err := a.command.generate(a.options.Dir, in)
-	if err := errors.Join(err, ourmarkers.Problems(a.options.Dir, roots)); err != nil {
+	if err := errors.Join(err, load.Problems(a.options.Dir, roots)); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -78,7 +78,7 @@ func loadError(ctx context.Context, dir string, err error) error {
 	if _, stderr, ok := strings.Cut(text, "stderr: "); ok {
 		text = stderr
 	}
-	if d := ourmarkers.ListError(dir, root, text, err); d != nil {
+	if d := load.ListError(dir, root, text, err); d != nil {
 		return d
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")

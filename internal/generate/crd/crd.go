@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // Folder is where the files are written, each named <group>_<plural>.yaml.
@@ -44,7 +44,7 @@ type Options struct {
 
 // Emits reports whether a package can have kinds or versions of them. Every package of a group counts: a version may
 // consist of types that only point to those of another.
-func Emits(pkg *markers.Package) bool {
+func Emits(pkg *load.Package) bool {
 	if pkg.Has("groupName") {
 		return true
 	}
@@ -89,7 +89,7 @@ type Result struct {
 }
 
 // Generate makes a file for each kind in the roots of ctx. Problems stay with the packages they are about, for
-// [markers.Program.Problems]. The output of ctx is not used.
+// [load.Program.Problems]. The output of ctx is not used.
 func Generate(ctx genall.GenerationContext, folder string, options Options) (Result, error) {
 	sink := &artifact.Sink{Folder: folder}
 	ctx.OutputRule = sink

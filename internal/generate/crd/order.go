@@ -8,7 +8,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // orderPackages makes the markers of every package that parser may come to apply in the same order in every run: by
@@ -17,7 +17,7 @@ import (
 //
 // It also makes the parser understand the generic types of these packages.
 func orderPackages(parser *crd.Parser, roots []*loader.Package) {
-	reachable := markers.Reachable(roots)
+	reachable := load.Reachable(roots)
 	instances := newInstances(parser, reachable)
 	for pkg := range reachable {
 		path := loader.NonVendorPath(pkg.PkgPath)

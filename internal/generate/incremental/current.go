@@ -1,6 +1,6 @@
 package incremental
 
-import "github.com/kctrl-dev/kctrl/internal/markers/resolve"
+import "github.com/kctrl-dev/kctrl/internal/source/resolve"
 
 // Current returns the entry of a key, if the disk with an overlay still gives the same answers. If that can be seen
 // without reading the next time, it is noted.

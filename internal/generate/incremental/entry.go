@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Entry is a run that went well.
 type Entry struct {
-	Inputs markers.Inputs
+	Inputs source.Inputs
 	Files  []File
 	Kinds  []schema.GroupVersionKind
 	// Warnings are what the run warned of, in order.
-	Warnings []markers.Finding
+	Warnings []lint.Finding
 	// Sum tells an entry that was read from others. It is not written.
 	Sum [sha256.Size]byte
 }
@@ -41,7 +42,7 @@ type warning struct {
 	Pos                 token.Position
 	Message, Hint, Code string
 	Fatal               bool
-	Fix                 *markers.Fix
+	Fix                 *lint.Fix
 }
 
 // encode returns the text of the file of an entry.
@@ -102,8 +103,8 @@ func decode(key Key, content []byte) (*Entry, error) {
 	}
 	e := &Entry{Sum: [sha256.Size]byte(content[len(format):])}
 	for range r.number() {
-		question := markers.Question(r.bytes(1)[0])
-		input := markers.Input{Question: question, Name: string(r.text())}
+		question := source.Question(r.bytes(1)[0])
+		input := source.Input{Question: question, Name: string(r.text())}
 		copy(input.Answer[:], r.bytes(len(input.Answer)))
 		e.Inputs = append(e.Inputs, input)
 	}
@@ -119,7 +120,7 @@ func decode(key Key, content []byte) (*Entry, error) {
 	return e, nil
 }
 
-func (w *writer) warnings(findings []markers.Finding) {
+func (w *writer) warnings(findings []lint.Finding) {
 	var warnings []warning
 	for _, f := range findings {
 		warnings = append(warnings, warning{f.Pos, f.Message, f.Hint, f.Code, f.Fatal, f.Fix})
@@ -130,14 +131,14 @@ func (w *writer) warnings(findings []markers.Finding) {
 }
 
 // warnings reads the warnings, which come last.
-func (r *reader) warnings() ([]markers.Finding, error) {
+func (r *reader) warnings() ([]lint.Finding, error) {
 	var warnings []warning
 	if text := r.text(); r.failed || json.Unmarshal(text, &warnings) != nil || len(r.rest) > 0 {
 		return nil, errDamaged
 	}
-	var findings []markers.Finding
+	var findings []lint.Finding
 	for _, w := range warnings {
-		findings = append(findings, markers.Finding{
+		findings = append(findings, lint.Finding{
 			Error: &diagnostic.Error{Pos: w.Pos, Message: w.Message, Hint: w.Hint, Code: w.Code}, Fatal: w.Fatal, Fix: w.Fix,
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
 // Key stands for everything that an entry depends on and that is known before anything is read.

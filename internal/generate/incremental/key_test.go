@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
 // TestEverythingInAKeyCounts changes one input of a key at a time.

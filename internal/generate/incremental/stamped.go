@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"os"
 
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Stamped says of an entry how the disk looked when it was found to be up to date. While all looks like that, neither the
@@ -15,9 +16,9 @@ type Stamped struct {
 	Entry [sha256.Size]byte
 	// Inputs are what the answers came from, and Outputs the files that had the content of the entry. No outputs are known
 	// if there are none.
-	Inputs, Outputs markers.Stamps
+	Inputs, Outputs source.Stamps
 	// Warnings are those of the entry.
-	Warnings []markers.Finding
+	Warnings []lint.Finding
 }
 
 // stampedFormat begins every file of stamps, and changes whenever the encoding does.
@@ -52,12 +53,12 @@ func (s Store) PutStamped(key Key, stamped *Stamped) error {
 	return s.write(key, stampedSuffix, seal(stampedFormat, key, w))
 }
 
-func (w *writer) stamps(stamps markers.Stamps) {
+func (w *writer) stamps(stamps source.Stamps) {
 	w.number(len(stamps))
 	for _, stamp := range stamps {
 		w.text([]byte(stamp.Name))
 		*w = append(*w, byte(stamp.Kind))
-		if stamp.Kind != markers.StampWhole {
+		if stamp.Kind != source.StampWhole {
 			continue
 		}
 		for _, n := range []uint64{stamp.Device, stamp.Inode, uint64(stamp.Size), uint64(stamp.Modified), uint64(stamp.Changed)} {
@@ -66,12 +67,12 @@ func (w *writer) stamps(stamps markers.Stamps) {
 	}
 }
 
-func (r *reader) stamps() markers.Stamps {
+func (r *reader) stamps() source.Stamps {
 	count := r.number()
-	stamps := make(markers.Stamps, 0, count)
+	stamps := make(source.Stamps, 0, count)
 	for range count {
-		stamp := markers.Stamp{Name: string(r.text()), Kind: markers.StampKind(r.bytes(1)[0])}
-		if stamp.Kind == markers.StampWhole {
+		stamp := source.Stamp{Name: string(r.text()), Kind: source.StampKind(r.bytes(1)[0])}
+		if stamp.Kind == source.StampWhole {
 			stamp.Device, stamp.Inode = r.uint64(), r.uint64()
 			stamp.Size, stamp.Modified, stamp.Changed = int64(r.uint64()), int64(r.uint64()), int64(r.uint64())
 		}
@@ -84,14 +85,14 @@ func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8))
 
 // StampFiles stamps files that have the content that belongs there. It reports false if the next change of one of them
 // might not show.
-func StampFiles(names []string) (markers.Stamps, bool) {
-	var stamps markers.Stamps
+func StampFiles(names []string) (source.Stamps, bool) {
+	var stamps source.Stamps
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if err != nil {
 			return nil, false
 		}
-		stamp, settled := markers.StampFile(name, info)
+		stamp, settled := source.StampFile(name, info)
 		if !settled {
 			return nil, false
 		}

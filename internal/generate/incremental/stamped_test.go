@@ -8,20 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/markers"
-	"github.com/kctrl-dev/kctrl/internal/markers/resolve"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
 func TestGetStampedReturnsWhatWasPut(t *testing.T) {
 	store := Store{Dir: t.TempDir()}
 	want := &Stamped{
 		Entry: [32]byte{1, 2},
-		Inputs: markers.Stamps{
-			{Name: "/a", Kind: markers.StampWhole, Identity: markers.Identity{Device: 1, Inode: 1 << 63, Size: 3, Modified: -4, Changed: 5}},
-			{Name: "/b", Kind: markers.StampMissing},
+		Inputs: source.Stamps{
+			{Name: "/a", Kind: source.StampWhole, Identity: source.Identity{Device: 1, Inode: 1 << 63, Size: 3, Modified: -4, Changed: 5}},
+			{Name: "/b", Kind: source.StampMissing},
 		},
-		Outputs:  markers.Stamps{{Name: "/c", Kind: markers.StampFolder}},
-		Warnings: []markers.Finding{{Error: &diagnostic.Error{Message: "odd"}}},
+		Outputs:  source.Stamps{{Name: "/c", Kind: source.StampFolder}},
+		Warnings: []lint.Finding{{Error: &diagnostic.Error{Message: "odd"}}},
 	}
 	if _, ok := store.GetStamped(Key{1}); ok {
 		t.Error("an empty store has stamps")

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/lint"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // TestMain lets a test start this program as one that puts entries in a folder until it is killed.
@@ -37,16 +38,16 @@ func large() *Entry {
 
 func TestGetReturnsWhatWasPut(t *testing.T) {
 	want := &Entry{
-		Inputs: markers.Inputs{
-			{Question: markers.AskContent, Name: "/p/api/v1/types.go", Answer: markers.Answer{1, 2, 3}},
-			{Question: markers.AskPackages, Name: "/p"},
+		Inputs: source.Inputs{
+			{Question: source.AskContent, Name: "/p/api/v1/types.go", Answer: source.Answer{1, 2, 3}},
+			{Question: source.AskPackages, Name: "/p"},
 		},
 		Files: []File{{"config/rbac/role.yaml", "generate/rbac", []byte("---\n")}, {"empty", "", []byte{}}},
 		Kinds: []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
-		Warnings: []markers.Finding{{
-			Error: &diagnostic.Error{Message: "unknown marker", Hint: "write +x", Code: markers.CodeUnknown},
+		Warnings: []lint.Finding{{
+			Error: &diagnostic.Error{Message: "unknown marker", Hint: "write +x", Code: lint.CodeUnknown},
 			Fatal: true,
-			Fix:   &markers.Fix{File: "api/v1/types.go", Offset: 3, Length: 4, Text: "+x"},
+			Fix:   &lint.Fix{File: "api/v1/types.go", Offset: 3, Length: 4, Text: "+x"},
 		}},
 	}
 	store := Store{Dir: filepath.Join(t.TempDir(), "new", "folder")}
@@ -75,7 +76,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 func TestEveryDamageIsFound(t *testing.T) {
 	key := Key{7}
 	whole := encode(key, &Entry{
-		Inputs: markers.Inputs{{Question: markers.AskContent, Name: "/p/go.mod"}},
+		Inputs: source.Inputs{{Question: source.AskContent, Name: "/p/go.mod"}},
 		Files:  []File{{"a", "b", []byte("c")}},
 		Kinds:  []schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "K"}},
 	})

@@ -14,17 +14,17 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // FileName is the name of the file in each package.
 const FileName = "zz_generated.deepcopy.go"
 
 // Emits reports whether a package may get deep copies.
-func Emits(pkg *markers.Package) bool { return pkg.Has(Markers()...) }
+func Emits(pkg *load.Package) bool { return pkg.Has(Markers()...) }
 
 // Generate returns the files for those of the roots in ctx that ask for them. Problems stay with the packages they are
-// about, for [markers.Program.Problems]. The output of ctx is not used.
+// about, for [load.Program.Problems]. The output of ctx is not used.
 func Generate(ctx genall.GenerationContext, root string, header artifact.Header, generated Generated) ([]artifact.File, error) {
 	sink := &artifact.Sink{Root: root}
 	ctx.OutputRule, ctx.InputRule = sink, header

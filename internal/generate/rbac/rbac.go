@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/rbac"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // Folder is where the role is written.
@@ -31,11 +31,11 @@ type Options struct {
 }
 
 // Emits reports whether a package has rules.
-func Emits(pkg *markers.Package) bool { return pkg.Has(rbac.RuleDefinition.Name) }
+func Emits(pkg *load.Package) bool { return pkg.Has(rbac.RuleDefinition.Name) }
 
 // Generate returns the file with the ClusterRole, and a Role for each namespace that a rule names. Without any rule it
 // returns nothing.
-func Generate(program *markers.Program, o Options) ([]artifact.File, error) {
+func Generate(program *load.Program, o Options) ([]artifact.File, error) {
 	sink := &artifact.Sink{Folder: o.Folder}
 	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink, InputRule: o.Header}
 	for _, pkg := range program.Packages() {

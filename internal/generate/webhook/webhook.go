@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // Folder is where the file is written.
@@ -17,13 +17,13 @@ const Folder = "config/webhook"
 const FileName = "manifests.yaml"
 
 // Emits reports whether a package has webhooks.
-func Emits(pkg *markers.Package) bool {
+func Emits(pkg *load.Package) bool {
 	return pkg.Has(webhook.ConfigDefinition.Name, webhook.WebhookConfigDefinition.Name)
 }
 
 // Generate returns the file with a MutatingWebhookConfiguration, a ValidatingWebhookConfiguration, or both. Without any
 // webhook it returns nothing. Markers that the API server would refuse come back joined from *diagnostic.Error.
-func Generate(program *markers.Program, folder string, header artifact.Header) ([]artifact.File, error) {
+func Generate(program *load.Program, folder string, header artifact.Header) ([]artifact.File, error) {
 	sink := &artifact.Sink{Folder: folder}
 	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink, InputRule: header}
 	for _, pkg := range program.Packages() {

@@ -1,0 +1,168 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// checkArguments reports markers whose arguments are wrong. It returns the errors that keep controller-gen from working
+// too, if the run is lenient.
+func (c *checker) checkArguments() []error {
+	var kept []error
+	for _, pkg := range c.decls.all {
+		if pkg.Arguments == nil {
+			continue
+		}
+		emits := c.emits(pkg)
+		for _, at := range c.broken(pkg, pkg.Arguments) {
+			f := c.argumentError(at.Marker, at.definition, errors.Join(at.errs...), emits || c.reaches(at.Marker))
+			if c.config.Lenient {
+				kept = append(kept, f.Error)
+			}
+		}
+	}
+	return kept
+}
+
+// emits reports whether a generator may write something for a package.
+func (c *checker) emits(pkg *packageDecls) bool {
+	return slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
+		return at.Target == ctmarkers.DescribesPackage && at.Node != nil && c.program.Registry().Known(at.Text)
+	}) || slices.ContainsFunc(slices.Collect(maps.Values(pkg.types)), func(t *typeDecl) bool { return c.emitted[t.spec] })
+}
+
+// brokenMarker is a marker with what is wrong with its arguments.
+type brokenMarker struct {
+	markers.Marker
+	definition *ctmarkers.Definition
+	errs       []error
+}
+
+// broken sorts what the collector found in a package by the markers it is about.
+func (c *checker) broken(pkg *packageDecls, err error) []*brokenMarker {
+	byComment := map[token.Pos]*brokenMarker{}
+	for _, at := range pkg.Markers {
+		if at.Node != nil {
+			byComment[at.Comment] = &brokenMarker{Marker: at, definition: c.program.Registry().Lookup(at.Text, at.Target)}
+		}
+	}
+	var found []*brokenMarker
+	for _, single := range load.Flatten(err) {
+		positioned, ok := errors.AsType[loader.PositionedError](single)
+		if !ok {
+			continue
+		}
+		at := byComment[positioned.Pos]
+		if at == nil || at.definition == nil {
+			continue
+		}
+		if at.errs == nil {
+			found = append(found, at)
+		}
+		at.errs = append(at.errs, errors.New(positioned.Error()))
+	}
+	return found
+}
+
+var (
+	unknownArgument = regexp.MustCompile(`^unknown argument "(.*)"$`)
+	missingArgument = regexp.MustCompile(`^missing argument "(.*)"$`)
+	numberError     = regexp.MustCompile(`^invalid \w+ value: strconv\.(ParseFloat|Atoi): parsing (".*"): `)
+	extraArguments  = regexp.MustCompile(`^extra arguments provided: (".*")$`)
+)
+
+// argumentError reports what is wrong with the arguments of one marker: that which comes first, from which others may
+// follow, or else all that are missing.
+func (c *checker) argumentError(at markers.Marker, definition *ctmarkers.Definition, err error, fatal bool) *Finding {
+	var first string
+	var missing []string
+	for _, line := range strings.Split(joinLines(load.Flatten(err)), "\n") {
+		message, _ := markers.SplitOffset(line)
+		if m := missingArgument.FindStringSubmatch(message); m != nil {
+			missing = append(missing, m[1])
+		} else if first == "" {
+			first = line
+		}
+	}
+	if first == "" {
+		slices.Sort(missing)
+		d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
+		d.Message = fmt.Sprintf("+%s: missing argument%s %s", definition.Name, plural(missing), strings.Join(missing, ", "))
+		if definition.AnonymousField() {
+			d.Message = fmt.Sprintf("+%s: missing value", definition.Name)
+		}
+		return c.report(at.Pos, fatal, d)
+	}
+	message, column := markers.SplitOffset(first)
+	d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
+	offset := 0
+	if column > 0 {
+		offset = markers.ArgumentsOffset(at.Text, definition) + column - 1
+	}
+	switch m := unknownArgument.FindStringSubmatch(message); {
+	case m != nil:
+		offset = max(0, markers.ArgumentOffset(at.Text, m[1]))
+		d.Hint = argumentHint(definition, m[1])
+	case numberError.MatchString(message):
+		kind := "a number"
+		if numberError.FindStringSubmatch(message)[1] == "Atoi" {
+			kind = "an integer"
+		}
+		message = fmt.Sprintf("want %s, got %s", kind, numberError.FindStringSubmatch(message)[2])
+		offset = markers.ValueOffset(at.Text)
+	case definition.Empty() && extraArguments.MatchString(message):
+		message = "wants no value, got " + extraArguments.FindStringSubmatch(message)[1]
+	default:
+		message = wantedTypes.Replace(message)
+	}
+	d.Message = fmt.Sprintf("+%s: %s", definition.Name, diagnostic.OneLine(message))
+	if offset >= len(at.Text) {
+		offset = 0
+	}
+	return c.report(at.Pos+token.Pos(offset), fatal, d)
+}
+
+// wantedTypes rewords what the parser of the library says of types.
+var wantedTypes = strings.NewReplacer(
+	"expected integer or float,", "want a number,", "expected integer,", "want an integer,", "expected float,", "want a number,",
+	"expected true or false,", "want true or false,",
+)
+
+func joinLines(errs []error) string {
+	var lines []string
+	for _, err := range errs {
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func plural(names []string) string {
+	if len(names) == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// argumentHint names the argument that was meant, or all there are.
+func argumentHint(definition *ctmarkers.Definition, wrong string) string {
+	names := slices.Sorted(maps.Keys(definition.FieldNames))
+	near := slices.MinFunc(names, func(a, b string) int {
+		return diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(a)) - diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(b))
+	})
+	if diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(near)) <= 2 {
+		return "write " + near + "="
+	}
+	return "the arguments are " + strings.Join(names, ", ")
+}

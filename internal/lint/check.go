@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// Config says what to check for.
+type Config struct {
+	// AllowUnknown are prefixes of markers that are no mistake although no generator knows them, with or without the
+	// leading "+".
+	AllowUnknown []string
+	// Lenient makes only those findings errors that keep controller-gen from working too.
+	Lenient bool
+	// Warn is told of findings that are no errors, in the order of position. Nil means nobody is.
+	Warn func(Finding)
+}
+
+// checker finds what is wrong with the markers of a program.
+type checker struct {
+	program  *load.Program
+	config   Config
+	decls    *typeIndex
+	emitted  map[*ast.TypeSpec]bool
+	findings []Finding
+}
+
+// Check finds what is wrong with the markers of all packages, in the order of position. The error joins what of it has to
+// end the run, from *diagnostic.Error.
+func Check(program *load.Program, config Config) ([]Finding, error) {
+	c := &checker{program: program, config: config, decls: newTypeIndex(program.Packages())}
+	c.emitted = c.decls.emittedTypes()
+	for _, pkg := range c.decls.all {
+		for _, at := range pkg.Markers {
+			c.checkPlace(pkg, at)
+		}
+		for _, file := range pkg.Syntax {
+			c.checkBlockComments(file)
+		}
+	}
+	for _, pkg := range c.decls.all {
+		c.checkTypes(pkg)
+	}
+	failures := c.checkArguments()
+	sortFindings(c.findings)
+	return c.findings, c.failures(failures)
+}
+
+// failures returns the findings that have to end a run, and tells of the others. kept are findings that do so even in
+// lenient runs.
+func (c *checker) failures(kept []error) error {
+	errs := kept
+	for _, f := range c.findings {
+		switch {
+		case !c.config.Lenient && f.Fatal:
+			errs = append(errs, f.Error)
+		case c.config.Warn != nil && !(c.config.Lenient && f.Code == CodeArgument):
+			c.config.Warn(f)
+		}
+	}
+	return joinOnce(errs)
+}
+
+// reaches reports whether what is wrong with a marker can be seen in what generators write.
+func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }
+
+// checkPlace reports a marker that is unknown or stands where it means nothing, and keeps the value of any other.
+func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
+	registry := c.program.Registry()
+	if registry.IsInsertionPoint(at.Text) {
+		return
+	}
+	definition := registry.Definition(at.Text)
+	if definition == nil {
+		c.checkUnknown(at)
+		return
+	}
+	if at.Node == nil {
+		c.checkIgnored(at, definition)
+		return
+	}
+	here := registry.Lookup(at.Text, at.Target)
+	if here == nil || here.Name == crdmarkers.K8sEnumTag && at.Target == ctmarkers.DescribesField {
+		c.checkMisplaced(at, definition)
+		return
+	}
+	value, err := here.Parse(at.Text)
+	if err != nil {
+		return // The collector says so too.
+	}
+	c.checkRule(at, value)
+	e := entry{Marker: at, name: here.Name, value: value}
+	if rest, ok := strings.CutPrefix(here.Name, crdmarkers.ValidationItemsPrefix); ok {
+		e.name, e.items = "kubebuilder:validation:"+rest, true
+	}
+	pkg.entries[at.Node] = append(pkg.entries[at.Node], e)
+	if t := c.decls.bySpec[at.Owner]; t != nil && at.Target == ctmarkers.DescribesType {
+		t.entries = append(t.entries, e)
+	}
+}
+
+// checkUnknown reports a marker that no generator knows.
+func (c *checker) checkUnknown(at markers.Marker) {
+	p := c.program
+	if strings.HasPrefix(at.Text, "+ ") || strings.HasPrefix(at.Text, "+\t") {
+		return // switched off
+	}
+	if !markers.Ours(at.Text) && !p.Registry().Resembles(at) || c.allowed(at.Text) {
+		return
+	}
+	f := c.report(at.Pos, c.reaches(at), diagnostic.Error{
+		Code:    CodeUnknown,
+		Message: fmt.Sprintf("unknown marker %q", diagnostic.Cut(at.Name())),
+		Hint:    p.Registry().Correction(at.Text, func(fixed string) bool { return c.accepts(at, fixed) }),
+	})
+	if fixed, ok := p.Registry().Certain(at); ok && c.accepts(at, fixed) {
+		f.Fix = c.fix(at, at.Text, fixed)
+	}
+}
+
+// accepts reports whether nothing would be wrong with a text in the place of a marker, as far as that can be seen in the
+// text alone.
+func (c *checker) accepts(at markers.Marker, text string) bool {
+	definition := c.program.Registry().Definition(text)
+	if here := c.program.Registry().Lookup(text, at.Target); here != nil && at.Node != nil {
+		definition = here
+	}
+	if definition == nil {
+		return false
+	}
+	value, err := definition.Parse(text)
+	if err != nil {
+		return false
+	}
+	at.Text = text
+	alone := subject{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name, value: value}}}
+	alone.checkValues()
+	alone.checkPaths()
+	alone.checkRule(at, value)
+	return len(alone.findings) == 0
+}
+
+// fix replaces old, which begins a marker, by text.
+func (c *checker) fix(at markers.Marker, old, text string) *Fix {
+	pos := diagnostic.Relative(c.program.Dir(), c.program.Fset().PositionFor(at.Pos, false))
+	return &Fix{File: pos.Filename, Offset: pos.Offset, Length: len(old), Text: text}
+}
+
+// allowed reports whether the user wants an unknown marker to be left alone.
+func (c *checker) allowed(text string) bool {
+	return slices.ContainsFunc(c.config.AllowUnknown, func(prefix string) bool {
+		prefix = strings.TrimPrefix(prefix, "+")
+		return prefix != "" && strings.HasPrefix(text[1:], prefix)
+	})
+}

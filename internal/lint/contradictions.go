@@ -1,0 +1,268 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// checkTypes reports what is wrong with the values of the markers of a package.
+func (c *checker) checkTypes(pkg *packageDecls) {
+	for _, file := range pkg.Syntax {
+		for _, decl := range file.Decls {
+			general, ok := decl.(*ast.GenDecl)
+			if !ok || general.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range general.Specs {
+				c.checkType(c.decls.bySpec[spec.(*ast.TypeSpec)])
+			}
+		}
+	}
+}
+
+func (c *checker) checkType(t *typeDecl) {
+	entries := t.pkg.entries[t.spec]
+	if len(entries) > 0 {
+		n := subject{checker: c, decl: t, entries: entries, shape: c.decls.shapeOf(t, t.spec.Type)}
+		if k, ok := overriddenKind(entries); ok || t.custom || t.spec.TypeParams != nil {
+			n.shape = shape{kind: k}
+		}
+		n.check()
+		n.checkPaths()
+	}
+	c.checkFieldNames(t)
+	for _, field := range structFields(t.spec) {
+		entries := t.pkg.entries[field]
+		if len(entries) == 0 {
+			continue
+		}
+		n := subject{checker: c, decl: t, field: field, entries: entries, shape: c.decls.shapeOf(t, field.Type)}
+		if k, ok := overriddenKind(entries); ok {
+			n.shape = shape{kind: k}
+		}
+		n.check()
+	}
+}
+
+// subject is a type or field with its markers.
+type subject struct {
+	*checker
+	decl    *typeDecl  // the type, or that of the field
+	field   *ast.Field // nil for a type
+	entries []entry
+	shape   shape
+}
+
+func (n *subject) check() {
+	n.checkValues()
+	n.checkApplies()
+	n.checkRepeated()
+	n.checkBounds()
+	n.checkRequired()
+	n.checkEnum()
+	n.checkList()
+	n.checkDefault()
+}
+
+// reportAt reports what is wrong with a marker, offset bytes behind its begin.
+func (n *subject) reportAt(e entry, offset int, d diagnostic.Error) {
+	n.report(e.Pos+token.Pos(offset), n.reaches(e.Marker), d)
+}
+
+// find returns the markers with a name, without those for items.
+func find(entries []entry, names ...string) []entry {
+	var found []entry
+	for _, e := range entries {
+		if !e.items && slices.Contains(names, e.name) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// limits returns the markers that hold for values of the subject: its own, then those of the named types of it.
+func (n *subject) limits() []entry {
+	all := slices.Clone(n.entries)
+	for _, t := range n.shape.named {
+		all = append(all, t.entries...)
+	}
+	return all
+}
+
+// number returns the value of a marker that has a number for it.
+func number(value any) (float64, bool) {
+	v := reflect.ValueOf(value)
+	switch {
+	case !v.IsValid():
+		return 0, false
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanFloat():
+		return v.Float(), true
+	}
+	return 0, false
+}
+
+func formatNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// pairs are the markers of which the first may not be above the second, by the last part of their names.
+var pairs = [][2][]string{
+	{{"Minimum", "minimum"}, {"Maximum", "maximum"}},
+	{{"MinLength"}, {"MaxLength"}},
+	{{"MinItems"}, {"MaxItems", "maxItems"}},
+	{{"MinProperties"}, {"MaxProperties"}},
+}
+
+// checkBounds reports lower bounds above upper bounds. Those of the type of a field count with its own.
+func (n *subject) checkBounds() {
+	all := n.limits()
+	for _, pair := range pairs {
+		for _, items := range []bool{false, true} {
+			low, hasLow := extreme(all, pair[0], items, func(a, b float64) bool { return a > b })
+			high, hasHigh := extreme(all, pair[1], items, func(a, b float64) bool { return a < b })
+			if hasLow && hasHigh {
+				n.checkBound(low, high)
+			}
+		}
+	}
+}
+
+// extreme returns the marker with the strictest value of those with one of the names. Of equal ones the first counts.
+func extreme(entries []entry, names []string, items bool, stricter func(a, b float64) bool) (found entry, ok bool) {
+	var best float64
+	for _, e := range entries {
+		value, isNumber := number(e.value)
+		if e.items != items || !isNumber || !slices.Contains(names, e.short()) {
+			continue
+		}
+		if !ok || stricter(value, best) {
+			found, best, ok = e, value, true
+		}
+	}
+	return found, ok
+}
+
+// checkBound reports a lower bound above an upper one at that of the subject, or, if both are, at the later one.
+func (n *subject) checkBound(low, high entry) {
+	lower, _ := number(low.value)
+	upper, _ := number(high.value)
+	open := lower == upper && low.short() == "Minimum" && (n.isSet("ExclusiveMinimum", low.items) || n.isSet("ExclusiveMaximum", low.items))
+	if lower < upper || lower == upper && !open {
+		return
+	}
+	at, relation := low, "above"
+	if n.owns(high) && (!n.owns(low) || high.Pos > low.Pos) {
+		at, relation = high, "below"
+	}
+	if !n.owns(at) {
+		return
+	}
+	other := low
+	if at.Pos == low.Pos {
+		other = high
+	}
+	value, _ := number(at.value)
+	limit, _ := number(other.value)
+	d := diagnostic.Error{
+		Code:    CodeContradiction,
+		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation, other.label(), formatNumber(limit)),
+		Hint:    "change one of the two",
+	}
+	if open {
+		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(), formatNumber(value), other.label(), formatNumber(limit))
+	}
+	if !n.owns(other) {
+		d.Hint = fmt.Sprintf("+%s stands at the type, %s", other.label(), n.where(other))
+	}
+	n.reportAt(at, markers.ValueOffset(at.Text), d)
+}
+
+// owns reports whether a marker stands at the subject itself.
+func (n *subject) owns(e entry) bool {
+	return slices.ContainsFunc(n.entries, func(own entry) bool { return own.Pos == e.Pos })
+}
+
+// where returns the position of a marker as text.
+func (n *subject) where(e entry) string {
+	pos := diagnostic.Relative(n.program.Dir(), n.program.Fset().Position(e.Pos))
+	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
+}
+
+// isSet reports whether a marker that is true or false holds for the subject.
+func (n *subject) isSet(short string, items bool) bool {
+	return slices.ContainsFunc(n.limits(), func(e entry) bool {
+		v := reflect.ValueOf(e.value)
+		return e.items == items && e.short() == short && v.Kind() == reflect.Bool && v.Bool()
+	})
+}
+
+// checkRequired reports fields that are optional and required.
+func (n *subject) checkRequired() {
+	optional := find(n.entries, "optional", "k8s:optional", "kubebuilder:validation:Optional")
+	required := find(n.entries, "required", "k8s:required", "kubebuilder:validation:Required")
+	if n.field == nil || len(optional) == 0 || len(required) == 0 {
+		return
+	}
+	first, later := optional[0], required[0]
+	if later.Pos < first.Pos {
+		first, later = later, first
+	}
+	n.reportAt(later, 0, diagnostic.Error{
+		Code:    CodeContradiction,
+		Message: fmt.Sprintf("+%s contradicts +%s above", later.name, first.name),
+		Hint:    "remove one of the two",
+	})
+}
+
+// single are the markers of which only the last counts when they are repeated.
+var single = []string{
+	"Maximum", "Minimum", "ExclusiveMaximum", "ExclusiveMinimum", "MultipleOf", "MaxLength", "MinLength", "Pattern", "MaxItems",
+	"MinItems", "UniqueItems", "MaxProperties", "MinProperties", "Enum", "Format", "Type", "default", "example", "title", "listType",
+	"mapType", "structType", "scale", "deprecatedversion",
+}
+
+// checkRepeated reports markers that stand twice at one subject with different values, of which only one can hold.
+func (n *subject) checkRepeated() {
+	for i, e := range n.entries {
+		if !slices.Contains(single, e.short()) {
+			continue
+		}
+		before := slices.IndexFunc(n.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })
+		if before < 0 || reflect.DeepEqual(n.entries[before].value, e.value) {
+			continue
+		}
+		n.reportAt(e, 0, diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+%s stands twice, with different values", e.label()),
+			Hint:    "remove one; the other is on line " + strconv.Itoa(n.program.Fset().Position(n.entries[before].Pos).Line),
+		})
+	}
+}
+
+// checkFieldNames reports fields that have the same name in JSON as one before them.
+func (c *checker) checkFieldNames(t *typeDecl) {
+	seen := map[string]*ast.Field{}
+	for _, field := range structFields(t.spec) {
+		name, inline, ok := jsonName(field)
+		if !ok || inline {
+			continue
+		}
+		before := seen[name]
+		if before == nil {
+			seen[name] = field
+			continue
+		}
+		c.report(field.Tag.Pos(), c.emitted[t.spec], diagnostic.Error{
+			Code:    CodeFieldName,
+			Message: fmt.Sprintf("field %s has the JSON name %q, as %s", markers.FieldName(field), name, markers.FieldName(before)),
+			Hint:    "give one of them another name",
+		})
+	}
+}

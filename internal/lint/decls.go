@@ -1,0 +1,202 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// typeDecl is a type of the project, as it is written.
+type typeDecl struct {
+	name    string
+	spec    *ast.TypeSpec
+	file    *ast.File
+	pkg     *packageDecls
+	entries []entry // the markers of the type that its target knows
+	custom  bool    // has methods that make its JSON
+}
+
+// packageDecls are the types of a package by name. Names can be declared twice in broken code; the first counts.
+type packageDecls struct {
+	*load.Package
+	types map[string]*typeDecl
+	// entries are the markers of each node that its target knows, in their order.
+	entries map[ast.Node][]entry
+}
+
+// typeIndex are the types of a project.
+type typeIndex struct {
+	byPath map[string]*packageDecls
+	bySpec map[*ast.TypeSpec]*typeDecl
+	all    []*packageDecls
+}
+
+// jsonMethods are the methods by which a type decides about its JSON.
+var jsonMethods = []string{"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText"}
+
+func newTypeIndex(packages []*load.Package) *typeIndex {
+	d := &typeIndex{byPath: map[string]*packageDecls{}, bySpec: map[*ast.TypeSpec]*typeDecl{}}
+	for _, pkg := range packages {
+		found := &packageDecls{Package: pkg, types: map[string]*typeDecl{}, entries: map[ast.Node][]entry{}}
+		d.byPath[pkg.PkgPath] = found
+		d.all = append(d.all, found)
+		for _, file := range pkg.Syntax {
+			d.addFile(found, file)
+		}
+		for _, file := range pkg.Syntax {
+			found.addMethods(file)
+		}
+	}
+	return d
+}
+
+func (d *typeIndex) addFile(pkg *packageDecls, file *ast.File) {
+	for _, decl := range file.Decls {
+		general, ok := decl.(*ast.GenDecl)
+		if !ok || general.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range general.Specs {
+			spec := spec.(*ast.TypeSpec)
+			t := &typeDecl{name: spec.Name.Name, spec: spec, file: file, pkg: pkg}
+			d.bySpec[spec] = t
+			if pkg.types[t.name] == nil {
+				pkg.types[t.name] = t
+			}
+		}
+	}
+}
+
+func (pkg *packageDecls) addMethods(file *ast.File) {
+	for _, decl := range file.Decls {
+		method, ok := decl.(*ast.FuncDecl)
+		if !ok || method.Recv == nil || len(method.Recv.List) != 1 || !slices.Contains(jsonMethods, method.Name.Name) {
+			continue
+		}
+		if t := pkg.types[markers.TypeName(method.Recv.List[0].Type)]; t != nil {
+			t.custom = true
+		}
+	}
+}
+
+// lookup returns the type that an expression in t names. It is nil for types that are not of the project; importPath is
+// then the package of the type, empty for predeclared ones.
+func (d *typeIndex) lookup(t *typeDecl, expr ast.Expr) (found *typeDecl, importPath, name string) {
+	switch expr := expr.(type) {
+	case *ast.Ident:
+		return t.pkg.types[expr.Name], "", expr.Name
+	case *ast.SelectorExpr:
+		if qualifier, ok := expr.X.(*ast.Ident); ok {
+			importPath := d.importOf(t.file, qualifier.Name)
+			if pkg := d.byPath[importPath]; pkg != nil {
+				found = pkg.types[expr.Sel.Name]
+			}
+			return found, importPath, expr.Sel.Name
+		}
+	}
+	return nil, "?", ""
+}
+
+// importOf returns the path of the package that a file calls name.
+func (d *typeIndex) importOf(file *ast.File, name string) string {
+	for _, spec := range file.Imports {
+		importPath, _ := strconv.Unquote(spec.Path.Value)
+		switch {
+		case spec.Name != nil && spec.Name.Name == name:
+			return importPath
+		case spec.Name != nil:
+		case d.byPath[importPath] != nil && d.byPath[importPath].Name == name:
+			return importPath
+		case d.byPath[importPath] == nil && path.Base(importPath) == name:
+			return importPath
+		}
+	}
+	return "?"
+}
+
+// jsonName returns the name of a field in JSON. A field without a tag or with the name "-" has none; one that is inline
+// has the fields of its type instead.
+func jsonName(field *ast.Field) (name string, inline, ok bool) {
+	tag, tagged := loader.ParseAstTag(field.Tag).Lookup("json")
+	if !tagged || tag == "-" {
+		return "", false, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	inline = name == "" || slices.Contains(strings.Split(options, ","), "inline")
+	return name, inline, true
+}
+
+// structFields returns the fields of the struct that a type is, or nil.
+func structFields(spec *ast.TypeSpec) []*ast.Field {
+	if structType, ok := spec.Type.(*ast.StructType); ok {
+		return structType.Fields.List
+	}
+	return nil
+}
+
+// fieldNames returns the JSON names of the fields of a struct with those of inlined ones. It reports whether it could
+// find them all.
+func (d *typeIndex) fieldNames(t *typeDecl) (names map[string]bool, complete bool) {
+	names, complete = map[string]bool{}, true
+	seen := map[*typeDecl]bool{}
+	var add func(*typeDecl)
+	add = func(t *typeDecl) {
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, field := range structFields(t.spec) {
+			name, inline, ok := jsonName(field)
+			switch {
+			case !ok:
+				complete = complete && field.Tag != nil
+			case !inline:
+				names[name] = true
+			default:
+				inlined := d.structOf(t, field.Type)
+				if inlined == nil {
+					complete = false
+					continue
+				}
+				add(inlined)
+			}
+		}
+	}
+	add(t)
+	return names, complete
+}
+
+// structOf returns the struct of the project that an expression in t stands for, through pointers and named types, or
+// nil.
+func (d *typeIndex) structOf(t *typeDecl, expr ast.Expr) *typeDecl {
+	for range maxDepth {
+		switch e := expr.(type) {
+		case *ast.StarExpr:
+			expr = e.X
+			continue
+		case *ast.ParenExpr:
+			expr = e.X
+			continue
+		}
+		named, _, _ := d.lookup(t, expr)
+		if named == nil || named.custom || named.spec.TypeParams != nil {
+			return nil
+		}
+		if _, ok := named.spec.Type.(*ast.StructType); ok {
+			return named
+		}
+		t, expr = named, named.spec.Type
+	}
+	return nil
+}
+
+// maxDepth ends walks through types that are declared in circles.
+const maxDepth = 32

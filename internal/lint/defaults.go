@@ -1,0 +1,266 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// kindOfValue returns the kind that the value of a marker has.
+func kindOfValue(value any) kind {
+	switch v := reflect.ValueOf(value); {
+	case !v.IsValid():
+		return ""
+	case v.Kind() == reflect.String:
+		return kindString
+	case v.Kind() == reflect.Bool:
+		return kindBoolean
+	case v.CanInt():
+		return kindInteger
+	case v.CanFloat() && v.Float() == math.Trunc(v.Float()):
+		return kindInteger
+	case v.CanFloat():
+		return kindNumber
+	case v.Kind() == reflect.Slice:
+		return kindArray
+	case v.Kind() == reflect.Map:
+		return kindMap
+	}
+	return ""
+}
+
+// fits reports whether a value can be one of the kind. Where either is not known it can.
+func fits(value any, want kind) bool {
+	got := kindOfValue(value)
+	switch {
+	case got == "" || want == "" || got == want:
+		return true
+	case want == kindNumber:
+		return got == kindInteger
+	case want == kindStruct:
+		return got == kindMap
+	case want == kindArray:
+		return got == kindMap && reflect.ValueOf(value).Len() == 0 // {} is taken for a list where one is wanted.
+	}
+	return false
+}
+
+// spell returns a value as JSON.
+func spell(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}
+
+// checkEnum reports values of enums that are there twice, or that the type does not have.
+func (n *subject) checkEnum() {
+	for _, e := range n.entries {
+		values, ok := e.value.(crdmarkers.Enum)
+		if !ok {
+			continue
+		}
+		want := n.shape.kind
+		if e.items {
+			want = n.items().kind
+		}
+		seen := map[string]bool{}
+		words := enumWords(e.Text)
+		for i, value := range values {
+			text := spell(value)
+			if len(words) == len(values) && kindOfValue(value) != kindString {
+				text = words[i].text // as it is written: 1.0 is no 1
+			}
+			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text), Hint: "remove one of the two"}
+			switch {
+			case !fits(value, want):
+				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)
+				d.Hint = retype(value, want)
+				if want == kindString && d.Hint != "" {
+					d.Hint = "write " + strconv.Quote(text)
+				}
+				if want == kindArray && !e.items {
+					d.Hint = "write +" + crdmarkers.ValidationItemsPrefix + "Enum=" + e.Text[markers.ValueOffset(e.Text):]
+				}
+			case !seen[text]:
+				seen[text] = true
+				continue
+			}
+			offset := markers.ValueOffset(e.Text)
+			if len(words) == len(values) {
+				offset = words[i].offset
+			}
+			n.reportAt(e, offset, d)
+			break
+		}
+	}
+}
+
+// enumWord is a value of an enum as it is written, and where in the marker.
+type enumWord struct {
+	text   string
+	offset int
+}
+
+// enumWords returns the values of an enum marker.
+func enumWords(text string) []enumWord {
+	begin := markers.ValueOffset(text)
+	end := len(text)
+	if strings.HasPrefix(text[begin:], "{") && strings.HasSuffix(text, "}") {
+		begin, end = begin+1, end-1
+	}
+	var words []enumWord
+	add := func(from, to int) {
+		word := text[from:to]
+		trimmed := strings.TrimLeft(word, " ")
+		words = append(words, enumWord{strings.TrimRight(trimmed, " "), from + len(word) - len(trimmed)})
+	}
+	var quote byte
+	for i := begin; i < end; i++ {
+		switch b := text[i]; {
+		case quote != 0 && b == '\\' && quote == '"':
+			i++
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '"' || b == '`' || b == '\'':
+			quote = b
+		case b == ';' || b == ',':
+			add(begin, i)
+			begin = i + 1
+		}
+	}
+	add(begin, end)
+	return words
+}
+
+// retype says how to write a value so that it has another type.
+func retype(value any, want kind) string {
+	text, isString := value.(string)
+	switch {
+	case want == kindString && kindOfValue(value) != kindArray && kindOfValue(value) != kindMap:
+		return "write " + strconv.Quote(spell(value))
+	case isString && (want == kindInteger || want == kindNumber):
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			return "write " + text
+		}
+	case isString && want == kindBoolean && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
+		return "write " + strings.ToLower(text)
+	case want == kindArray && text == "[]":
+		return "write {}"
+	case want == kindArray:
+		return "write {" + spell(value) + "}"
+	}
+	return ""
+}
+
+// checkDefault reports defaults that the API server would refuse.
+func (n *subject) checkDefault() {
+	for _, e := range n.entries {
+		var value any
+		switch marker := e.value.(type) {
+		case crdmarkers.Default:
+			value = marker.Value
+		case crdmarkers.KubernetesDefault:
+			value = marker.Value
+		}
+		if value == nil {
+			continue
+		}
+		if !fits(value, n.shape.kind) {
+			n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
+				Code:    CodeDefault,
+				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), n.shape.kind.article()),
+				Hint:    retype(value, n.shape.kind),
+			})
+			continue
+		}
+		if refused := n.refuses(value); refused != nil {
+			d := diagnostic.Error{
+				Code:    CodeDefault,
+				Message: fmt.Sprintf("default %s is refused by +%s", spell(value), strings.TrimPrefix(refused.Text, "+")),
+				Hint:    "change one of the two",
+			}
+			if !n.owns(*refused) {
+				d.Hint = "the marker stands at the type, " + n.where(*refused)
+			}
+			n.reportAt(e, markers.ValueOffset(e.Text), d)
+		}
+	}
+}
+
+// refuses returns the marker that a value breaks, or nil.
+func (n *subject) refuses(value any) *entry {
+	for _, e := range n.limits() {
+		if !e.items && n.breaks(value, e) {
+			return &e
+		}
+	}
+	return nil
+}
+
+// breaks reports whether a value is not what a marker allows.
+func (n *subject) breaks(value any, e entry) bool {
+	if values, ok := e.value.(crdmarkers.Enum); ok {
+		for _, allowed := range values {
+			if spell(allowed) == spell(value) {
+				return false
+			}
+		}
+		return n.shape.kind != "" && len(values) > 0
+	}
+	if pattern, ok := e.value.(crdmarkers.Pattern); ok {
+		text, isString := value.(string)
+		compiled, err := regexp.Compile(string(pattern))
+		return isString && err == nil && !compiled.MatchString(text)
+	}
+	limit, ok := number(e.value)
+	if !ok {
+		return false
+	}
+	amount, isNumber := number(value)
+	size := sizeOf(value)
+	switch e.short() {
+	case "Minimum", "minimum":
+		return isNumber && (amount < limit || amount == limit && n.isSet("ExclusiveMinimum", false))
+	case "Maximum", "maximum":
+		return isNumber && (amount > limit || amount == limit && n.isSet("ExclusiveMaximum", false))
+	case "MultipleOf":
+		return isNumber && limit != 0 && math.Mod(amount, limit) != 0 && limit == math.Trunc(limit)
+	case "MinLength", "MinItems", "MinProperties":
+		return matches(e.short(), value) && size < limit
+	case "MaxLength", "MaxItems", "maxItems", "MaxProperties":
+		return matches(e.short(), value) && size > limit
+	}
+	return false
+}
+
+// matches reports whether a bound of sizes is about values such as the given one. An object that is written as a default
+// gets the defaults of its fields first, so its size says nothing.
+func matches(short string, value any) bool {
+	k := kindOfValue(value)
+	return k == kindString && strings.HasSuffix(short, "Length") || k == kindArray && strings.HasSuffix(short, "tems")
+}
+
+// sizeOf returns the number of characters or items of a value.
+func sizeOf(value any) float64 {
+	if text, ok := value.(string); ok {
+		return float64(utf8.RuneCountInString(text))
+	}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		return float64(v.Len())
+	}
+	return 0
+}

@@ -1,0 +1,77 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// checkList reports keys of lists that are no fields of the items, and lists that miss or do not have keys.
+func (n *subject) checkList() {
+	if n.shape.kind != "" && n.shape.kind != kindArray {
+		return
+	}
+	keys := find(n.entries, "listMapKey", "k8s:listMapKey")
+	types := find(n.entries, "listType", "k8s:listType")
+	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.value == crdmarkers.ListType("map") })
+	switch {
+	case len(keys) > 0 && !isMap:
+		d := diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+%s needs a list of type map", keys[0].name),
+			Hint:    "add // +" + strings.Replace(keys[0].name, "listMapKey", "listType", 1) + "=map",
+		}
+		if len(types) > 0 {
+			d.Hint = fmt.Sprintf("write +%s=map, or remove the key", types[0].name)
+		}
+		n.reportAt(keys[0], 0, d)
+		return
+	case isMap && len(keys) == 0:
+		n.reportAt(types[0], 0, diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+%s=map needs the name of the field that is the key", types[0].name),
+			Hint:    "add // +" + strings.Replace(types[0].name, "listType", "listMapKey", 1) + "=<field>",
+		})
+		return
+	}
+	if len(keys) > 0 && n.shape.kind == kindArray {
+		n.checkKeys(keys)
+	}
+}
+
+func (n *subject) checkKeys(keys []entry) {
+	item := n.decls.structOf(n.shape.owner, n.shape.items)
+	if item == nil {
+		return
+	}
+	names, complete := n.decls.fieldNames(item)
+	if !complete {
+		return
+	}
+	for _, key := range keys {
+		name := string(key.value.(crdmarkers.ListMapKey))
+		if names[name] {
+			continue
+		}
+		all := slices.Sorted(maps.Keys(names))
+		hint := item.name + " has no fields"
+		if len(all) > 0 {
+			near := slices.MinFunc(all, func(a, b string) int { return diagnostic.Slips(name, a) - diagnostic.Slips(name, b) })
+			hint = "the fields are " + strings.Join(all, ", ")
+			if diagnostic.Slips(strings.ToLower(name), strings.ToLower(near)) <= 2 {
+				hint = fmt.Sprintf("write // +%s=%s", key.name, near)
+			}
+		}
+		n.reportAt(key, markers.ValueOffset(key.Text), diagnostic.Error{
+			Code:    CodeListMapKey,
+			Message: fmt.Sprintf("+%s=%s: the items, of type %s, have no field %q", key.name, name, item.name, name),
+			Hint:    hint,
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// shared are the markers outside of kctrl's families that other tools read too, at targets where no generator here
+// does.
+var shared = []string{"k8s:", "default"}
+
+// answersFor reports whether kctrl says so when a marker that it knows stands in the wrong place.
+func answersFor(name string) bool {
+	return !slices.ContainsFunc(shared, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// checkIgnored reports a marker that describes nothing, or makes it count where its meaning does not depend on the
+// place.
+func (c *checker) checkIgnored(at markers.Marker, definition *ctmarkers.Definition) {
+	if markers.CountsAnywhere(definition.Name) && at.Placed != markers.PlacedLineEnd {
+		c.checkElsewhere(at, definition)
+		return
+	}
+	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) && definition.Target != ctmarkers.DescribesPackage {
+		return
+	}
+	c.report(at.Pos, c.reaches(at), diagnostic.Error{
+		Code:    CodeIgnored,
+		Message: fmt.Sprintf("+%s is ignored %s", definition.Name, at.Placed),
+		Hint:    c.whereTo(at, definition.Name),
+	})
+}
+
+// checkElsewhere checks a marker that counts although it stands where controller-gen does not look. A lenient run, which
+// does what controller-gen would, reports it instead.
+func (c *checker) checkElsewhere(at markers.Marker, definition *ctmarkers.Definition) {
+	if c.config.Lenient {
+		d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
+		switch {
+		case at.Placed == markers.PlacedBody:
+			d.Hint = "move it out of the function"
+		case at.Owner != nil && at.Target != ctmarkers.DescribesType:
+			d.Hint = "move it above the package clause"
+		}
+		d.Message = fmt.Sprintf("+%s is ignored %s", definition.Name, at.Placed)
+		if at.Node != nil {
+			d.Message = fmt.Sprintf("+%s is ignored in the comment of %s", definition.Name, targetNames[at.Target])
+		}
+		c.report(at.Pos, false, d)
+		return
+	}
+	value, err := definition.Parse(at.Text)
+	if err != nil {
+		c.argumentError(at, definition, err, true)
+		return
+	}
+	c.checkRule(at, value)
+}
+
+// whereTo says where a marker that is ignored belongs.
+func (c *checker) whereTo(at markers.Marker, name string) string {
+	targets := c.program.Registry().Targets(name)
+	switch {
+	case at.Placed == markers.PlacedDetached && at.Next != "":
+		return "move it into the comment right above " + at.Next
+	case at.Placed == markers.PlacedLineEnd && slices.Contains(targets, ctmarkers.DescribesField) && at.Owner != nil:
+		return "write it on a line of its own above the field"
+	case at.Placed == markers.PlacedBlock:
+		return "write it in a comment that begins with //"
+	}
+	return "move it " + belongs(targets)
+}
+
+// belongs says where a marker with the given targets belongs.
+func belongs(targets []ctmarkers.TargetType) string {
+	var places []string
+	for _, target := range targets {
+		switch target {
+		case ctmarkers.DescribesPackage:
+			places = append(places, "above the package clause")
+		case ctmarkers.DescribesType:
+			places = append(places, "above the type")
+		case ctmarkers.DescribesField:
+			places = append(places, "above a field")
+		}
+	}
+	return strings.Join(places, " or ")
+}
+
+// targetNames say what markers describe.
+var targetNames = map[ctmarkers.TargetType]string{
+	ctmarkers.DescribesPackage: "a package", ctmarkers.DescribesType: "a type", ctmarkers.DescribesField: "a field",
+}
+
+// checkMisplaced reports a marker that describes something else than what it stands on.
+func (c *checker) checkMisplaced(at markers.Marker, definition *ctmarkers.Definition) {
+	if markers.CountsAnywhere(definition.Name) {
+		c.checkElsewhere(at, definition)
+		return
+	}
+	if !answersFor(definition.Name) && definition.Name != "k8s:enum" {
+		return
+	}
+	if at.Target == ctmarkers.DescribesPackage && !markers.Ours(at.Text) {
+		return
+	}
+	targets := c.program.Registry().Targets(definition.Name)
+	d := diagnostic.Error{
+		Code:    CodeMisplaced,
+		Message: fmt.Sprintf("+%s describes %s, not %s", definition.Name, kindsOf(targets), targetNames[at.Target]),
+		Hint:    "move it " + belongs(targets),
+	}
+	if at.Target == ctmarkers.DescribesField && slices.Contains(targets, ctmarkers.DescribesType) && at.Owner != nil {
+		d.Hint = "move it above a type, such as " + at.Owner.Name.Name
+	}
+	if at.Target == ctmarkers.DescribesPackage {
+		d.Message = fmt.Sprintf("+%s describes %s, and stands alone", definition.Name, kindsOf(targets))
+		d.Hint = "move it into the comment right above " + follower(at, targets)
+	}
+	c.report(at.Pos, c.reaches(at), d)
+}
+
+// follower names what a marker that stands alone belongs to.
+func follower(at markers.Marker, targets []ctmarkers.TargetType) string {
+	switch {
+	case !slices.Contains(targets, ctmarkers.DescribesType):
+		return "the field"
+	case at.Next != "":
+		return at.Next
+	}
+	return "the type"
+}
+
+// kindsOf returns what a marker describes, in words.
+func kindsOf(targets []ctmarkers.TargetType) string {
+	var names []string
+	for _, target := range targets {
+		names = append(names, targetNames[target])
+	}
+	return strings.Join(names, " or ")
+}
+
+// checkBlockComments reports markers in comments of the other kind.
+func (c *checker) checkBlockComments(file *ast.File) {
+	for _, group := range file.Comments {
+		for _, comment := range group.List {
+			if strings.HasPrefix(comment.Text, "/*") && strings.Contains(comment.Text, "+kubebuilder:") {
+				c.checkBlockComment(comment)
+			}
+		}
+	}
+}
+
+func (c *checker) checkBlockComment(comment *ast.Comment) {
+	offset := 0
+	for line := range strings.Lines(comment.Text) {
+		text := strings.TrimSpace(strings.TrimLeft(strings.TrimSuffix(strings.TrimSpace(line), "*/"), "/* \t"))
+		if strings.HasPrefix(text, "+kubebuilder:") && c.program.Registry().Definition(text) != nil {
+			definition := c.program.Registry().Definition(text)
+			c.report(comment.Pos()+token.Pos(offset+strings.IndexByte(line, '+')), true, diagnostic.Error{
+				Code:    CodeIgnored,
+				Message: fmt.Sprintf("+%s is ignored %s", definition.Name, markers.PlacedBlock),
+				Hint:    "write // " + text,
+			})
+		}
+		offset += len(line)
+	}
+}

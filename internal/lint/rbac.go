@@ -1,0 +1,92 @@
+package lint
+
+import (
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
+)
+
+// The verbs that rights are usually about. Any other word may be one, too.
+var (
+	usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	otherVerbs = []string{
+		"*", "approve", "attest", "bind", "connect", "escalate", "head", "impersonate", "options", "post", "proxy", "put", "sign", "use",
+	}
+)
+
+// checkRule reports what is wrong with an RBAC marker: what the API server refuses, and verbs that look misspelt.
+func (c *checker) checkRule(at markers.Marker, value any) {
+	rule, ok := value.(rbac.Rule)
+	if !ok || c.allowed(at.Text) {
+		return
+	}
+	for _, verb := range rule.Verbs {
+		if usual, ok := meantVerb(verb); ok {
+			c.reportRule(at, "verbs", verb, diagnostic.Error{
+				Code:    CodeValue,
+				Message: fmt.Sprintf("+kubebuilder:rbac: verbs: %q looks like %q misspelt", verb, usual),
+				Hint:    "write " + usual + ", or let kctrl pass over it with --allow-unknown " + rbac.RuleDefinition.Name,
+			})
+		}
+	}
+	refused := diagnostic.Error{Code: CodeContradiction}
+	switch {
+	case len(rule.URLs) == 0 && len(rule.Resources) == 0:
+		refused.Message = "neither resources nor urls: nothing is allowed, and the API server refuses it"
+		refused.Hint = "say what the verbs are about, with groups= and resources=, or with urls="
+	case len(rule.URLs) > 0 && len(rule.Resources)+len(rule.Groups)+len(rule.ResourceNames) > 0:
+		refused.Message = "a rule about urls has no groups and resources: the API server refuses it"
+		refused.Hint = "write two markers"
+	case len(rule.URLs) > 0 && rule.Namespace != "":
+		refused.Message = "urls are not in a namespace: the API server refuses it"
+		refused.Hint = "remove namespace="
+	case len(rule.URLs) == 0 && len(rule.Groups) == 0:
+		refused.Message = "no groups: the API server refuses it"
+		refused.Hint = "name the group of the resources; that of pods and other core resources is groups=\"\""
+	default:
+		return
+	}
+	refused.Message = "+kubebuilder:rbac: " + refused.Message
+	c.reportRule(at, "", "", refused)
+}
+
+// reportRule reports a word in an argument of an RBAC marker, or the marker.
+func (c *checker) reportRule(at markers.Marker, argument, word string, d diagnostic.Error) {
+	offset := 0
+	if argument != "" {
+		offset = markers.ArgumentValueOffset(at.Text, argument)
+		offset += max(0, strings.Index(at.Text[offset:], word))
+	}
+	c.report(at.Pos+token.Pos(offset), c.reaches(at), d)
+}
+
+// meantVerb returns the usual verb that a word is in another case, or a slip of the keyboard away from.
+func meantVerb(word string) (string, bool) {
+	if slices.Contains(usualVerbs, word) || slices.Contains(otherVerbs, word) {
+		return "", false
+	}
+	lower := strings.ToLower(word)
+	for _, usual := range usualVerbs {
+		switch {
+		case lower == usual:
+			return usual, true
+		case lower == "" || lower[0] != usual[0] && !sameLetters(lower, usual):
+		case diagnostic.Slips(lower, usual) == 1, strings.ReplaceAll(strings.ReplaceAll(lower, "-", ""), "_", "") == usual:
+			return usual, true
+		}
+	}
+	return "", false
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
+}

@@ -1,0 +1,241 @@
+package load
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"strconv"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
+
+	"github.com/kctrl-dev/kctrl/internal/source"
+)
+
+// graph makes the packages that roots of one module import, without the go command. It starts with the roots; what a
+// package imports is only looked up when its types are needed. Anything that the graph cannot do as the go command would
+// ends it with an error, and the go command is asked instead.
+type graph struct {
+	program  *Program
+	resolver *resolve.Resolver
+	maker    packageMaker
+	sizes    types.Sizes
+	vertices map[*resolve.Package]*vertex
+}
+
+// vertex is a package in a graph.
+type vertex struct {
+	graph   *graph
+	found   *resolve.Package
+	pkg     *loader.Package
+	imports map[string]*loader.Package // what pkg.Imports returns; empty until the vertex is expanded
+	next    []*vertex                  // that the package imports
+	listed  bool                       // next is complete
+}
+
+var errNotResolved = errors.New("the go command has to be asked")
+
+// resolved does what loadModule does, for all modules, and narrows. It reports false if the go command has to be asked.
+func (p *Program) resolved(wanted map[source.Module][]string, order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
+	p.vertices = map[*loader.Package]*vertex{}
+	environment, err := p.tree.Environment()
+	if err == nil {
+		for _, mod := range order {
+			var found []*loader.Package
+			if found, err = p.resolveModule(environment, mod, wanted[mod]); err != nil {
+				break
+			}
+			roots = append(roots, found...)
+		}
+	}
+	if err == nil {
+		checker = p.narrow(roots)
+		err = p.finishGraph()
+	}
+	if err != nil {
+		p.vertices = nil
+		return nil, nil, false
+	}
+	return roots, checker, true
+}
+
+func (p *Program) resolveModule(environment *resolve.Environment, mod source.Module, importPaths []string) ([]*loader.Package, error) {
+	resolver, err := p.tree.Resolver(mod.Dir)
+	if err != nil {
+		return nil, err
+	}
+	maker, ok := newPackageMaker(p.fset)
+	sizes := types.SizesFor("gc", environment.Arch)
+	if !ok || sizes == nil {
+		return nil, errNotResolved
+	}
+	g := &graph{program: p, resolver: resolver, maker: maker, sizes: sizes, vertices: map[*resolve.Package]*vertex{}}
+	var roots []*loader.Package
+	for _, importPath := range importPaths {
+		found, err := resolver.Find(importPath)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, g.vertex(found).pkg)
+	}
+	return roots, nil
+}
+
+// vertex returns the package in the graph that stands for one on disk.
+func (g *graph) vertex(found *resolve.Package) *vertex {
+	if known := g.vertices[found]; known != nil {
+		return known
+	}
+	if found.Local {
+		// What belongs to the package is noted, and not all there is: the next run should not wonder about a file that
+		// this one generates.
+		g.program.tree.NoteGoFiles(found.Dir)
+	}
+	v := &vertex{graph: g, found: found, imports: map[string]*loader.Package{}}
+	raw := &packages.Package{
+		ID: found.Path, PkgPath: found.Path, Name: found.Name, Dir: found.Dir,
+		Fset: g.program.fset, TypesSizes: g.sizes, Imports: map[string]*packages.Package{},
+	}
+	v.pkg = g.maker.make(raw, v.imports)
+	g.vertices[found] = v
+	g.program.vertices[v.pkg] = v
+	return v
+}
+
+// needSyntax parses a package that is not parsed yet, and makes its imports known.
+func (p *Program) needSyntax(pkg *loader.Package) {
+	v := p.vertices[pkg]
+	if v == nil {
+		p.parseDependency(pkg)
+		return
+	}
+	if v.listed {
+		return
+	}
+	if err := v.expand(); err != nil && p.graphErr == nil {
+		p.graphErr = err
+	}
+}
+
+// expand parses the files of a vertex, and finds what they import.
+func (v *vertex) expand() error {
+	p := v.graph.program
+	if known := p.packageIn(v.found.Dir); known != nil {
+		v.pkg.GoFiles, v.pkg.Syntax = known.files, known.Syntax
+	} else {
+		files, err := v.found.Files()
+		if err != nil {
+			return err
+		}
+		v.pkg.GoFiles = files
+	}
+	if v.found.Path == "unsafe" {
+		v.listed = true
+		return nil
+	}
+	v.pkg.CompiledGoFiles = v.pkg.GoFiles
+	p.parseDependency(v.pkg)
+	if v.pkg.Syntax == nil {
+		return errNotResolved
+	}
+	return v.addImports(v.pkg.Syntax)
+}
+
+// addImports finds what files of the package import.
+func (v *vertex) addImports(files []*ast.File) error {
+	v.listed = true
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			importPath, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return errNotResolved
+			}
+			if v.imports[importPath] != nil {
+				continue
+			}
+			found, err := v.graph.resolver.Import(v.found, importPath)
+			if err != nil {
+				return err
+			}
+			next := v.graph.vertex(found)
+			v.imports[importPath] = next.pkg
+			v.pkg.Package.Imports[importPath] = next.pkg.Package
+			v.next = append(v.next, next)
+		}
+	}
+	return nil
+}
+
+// packageIn returns the package of the project that is parsed already, or nil.
+func (p *Program) packageIn(dir string) *Package { return p.folders[dir] }
+
+// finishGraph lists what the packages that are not in the module cache import, needed or not, as the go command would:
+// it finds the packages that do not exist, and import cycles.
+func (p *Program) finishGraph() error {
+	if p.graphErr != nil {
+		return p.graphErr
+	}
+	states := map[*vertex]int{}
+	for _, v := range p.vertices {
+		if err := v.finish(states); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The states of a vertex while a graph is searched for cycles.
+const (
+	visiting = iota + 1
+	visited
+)
+
+func (v *vertex) finish(states map[*vertex]int) error {
+	switch {
+	case !v.found.Local || states[v] == visited:
+		return nil
+	case states[v] == visiting:
+		return errNotResolved
+	}
+	states[v] = visiting
+	if !v.listed {
+		if err := v.listImports(); err != nil {
+			return err
+		}
+	}
+	for _, next := range v.next {
+		if err := next.finish(states); err != nil {
+			return err
+		}
+	}
+	states[v] = visited
+	return nil
+}
+
+// listImports finds what a package imports whose types nobody needs.
+func (v *vertex) listImports() error {
+	p := v.graph.program
+	if known := p.packageIn(v.found.Dir); known != nil {
+		return v.addImports(known.Syntax)
+	}
+	names, err := v.found.Files()
+	if err != nil {
+		return err
+	}
+	var files []*ast.File
+	for _, name := range names {
+		content, err := p.tree.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(p.fset, name, content, parser.ImportsOnly|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	return v.addImports(files)
+}

@@ -1,0 +1,163 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/source"
+)
+
+// Program is the packages of a project, loaded once for all generators. It belongs to one goroutine.
+type Program struct {
+	dir       string
+	tree      *source.Tree
+	fset      *token.FileSet
+	registry  *ourmarkers.Registry
+	collector *markers.Collector
+	packages  []*Package
+	folders   map[string]*Package // packages by folder
+	lenient   bool
+	unmatched error
+
+	vertices map[*loader.Package]*vertex // of the packages that were found without the go command
+	graphErr error                       // why one of them could not be expanded
+	unknown  bool                        // the go command was asked, and nobody knows what it looked at
+}
+
+// Load reads the packages that the patterns match, and their markers. It does not call the go command. Files that do not
+// parse are an error, joined from *diagnostic.Error, beside the program of all others; without a program nothing could be
+// read at all.
+func Load(ctx context.Context, cfg Config) (*Program, error) {
+	registry, err := ourmarkers.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{
+		dir:       cfg.Dir,
+		lenient:   cfg.Lenient,
+		tree:      source.Open(cfg.Overlay),
+		fset:      token.NewFileSet(),
+		registry:  registry,
+		collector: &markers.Collector{Registry: registry.Registry},
+	}
+	patterns := cfg.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	folders, unmatched, err := p.tree.Folders(cfg.Dir, patterns, cfg.Lenient)
+	if err != nil {
+		return nil, err
+	}
+	p.unmatched = unmatched
+	err = p.parse(ctx, folders)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, pkg := range p.packages {
+		p.collect(pkg)
+	}
+	return p, err
+}
+
+// collect reads the markers of a package.
+func (p *Program) collect(pkg *Package) {
+	for _, file := range pkg.Syntax {
+		pkg.Markers = append(pkg.Markers, p.registry.Read(p.fset, file)...)
+	}
+	pkg.values, pkg.Arguments = p.collector.MarkersInPackage(pkg.Package)
+	if p.lenient {
+		return // As for controller-gen, a marker counts only where it looks.
+	}
+	for _, at := range pkg.Markers {
+		definition, elsewhere := p.registry.Elsewhere(at)
+		if !elsewhere {
+			continue
+		}
+		value, err := definition.Parse(at.Text)
+		file := pkg.FileAt(at.Pos)
+		if err == nil && pkg.values[file] != nil {
+			pkg.values[file][definition.Name] = append(pkg.values[file][definition.Name], value)
+		}
+	}
+}
+
+// parse reads the packages in folders, several at a time.
+func (p *Program) parse(ctx context.Context, folders []source.Folder) error {
+	found, failed := make([]*Package, len(folders)), make([][]error, len(folders))
+	var wg sync.WaitGroup
+	for i, f := range folders {
+		wg.Go(func() {
+			if ctx.Err() == nil {
+				found[i], failed[i] = parsePackage(p.dir, p.tree, p.fset, f)
+			}
+		})
+	}
+	wg.Wait()
+	var errs []error
+	p.folders = map[string]*Package{}
+	for i, pkg := range found {
+		errs = append(errs, failed[i]...)
+		if pkg != nil {
+			p.packages = append(p.packages, pkg)
+			p.folders[filepath.Dir(pkg.files[0])] = pkg
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Packages returns the packages by import path, for generators that need no types. They are shared: do not modify them.
+func (p *Program) Packages() []*Package { return p.packages }
+
+// Unmatched returns an error for each pattern of a lenient load that matched nothing, joined.
+func (p *Program) Unmatched() error { return p.unmatched }
+
+// Collector returns the markers of all packages, and collects those of packages that [Program.Types] loads.
+func (p *Program) Collector() *markers.Collector { return p.collector }
+
+// Registry returns the markers that are known.
+func (p *Program) Registry() *ourmarkers.Registry { return p.registry }
+
+// Fset returns the positions of all files.
+func (p *Program) Fset() *token.FileSet { return p.fset }
+
+// Inputs returns what was learnt from the disk so far, sorted. It reports false if there is more: the go command had a
+// say, and nobody knows what it looked at.
+func (p *Program) Inputs() (in source.Inputs, complete bool) {
+	in, noted := p.tree.Inputs()
+	return in, noted && !p.unknown
+}
+
+// Silence makes generators pass over markers whose arguments are wrong, so that they get as far as to find what else is.
+// What they generate is of no use then.
+func (p *Program) Silence() {
+	for _, pkg := range p.packages {
+		if pkg.Arguments == nil {
+			continue
+		}
+		wrong := map[token.Pos]bool{}
+		for _, err := range Flatten(pkg.Arguments) {
+			if positioned, ok := errors.AsType[loader.PositionedError](err); ok {
+				wrong[positioned.Pos] = true
+			}
+		}
+		for _, file := range pkg.Syntax {
+			for _, group := range file.Comments {
+				for _, comment := range group.List {
+					if wrong[comment.Slash] {
+						comment.Text = "//" + strings.Repeat(" ", len(comment.Text)-len("//"))
+					}
+				}
+			}
+		}
+		// What is still wrong was there before, and is told.
+		pkg.values, _ = p.collector.MarkersInPackage(pkg.Package)
+	}
+}

@@ -1,0 +1,46 @@
+package load
+
+import (
+	"go/token"
+	"reflect"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// packageMaker makes packages that behave like those of loader.LoadRoots, which offers no other way to get one than the
+// go command.
+type packageMaker struct{ loader reflect.Value }
+
+// newPackageMaker returns a maker of packages whose files are in fset. It reports false if controller-tools has other
+// insides than those this was written for.
+func newPackageMaker(fset *token.FileSet) (packageMaker, bool) {
+	field, ok := reflect.TypeFor[loader.Package]().FieldByName("loader")
+	if !ok || field.Type.Kind() != reflect.Pointer || field.Type.Elem().Kind() != reflect.Struct {
+		return packageMaker{}, false
+	}
+	made := reflect.New(field.Type.Elem())
+	ok = setHidden(made, "cfg", &packages.Config{Fset: fset}) &&
+		setHidden(made, "packages", map[*packages.Package]*loader.Package{}) &&
+		setHidden(reflect.ValueOf(&loader.Package{}), "imports", map[string]*loader.Package{})
+	return packageMaker{made}, ok
+}
+
+// make returns a package with the given imports, which may be added to later.
+func (m packageMaker) make(pkg *packages.Package, imports map[string]*loader.Package) *loader.Package {
+	made := &loader.Package{Package: pkg}
+	setHidden(reflect.ValueOf(made), "loader", m.loader.Interface())
+	setHidden(reflect.ValueOf(made), "imports", imports)
+	return made
+}
+
+// setHidden sets a field of the struct that pointer points to, exported or not. It reports whether there is such a field
+// of the type of value.
+func setHidden(pointer reflect.Value, name string, value any) bool {
+	field := pointer.Elem().FieldByName(name)
+	if !field.IsValid() || field.Type() != reflect.TypeOf(value) {
+		return false
+	}
+	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(value))
+	return true
+}

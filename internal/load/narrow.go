@@ -1,0 +1,187 @@
+package load
+
+import (
+	"go/ast"
+	"go/parser"
+	"path"
+	"strconv"
+	"sync"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// narrow returns a type checker that follows only references which the types of roots can reach. The one of
+// controller-tools follows those of every type in every package it comes to, down to the runtime of Go. It also parses
+// what will be needed, without function bodies.
+func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
+	r := &reach{program: p, packages: map[*loader.Package]*index{}, needed: map[typeName]bool{}}
+	for _, root := range roots {
+		for name := range r.index(root).specs {
+			r.need(root, name)
+		}
+	}
+	r.run()
+	needed := r.neededNodes()
+	return &loader.TypeChecker{NodeFilters: []loader.NodeFilter{func(node ast.Node) bool {
+		_, isInterface := node.(*ast.InterfaceType)
+		isNeeded, declared := needed[node]
+		return !isInterface && (isNeeded || !declared)
+	}}}
+}
+
+// neededNodes tells of each declared type whether it is needed. Modules that import each other's packages share syntax:
+// what one of them needs is needed.
+func (r *reach) neededNodes() map[ast.Node]bool {
+	nodes := map[ast.Node]bool{}
+	for pkg, index := range r.packages {
+		for name, specs := range index.specs {
+			for _, s := range specs {
+				nodes[s.spec.Type] = nodes[s.spec.Type] || r.needed[typeName{pkg, name}]
+			}
+		}
+	}
+	return nodes
+}
+
+// reach finds the types that other types are made of.
+type reach struct {
+	program  *Program
+	packages map[*loader.Package]*index
+	needed   map[typeName]bool
+	queue    []typeName // needed and not yet looked at
+}
+
+type typeName struct {
+	pkg  *loader.Package
+	name string
+}
+
+// index has the type declarations of a package by name. Names can be declared twice in broken code.
+type index struct{ specs map[string][]typeSpec }
+
+type typeSpec struct {
+	spec *ast.TypeSpec
+	file *imports
+}
+
+// imports are the packages that a file imports, by the name it has for them.
+type imports struct {
+	named map[string]*loader.Package
+	dots  []*loader.Package
+}
+
+func (r *reach) index(pkg *loader.Package) *index {
+	if known := r.packages[pkg]; known != nil {
+		return known
+	}
+	r.program.needSyntax(pkg)
+	found := &index{specs: map[string][]typeSpec{}}
+	r.packages[pkg] = found
+	for _, file := range pkg.Syntax {
+		names := importsOf(pkg, file)
+		for _, decl := range file.Decls {
+			general, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range general.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					found.specs[t.Name.Name] = append(found.specs[t.Name.Name], typeSpec{t, names})
+				}
+			}
+		}
+	}
+	return found
+}
+
+func importsOf(pkg *loader.Package, file *ast.File) *imports {
+	found := &imports{named: map[string]*loader.Package{}}
+	for _, spec := range file.Imports {
+		importPath, _ := strconv.Unquote(spec.Path.Value)
+		imported := pkg.Imports()[importPath]
+		switch {
+		case imported == nil:
+		case spec.Name == nil && imported.Name == "":
+			found.named[path.Base(importPath)] = imported
+		case spec.Name == nil:
+			found.named[imported.Name] = imported
+		case spec.Name.Name == ".":
+			found.dots = append(found.dots, imported)
+		default:
+			found.named[spec.Name.Name] = imported
+		}
+	}
+	return found
+}
+
+func (r *reach) need(pkg *loader.Package, name string) {
+	t := typeName{pkg, name}
+	if r.needed[t] || r.index(pkg).specs[name] == nil {
+		return
+	}
+	r.needed[t] = true
+	r.queue = append(r.queue, t)
+}
+
+func (r *reach) run() {
+	for len(r.queue) > 0 {
+		t := r.queue[0]
+		r.queue = r.queue[1:]
+		for _, s := range r.packages[t.pkg].specs[t.name] {
+			r.follow(t.pkg, s)
+		}
+	}
+}
+
+// follow needs the types that one declaration refers to.
+func (r *reach) follow(pkg *loader.Package, s typeSpec) {
+	ast.Inspect(s.spec.Type, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.InterfaceType:
+			return false
+		case *ast.SelectorExpr:
+			if name, ok := node.X.(*ast.Ident); ok && s.file.named[name.Name] != nil {
+				r.need(s.file.named[name.Name], node.Sel.Name)
+				return false
+			}
+		case *ast.Ident:
+			r.need(pkg, node.Name)
+			for _, imported := range s.file.dots {
+				r.need(imported, node.Name)
+			}
+		}
+		return true
+	})
+}
+
+// parseDependency parses a package that has no syntax yet, without the bodies of its functions. A package that does not
+// parse is left to the loader, which says why.
+func (p *Program) parseDependency(pkg *loader.Package) {
+	if pkg.Syntax != nil {
+		return
+	}
+	syntax := make([]*ast.File, len(pkg.CompiledGoFiles))
+	var wg sync.WaitGroup
+	for i, name := range pkg.CompiledGoFiles {
+		wg.Go(func() {
+			content, err := p.tree.ReadFile(name)
+			if err != nil {
+				return
+			}
+			file, err := parser.ParseFile(p.fset, name, withoutBodies(content), parserMode)
+			if err != nil {
+				file, err = parser.ParseFile(p.fset, name, content, parserMode)
+			}
+			if err == nil {
+				syntax[i] = file
+			}
+		})
+	}
+	wg.Wait()
+	for _, file := range syntax {
+		if file == nil {
+			return
+		}
+	}
+	pkg.Syntax = syntax
+}

@@ -1,0 +1,380 @@
+package markers
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// Marker is one marker as it stands in a file, and what it describes.
+type Marker struct {
+	Text    string    // without the slashes, beginning with "+"
+	Pos     token.Pos // of the "+"
+	Comment token.Pos
+
+	Target markers.TargetType
+	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it describes; nil if it is ignored
+	Owner  *ast.TypeSpec // the type that it stands on or in; nil outside of types
+	Placed Placement     // why it is ignored
+	Next   string        // what follows a marker that does not describe it: "type X", "field F", or ""
+}
+
+// Name returns the marker without its value.
+func (m Marker) Name() string { return nameIn(m.Text) }
+
+// nameIn returns a marker without its value.
+func nameIn(text string) string {
+	name, _, _ := strings.Cut(text, "=")
+	return strings.TrimRight(name, ": ")
+}
+
+// Placement is where a marker stands.
+type Placement int
+
+// The placements.
+const (
+	PlacedRight       Placement = iota // where controller-gen looks
+	PlacedFunc                         // in the comment of a function
+	PlacedBody                         // inside a function
+	PlacedValue                        // in the comment of a constant, variable or import, or among them
+	PlacedGroup                        // in the comment of a group of types
+	PlacedLineEnd                      // behind code
+	PlacedAfterFields                  // behind the last field of a struct
+	PlacedDetached                     // another comment stands between the marker and what it could describe
+	PlacedBlock                        // in a /* comment */
+)
+
+// String says where the marker stands, to follow "is ignored ".
+func (p Placement) String() string {
+	switch p {
+	case PlacedFunc:
+		return "in the comment of a function"
+	case PlacedBody:
+		return "inside a function"
+	case PlacedValue:
+		return "in the comment of a constant, variable or import"
+	case PlacedGroup:
+		return "in the comment of a group of types"
+	case PlacedLineEnd:
+		return "at the end of a line"
+	case PlacedAfterFields:
+		return "behind the last field of a struct"
+	case PlacedDetached:
+		return "so far from what it describes"
+	case PlacedBlock:
+		return "in a /* comment */"
+	}
+	return ""
+}
+
+// parseMarker returns the marker in a comment, if it is one: a line comment that begins with "+".
+func parseMarker(comment *ast.Comment) (Marker, bool) {
+	rest, ok := strings.CutPrefix(comment.Text, "//")
+	text := strings.TrimSpace(rest)
+	if !ok || !strings.HasPrefix(text, "+") {
+		return Marker{}, false
+	}
+	return Marker{
+		Text: text, Pos: comment.Pos() + token.Pos(strings.IndexByte(comment.Text, '+')), Comment: comment.Pos(),
+	}, true
+}
+
+// reader finds what the markers of one file describe, as controller-gen would. A marker describes the type or field
+// whose doc comment it is in, or whose doc comment follows that of the marker with no other comment in between. What
+// stands free outside of declarations describes the package.
+type reader struct {
+	registry *Registry
+	file     *ast.File
+	line     func(token.Pos) int
+	found    []Marker
+}
+
+// Read returns all markers of a file, in their order.
+func (r *Registry) Read(fset *token.FileSet, file *ast.File) []Marker {
+	p := &reader{registry: r, file: file, line: func(pos token.Pos) int { return fset.PositionFor(pos, false).Line }}
+	for i, group := range file.Comments {
+		if hasMarker(group) {
+			p.place(i)
+		}
+	}
+	return p.found
+}
+
+func hasMarker(group *ast.CommentGroup) bool {
+	return slices.ContainsFunc(group.List, func(comment *ast.Comment) bool {
+		_, ok := parseMarker(comment)
+		return ok
+	})
+}
+
+// add records the markers of a comment group.
+func (p *reader) add(group *ast.CommentGroup, like Marker) {
+	for _, comment := range group.List {
+		m, ok := parseMarker(comment)
+		if !ok {
+			continue
+		}
+		like.Text, like.Pos, like.Comment = m.Text, m.Pos, m.Comment
+		p.found = append(p.found, like)
+	}
+}
+
+// lost records the markers of a comment group that are ignored. With a field that is commented out go its markers.
+func (p *reader) lost(group *ast.CommentGroup, s Placement, owner *ast.TypeSpec, next string) {
+	if owner != nil && strings.Contains(group.Text(), "`json:\"") {
+		return
+	}
+	p.add(group, Marker{Placed: s, Owner: owner, Next: next})
+}
+
+// place records the markers of the comment group with the given index.
+func (p *reader) place(index int) {
+	group := p.file.Comments[index]
+	decls := p.file.Decls
+	at, _ := slices.BinarySearchFunc(decls, group.Pos(), func(decl ast.Decl, pos token.Pos) int {
+		if decl.End() <= pos {
+			return -1
+		}
+		return 1
+	})
+	var decl ast.Decl
+	if at < len(decls) {
+		decl = decls[at]
+	}
+	switch {
+	case group.Pos() < p.file.Package:
+		p.add(group, Marker{Target: markers.DescribesPackage, Node: p.file})
+	case decl != nil && decl.Pos() <= group.Pos():
+		p.inside(index, decl)
+	case at > 0 && p.endsLine(group, decls[at-1]):
+		p.lost(group, PlacedLineEnd, ownerOf(decls[at-1]), "")
+	case decl != nil && docOf(decl) == group:
+		p.inDoc(group, decl)
+	default:
+		p.free(index, singleType(decl))
+	}
+}
+
+// endsLine reports whether a comment stands behind the last line of a declaration of types, constants or variables.
+func (p *reader) endsLine(group *ast.CommentGroup, before ast.Decl) bool {
+	general, ok := before.(*ast.GenDecl)
+	return ok && p.line(general.End()) == p.line(group.Pos())
+}
+
+// inDoc records the markers in the doc comment of a declaration.
+func (p *reader) inDoc(group *ast.CommentGroup, decl ast.Decl) {
+	if spec := singleType(decl); spec != nil {
+		p.add(group, Marker{Target: markers.DescribesType, Node: spec, Owner: spec})
+		return
+	}
+	general, ok := decl.(*ast.GenDecl)
+	switch {
+	case !ok:
+		p.lost(group, PlacedFunc, nil, "")
+	case general.Tok == token.TYPE:
+		p.lost(group, PlacedGroup, nil, "")
+	default:
+		p.lost(group, PlacedValue, nil, "")
+	}
+}
+
+// free records the markers of a comment that belongs to no declaration. next is the type that follows, if one does and
+// is declared alone.
+func (p *reader) free(index int, next *ast.TypeSpec) {
+	group := p.file.Comments[index]
+	if next == nil || !p.closest(index, next) {
+		alone := Marker{Target: markers.DescribesPackage, Node: p.file}
+		if next != nil {
+			alone.Next = "type " + next.Name.Name
+		}
+		p.add(group, alone)
+		return
+	}
+	p.aboveType(group, next)
+}
+
+// aboveType records the markers of the comment above that of a type. They describe the type, except those that only
+// packages have.
+func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
+	for _, comment := range group.List {
+		m, ok := parseMarker(comment)
+		if !ok {
+			continue
+		}
+		m.Target, m.Node, m.Owner = markers.DescribesType, spec, spec
+		if p.registry.Lookup(m.Text, markers.DescribesType) == nil && p.registry.Lookup(m.Text, markers.DescribesPackage) != nil {
+			m.Target, m.Node, m.Owner = markers.DescribesPackage, p.file, nil
+		}
+		p.found = append(p.found, m)
+	}
+}
+
+// closest reports whether no comment stands between that with the given index and a type with its doc comment.
+func (p *reader) closest(index int, spec *ast.TypeSpec) bool {
+	if index+1 == len(p.file.Comments) {
+		return true
+	}
+	next := p.file.Comments[index+1]
+	if next.Pos() > spec.Pos() {
+		return true
+	}
+	return p.isDocOfType(next, spec) && (index+2 == len(p.file.Comments) || p.file.Comments[index+2].Pos() > spec.Pos())
+}
+
+func (p *reader) isDocOfType(group *ast.CommentGroup, spec *ast.TypeSpec) bool {
+	if spec.Doc == group {
+		return true
+	}
+	return slices.ContainsFunc(p.file.Decls, func(decl ast.Decl) bool { return singleType(decl) == spec && docOf(decl) == group })
+}
+
+// inside records the markers of a comment in a declaration.
+func (p *reader) inside(index int, decl ast.Decl) {
+	group := p.file.Comments[index]
+	general, ok := decl.(*ast.GenDecl)
+	switch {
+	case !ok:
+		p.lost(group, PlacedBody, nil, "")
+		return
+	case general.Tok != token.TYPE:
+		p.lost(group, PlacedValue, nil, "")
+		return
+	}
+	var before *ast.TypeSpec
+	for _, spec := range general.Specs {
+		spec := spec.(*ast.TypeSpec)
+		switch {
+		case spec.End() <= group.Pos():
+			before = spec
+			continue
+		case spec.Pos() <= group.Pos():
+			p.insideType(index, spec)
+		case before != nil && p.line(before.End()) == p.line(group.Pos()):
+			p.lost(group, PlacedLineEnd, before, "")
+		case spec.Doc == group:
+			p.add(group, Marker{Target: markers.DescribesType, Node: spec, Owner: spec})
+		case p.closest(index, spec):
+			p.aboveType(group, spec)
+		default:
+			p.lost(group, PlacedDetached, spec, "type "+spec.Name.Name)
+		}
+		return
+	}
+	if before != nil && p.line(before.End()) == p.line(group.Pos()) {
+		p.lost(group, PlacedLineEnd, before, "")
+		return
+	}
+	p.lost(group, PlacedGroup, nil, "")
+}
+
+// insideType records the markers of a comment among the fields of a type.
+func (p *reader) insideType(index int, spec *ast.TypeSpec) {
+	group := p.file.Comments[index]
+	fields := innermost(spec.Type, group.Pos())
+	if fields == nil {
+		p.lost(group, PlacedLineEnd, spec, "")
+		return
+	}
+	line := p.line(group.Pos())
+	if line == p.line(fields.Opening) {
+		p.lost(group, PlacedLineEnd, spec, "")
+		return
+	}
+	for _, field := range fields.List {
+		switch {
+		case field.End() <= group.Pos() && p.line(field.End()) == line:
+			p.lost(group, PlacedLineEnd, spec, "")
+		case field.Pos() < group.Pos():
+			continue
+		case field.Doc == group || p.closestToField(index, field):
+			p.add(group, Marker{Target: markers.DescribesField, Node: field, Owner: spec})
+		default:
+			p.lost(group, PlacedDetached, spec, "field "+FieldName(field))
+		}
+		return
+	}
+	p.lost(group, PlacedAfterFields, spec, "")
+}
+
+// closestToField reports whether no comment stands between that with the given index and a field with its doc comment.
+func (p *reader) closestToField(index int, field *ast.Field) bool {
+	next := p.file.Comments[index+1:]
+	if len(next) > 0 && next[0] == field.Doc {
+		next = next[1:]
+	}
+	return len(next) == 0 || next[0].Pos() > field.Pos()
+}
+
+// innermost returns the field list around pos that has no other around pos inside.
+func innermost(expr ast.Expr, pos token.Pos) *ast.FieldList {
+	var found *ast.FieldList
+	ast.Inspect(expr, func(node ast.Node) bool {
+		if node == nil || node.Pos() > pos || node.End() <= pos {
+			return false
+		}
+		if list, ok := node.(*ast.FieldList); ok {
+			found = list
+		}
+		return true
+	})
+	return found
+}
+
+// singleType returns the type of a declaration without parentheses, or nil.
+func singleType(decl ast.Decl) *ast.TypeSpec {
+	general, ok := decl.(*ast.GenDecl)
+	if !ok || general.Tok != token.TYPE || general.Lparen.IsValid() || len(general.Specs) != 1 {
+		return nil
+	}
+	return general.Specs[0].(*ast.TypeSpec)
+}
+
+// ownerOf returns the last type of a declaration, or nil.
+func ownerOf(decl ast.Decl) *ast.TypeSpec {
+	general, ok := decl.(*ast.GenDecl)
+	if !ok || len(general.Specs) == 0 {
+		return nil
+	}
+	spec, _ := general.Specs[len(general.Specs)-1].(*ast.TypeSpec)
+	return spec
+}
+
+func docOf(decl ast.Decl) *ast.CommentGroup {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		return decl.Doc
+	case *ast.GenDecl:
+		return decl.Doc
+	}
+	return nil
+}
+
+// FieldName returns the name of a field as it is written: that of its type if it is embedded.
+func FieldName(field *ast.Field) string {
+	if len(field.Names) > 0 {
+		return field.Names[0].Name
+	}
+	return TypeName(field.Type)
+}
+
+// TypeName returns the name of a type without its package, pointer and type arguments, or "".
+func TypeName(expr ast.Expr) string {
+	switch expr := expr.(type) {
+	case *ast.StarExpr:
+		return TypeName(expr.X)
+	case *ast.ParenExpr:
+		return TypeName(expr.X)
+	case *ast.IndexExpr:
+		return TypeName(expr.X)
+	case *ast.IndexListExpr:
+		return TypeName(expr.X)
+	case *ast.SelectorExpr:
+		return expr.Sel.Name
+	case *ast.Ident:
+		return expr.Name
+	}
+	return ""
+}

@@ -1,0 +1,323 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
+)
+
+// Module is a Go module: its folder, absolute, and its path.
+type Module struct{ Dir, Path string }
+
+// Folder is a folder that a pattern matches.
+type Folder struct {
+	Dir    string // absolute
+	Module Module
+	Files  []string // names of the Go files that belong to the package, sorted
+	path   string   // the import path, unless it is that of the module and the folder
+}
+
+// importPath returns the import path of the package in the folder.
+func (f Folder) ImportPath() string {
+	if f.path != "" {
+		return f.path
+	}
+	rel, _ := filepath.Rel(f.Module.Dir, f.Dir)
+	return path.Join(f.Module.Path, filepath.ToSlash(rel))
+}
+
+// resolver finds the folders that patterns match.
+type resolver struct {
+	dir     string
+	tree    *Tree
+	modules map[string]Module // by folder, absolute; of folders that were asked for
+	lenient bool
+}
+
+// Folders returns the folders that match any of the patterns, relative to dir, without repetition, by path. A lenient
+// search lets trees without Go packages pass, if there are other packages, and goes on into modules below; passed says
+// which.
+func (t *Tree) Folders(dir string, patterns []string, lenient bool) (found []Folder, passed, err error) {
+	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, lenient: lenient}).resolve(patterns)
+}
+
+// errNoPackages is the cause of the error about a tree without Go packages.
+var errNoPackages = errors.New("no Go packages")
+
+// resolve returns the folders that match any of the patterns, without repetition, by path, and which patterns are passed
+// over.
+func (r *resolver) resolve(patterns []string) (found []Folder, passed, err error) {
+	seen := map[string]bool{}
+	if r.lenient {
+		// As controller-gen does: a package that is named in two ways has the import path that it was named by.
+		patterns = slices.Clone(patterns)
+		slices.SortStableFunc(patterns, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	}
+	for _, pattern := range patterns {
+		matched, err := r.match(pattern)
+		if r.lenient && errors.Is(err, errNoPackages) {
+			passed = errors.Join(passed, err)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range matched {
+			if !seen[f.Dir] {
+				seen[f.Dir] = true
+				found = append(found, f)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil, passed
+	}
+	slices.SortFunc(found, func(a, b Folder) int { return strings.Compare(a.Dir, b.Dir) })
+	return found, passed, nil
+}
+
+func rank(pattern string) int {
+	if isImportPath(pattern) {
+		return 0
+	}
+	return 1
+}
+
+// match returns the folders with Go files that a pattern matches.
+func (r *resolver) match(pattern string) ([]Folder, error) {
+	if r.lenient && isImportPath(pattern) {
+		return r.matchImport(pattern)
+	}
+	base, below := strings.CutSuffix(filepath.ToSlash(pattern), "...")
+	if below && base != "" && !strings.HasSuffix(base, "/") {
+		return nil, patternError(pattern, "\"...\" stands for folders and follows a slash", "write "+base+"/...")
+	}
+	dir, err := r.folderOf(pattern, base)
+	if err != nil {
+		return nil, err
+	}
+	if !r.tree.IsFolder(dir) {
+		if r.tree.Exists(dir) {
+			return nil, patternError(pattern, "is a file", "name its folder")
+		}
+		return nil, patternError(pattern, "there is no such folder", "name a folder of the project, such as ./api/v1 or ./...")
+	}
+	mod, err := r.moduleOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []Folder
+	err = r.walk(Folder{Dir: dir, Module: mod}, below, &found)
+	r.tree.noteFolders(dir, below, found, err)
+	if err == nil && below && r.lenient {
+		err = r.walkModules(dir, &found)
+	}
+	if err == nil && len(found) == 0 {
+		unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
+		if below {
+			unmatched.Cause = errNoPackages
+		}
+		return nil, unmatched
+	}
+	return found, err
+}
+
+// isImportPath reports whether the go command takes a pattern for that of import paths.
+func isImportPath(pattern string) bool {
+	return !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
+}
+
+// matchImport returns the folders of the packages that an import path stands for, or a tree of them. Where only the go
+// command knows, the error is a [*resolve.UnusualError].
+func (r *resolver) matchImport(pattern string) ([]Folder, error) {
+	base, below := strings.CutSuffix(pattern, "/...")
+	if first, _, _ := strings.Cut(base, "/"); !strings.Contains(first, ".") || strings.ContainsAny(base, "=@\\") || strings.Contains(base, "...") || strings.HasSuffix(base, ".go") {
+		return nil, &resolve.UnusualError{Reason: "odd import path " + pattern}
+	}
+	mod, err := r.moduleOf(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := r.tree.Resolver(mod.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var trees []resolve.Tree
+	if below {
+		trees, err = packages.Trees(base)
+	} else if found, failed := packages.Root(base); failed == nil {
+		trees = []resolve.Tree{{Dir: found.Dir, Path: base}}
+	} else {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []Folder
+	for _, tree := range trees {
+		var matched []Folder
+		err := r.walk(Folder{Dir: tree.Dir, Module: mod, path: tree.Path}, below, &matched)
+		r.tree.noteFolders(tree.Dir, below, matched, err)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, matched...)
+	}
+	if len(found) == 0 {
+		unmatched := patternError(pattern, "no Go package there", "name a package of a module that go.mod requires")
+		unmatched.Cause = errNoPackages
+		return nil, unmatched
+	}
+	return found, nil
+}
+
+// walkModules adds the folders of all modules below dir.
+func (r *resolver) walkModules(dir string, found *[]Folder) error {
+	modules, err := r.tree.modulesBelow(dir)
+	r.tree.noteModules(dir, modules, err)
+	if err != nil {
+		return diagnostic.Unreadable(r.dir, dir, err)
+	}
+	for _, name := range modules {
+		mod, err := r.moduleOf(name)
+		if err != nil {
+			return err
+		}
+		var matched []Folder
+		err = r.walk(Folder{Dir: name, Module: mod}, true, &matched)
+		r.tree.noteFolders(name, true, matched, err)
+		if err != nil {
+			return err
+		}
+		*found = append(*found, matched...)
+	}
+	return nil
+}
+
+// modulesBelow returns the folders of the modules that begin below a folder on disk, hidden or not.
+func (t *Tree) modulesBelow(dir string) ([]string, error) {
+	entries, err := t.entries(dir)
+	if err != nil {
+		return nil, err
+	}
+	var modules []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		sub := filepath.Join(dir, entry.Name())
+		inside, err := t.entries(sub)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Name() == "go.mod" && !e.IsDir() }) {
+			modules = append(modules, sub)
+		}
+		below, err := t.modulesBelow(sub)
+		if err != nil {
+			return nil, err
+		}
+		modules = append(modules, below...)
+	}
+	return modules, nil
+}
+
+// folderOf returns the absolute path of the folder that base, a pattern without its dots, starts at.
+func (r *resolver) folderOf(pattern, base string) (string, error) {
+	dir := filepath.FromSlash(path.Clean(base))
+	if base == "" {
+		dir = "."
+	}
+	if mod, err := r.moduleOf(r.dir); err == nil {
+		if rest, ok := strings.CutPrefix(path.Clean(base)+"/", mod.Path+"/"); ok {
+			dir = filepath.Join(mod.Dir, filepath.FromSlash(rest))
+		}
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.dir, dir)
+	}
+	if rel, err := filepath.Rel(r.dir, dir); err != nil || !filepath.IsLocal(rel) {
+		return "", patternError(pattern, "outside the project", "name a folder of the project, such as ./api/v1 or ./...")
+	}
+	return dir, nil
+}
+
+// walk adds f and, if below is set, the folders below it as far as its module goes.
+func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
+	files, err := r.tree.GoFiles(f.Dir)
+	if err != nil {
+		return diagnostic.Unreadable(r.dir, f.Dir, err)
+	}
+	if f.Files = files; len(files) > 0 {
+		*found = append(*found, f)
+	}
+	if !below {
+		return nil
+	}
+	_, folders, err := r.tree.List(f.Dir)
+	if err != nil {
+		return diagnostic.Unreadable(r.dir, f.Dir, err)
+	}
+	for _, name := range folders {
+		sub := Folder{Dir: filepath.Join(f.Dir, name), Module: f.Module}
+		if f.path != "" {
+			sub.path = f.path + "/" + name
+		}
+		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
+		if hidden || r.tree.isFile(filepath.Join(sub.Dir, "go.mod")) {
+			continue
+		}
+		if err := r.walk(sub, below, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleOf returns the module that a folder belongs to.
+func (r *resolver) moduleOf(dir string) (Module, error) {
+	if mod, ok := r.modules[dir]; ok {
+		return mod, nil
+	}
+	name := filepath.Join(dir, "go.mod")
+	if !r.tree.Exists(name) {
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return Module{}, &diagnostic.Error{
+				Message: "no go.mod file: this is not a Go module",
+				Hint:    "run kctrl in the folder of a project, name it with -C, or start one with kctrl init",
+				Cause:   os.ErrNotExist,
+			}
+		}
+		return r.moduleOf(parent)
+	}
+	content, err := r.tree.ReadFile(name)
+	if err != nil {
+		return Module{}, diagnostic.Unreadable(r.dir, name, err)
+	}
+	mod := Module{Dir: dir, Path: modfile.ModulePath(content)}
+	if mod.Path == "" {
+		return Module{}, &diagnostic.Error{
+			Pos:     diagnostic.InProject(r.dir, name),
+			Message: "no module line",
+			Hint:    "begin the file with: module example.com/name",
+		}
+	}
+	r.modules[dir] = mod
+	return mod, nil
+}
+
+func patternError(pattern, message, hint string) *diagnostic.Error {
+	return &diagnostic.Error{Message: fmt.Sprintf("path %q: %s", pattern, message), Hint: hint, Class: diagnostic.ErrUsage}
+}

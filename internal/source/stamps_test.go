@@ -1,0 +1,97 @@
+package source_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/source"
+)
+
+// TestStampsShowEveryChange changes one of a file, a folder and a file that does not exist.
+func TestStampsShowEveryChange(t *testing.T) {
+	for name, change := range map[string]func(file, folder, missing string) error{
+		"content in place":  func(file, _, _ string) error { return os.WriteFile(file, []byte("other"), 0o644) },
+		"a file that grows": func(file, _, _ string) error { return os.WriteFile(file, []byte("content and more"), 0o644) },
+		"a file like it": func(file, _, _ string) error {
+			info, err := os.Stat(file)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(file+".new", []byte("tnetnoc"), info.Mode()); err != nil {
+				return err
+			}
+			if err := os.Chtimes(file+".new", info.ModTime(), info.ModTime()); err != nil {
+				return err
+			}
+			return os.Rename(file+".new", file)
+		},
+		"a time":                  func(file, _, _ string) error { return os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)) },
+		"a file that is gone":     func(file, _, _ string) error { return os.Remove(file) },
+		"a file that comes":       func(_, _, missing string) error { return os.WriteFile(missing, nil, 0o644) },
+		"a file in a folder":      func(_, folder, _ string) error { return os.WriteFile(filepath.Join(folder, "a"), nil, 0o644) },
+		"a folder that is a file": func(_, folder, _ string) error { return replace(folder) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, folder, missing := filepath.Join(dir, "file"), filepath.Join(dir, "folder"), filepath.Join(dir, "none", "missing")
+			if err := os.WriteFile(file, []byte("content"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, made := range []string{folder, filepath.Dir(missing)} {
+				if err := os.Mkdir(made, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stamps := source.Stamps{{Name: missing, Kind: source.StampMissing}, {Name: folder, Kind: source.StampFolder}}
+			for _, name := range []string{file, folder} {
+				info, err := os.Stat(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stamp, _ := source.StampFile(name, info)
+				stamps = append(stamps, stamp)
+			}
+			if !stamps.Hold() {
+				t.Fatal("the stamps do not hold")
+			}
+			if err := change(file, folder, missing); err != nil {
+				t.Fatal(err)
+			}
+			if stamps.Hold() {
+				t.Error("the change does not show")
+			}
+		})
+	}
+}
+
+func replace(folder string) error {
+	if err := os.Remove(folder); err != nil {
+		return err
+	}
+	return os.WriteFile(folder, nil, 0o644)
+}
+
+// TestStampsAreNotReliedOnTooSoon looks at a file that changed a moment ago, and again when it had time to settle.
+func TestStampsAreNotReliedOnTooSoon(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(info.ModTime()))
+		if _, settled := source.StampFile(name, info); settled {
+			t.Error("the next change might not show")
+		}
+		time.Sleep(3 * time.Second)
+		if _, settled := source.StampFile(name, info); !settled {
+			t.Error("not settled after three seconds")
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package source
+
+import (
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
+)
+
+// Unchanged reports whether the disk, with an overlay as in [Config], still gives the same answers. If so, and if stamps
+// can stand for them without an overlay, it returns these too.
+func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
+	t := NewTree(overlay)
+	t.use(environment)
+	t.log = nil
+	t.seen = &sync.Map{}
+	t.stamps = &stampLog{stamps: map[string]Stamp{}, unsettled: len(overlay) > 0}
+	// What is in files comes first: other questions are about the same files.
+	var contents, others Inputs
+	for _, input := range in {
+		if input.Question == AskContent {
+			contents = append(contents, input)
+		} else {
+			others = append(others, input)
+		}
+	}
+	if !contents.unchanged(t) || !others.unchanged(t) {
+		return nil, false, false
+	}
+	stamps, stamped = t.stamps.all()
+	return stamps, stamped, true
+}
+
+// unchanged asks all questions again, several at a time.
+func (in Inputs) unchanged(t *Tree) bool {
+	var next atomic.Int64
+	var changed atomic.Bool
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 4) {
+		wg.Go(func() {
+			r := rereader{tree: t}
+			for !changed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= len(in) {
+					return
+				}
+				if r.answer(in[i]) != in[i].Answer {
+					changed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return !changed.Load()
+}
+
+// rereader reads one file after the other into the same memory.
+type rereader struct {
+	tree   *Tree
+	buffer []byte
+}
+
+// answer asks a question again. What a Go file has to say to other questions is kept.
+func (r *rereader) answer(in Input) Answer {
+	_, planned := r.tree.overlay[in.Name]
+	if in.Question != AskContent || planned {
+		return r.tree.answer(in.Question, in.Name)
+	}
+	r.tree.stamp(in.Name)
+	content, err := r.read(in.Name)
+	if err != nil {
+		return Answer{}
+	}
+	if dir, name := filepath.Split(in.Name); strings.HasSuffix(name, ".go") {
+		belongs, err := r.tree.matcher.MatchContent(filepath.Clean(dir), name, content)
+		r.tree.seen.Store(in.Name, verdict{belongs: belongs || err != nil, usesC: importsCgo(content)})
+	}
+	return sha256.Sum256(content)
+}
+
+// read returns the content of a file, which is valid until the next one is read.
+func (r *rereader) read(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r.buffer = r.buffer[:0]
+	for {
+		if len(r.buffer) == cap(r.buffer) {
+			r.buffer = append(r.buffer, make([]byte, max(cap(r.buffer), firstBuffer))...)[:len(r.buffer)]
+		}
+		n, err := file.Read(r.buffer[len(r.buffer):cap(r.buffer)])
+		r.buffer = r.buffer[:len(r.buffer)+n]
+		if err == io.EOF {
+			return r.buffer, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// firstBuffer has room for nearly every source file.
+const firstBuffer = 64 << 10
+
+// verdict is what is remembered of a Go file: whether it belongs to the package in its folder, and whether it uses cgo.
+type verdict struct{ belongs, usesC bool }
+
+// known returns the verdict on a Go file, if it was read already.
+func (t *Tree) known(name string) (verdict, bool) {
+	if t.seen == nil {
+		return verdict{}, false
+	}
+	known, ok := t.seen.Load(name)
+	if !ok {
+		return verdict{}, false
+	}
+	v, ok := known.(verdict)
+	return v, ok
+}
