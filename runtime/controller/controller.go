@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -180,4 +182,243 @@ func (c *Controller[R]) work(ctx context.Context) {
 	workers.Wait()
 	c.gate.close()
 	c.logger.Info("controller stopped")
+}
+
+// Options tune a controller. The zero value is one worker with the default backoff.
+type Options struct {
+	// MaxConcurrentReconciles is how many requests are reconciled at once. Zero means the manager's default, which is 1.
+	MaxConcurrentReconciles int
+	// BaseDelay is how long a request waits after its first failure; each further one doubles it. Zero means 5 ms.
+	BaseDelay time.Duration
+	// MaxDelay is the longest time that a request waits after a failure. Zero means 1000 s.
+	MaxDelay time.Duration
+	// Debounce is how long events of one request are collected, from the first of them, before it is reconciled. What
+	// exists at the start is reconciled at once. Zero collects no longer than the request waits for a worker anyway.
+	Debounce time.Duration
+	// ReconcileTimeout is how long one reconcile may take: its context ends then. Zero is no limit.
+	ReconcileTimeout time.Duration
+	// CacheSyncTimeout is how long the sources may take to sync before the controller says that it has failed: in an
+	// error of the log, and in that of Ready, which is an [ErrSyncTimeout] from then on. It goes on trying, and works
+	// when they do sync. Zero means 2 min.
+	CacheSyncTimeout time.Duration
+	// WarmUp starts the sources with the manager and not when it becomes the leader, so that a new leader begins to
+	// reconcile at once. Every process then watches. See [Controller.WarmUp].
+	WarmUp bool
+	// Election says in which process the controller runs, when there are several.
+	Election Election
+	// PanicsCrash lets a panic of the reconciler end the program. Otherwise it is an error like any other.
+	PanicsCrash bool
+	// Logger is where the controller and, through the context, the reconciler log; nil is that of the manager, or
+	// slog.Default().
+	Logger *slog.Logger
+	// Metrics gets the metrics of the controller and of its queue; nil is nowhere.
+	Metrics *metrics.Registry
+}
+
+// MainGroup is the leader election group of everything that names none. Its lease has the name of the operator.
+const MainGroup = "main"
+
+// Election says in which process a controller runs, when managers elect leaders. The zero value is in that of the
+// leader of [MainGroup].
+type Election struct {
+	// Off runs the controller in every process.
+	Off bool
+	// Group is the group whose leader runs the controller. Each group has a lease of its own, so that the controllers
+	// of an operator can be spread over its replicas. Empty is MainGroup.
+	Group string
+	// MigratesFrom is the group that the controller was in before it was in Group. For the release in which it moves, it
+	// runs only in a process that leads both, which takes the lease of MigratesFrom first: then neither a process of the
+	// release before, which has it in the old group, nor one of the release after, which knows only the new one, runs
+	// the controller at the same time. In the release after it is left empty. All of Group waits for MigratesFrom.
+	// Empty is no migration.
+	MigratesFrom string
+}
+
+// NeedLeaderElection reports whether the controller runs only in the process of a leader.
+func (c *Controller[R]) NeedLeaderElection() bool { return !c.opts.Election.Off }
+
+// LeaderElectionGroup returns the group whose leader runs the controller, empty for [MainGroup].
+func (c *Controller[R]) LeaderElectionGroup() string { return c.opts.Election.Group }
+
+// LeaderElectionMigratesFrom returns the group that the controller migrates from, empty when it does not.
+func (c *Controller[R]) LeaderElectionMigratesFrom() string { return c.opts.Election.MigratesFrom }
+
+// Runnable is what a manager runs: a controller, or anything else that goes on until its context ends. Run returns
+// after the last goroutine that it started has ended. A Run that returns an error ends the manager.
+type Runnable interface {
+	Run(ctx context.Context) error
+}
+
+// Subscription is a source of a controller that can be taken away again.
+type Subscription struct{ unsubscribe func() }
+
+// Close takes the source away and waits until it has ended: from then on it adds no requests. Those that it has added
+// are reconciled. Closing twice is fine. It must not be called by a handler or by the source itself, which it would wait
+// for.
+func (s *Subscription) Close() { s.unsubscribe() }
+
+// feed is a source of a controller. What is not said to be constant is guarded by the controller's mutex.
+type feed[R comparable] struct {
+	source source.Source[R] // constant
+	first  bool             // constant: it was added before all had synced, so Run waits for it
+	ended  chan struct{}    // constant, closed when the source has ended
+
+	waiting bool // it runs, and has neither synced nor been excused
+	stop    context.CancelFunc
+}
+
+// Subscribe adds a source, also while the controller runs. Run waits for all that are added before they have synced. It
+// does not stop for one that comes later, though Ready names that until it has synced. It fails after Run.
+func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
+	}
+	if j := source.JournalOf(s); j != nil {
+		c.feeder.authors.follow(j)
+	}
+	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
+	c.feeds = append(c.feeds, f)
+	if c.start != nil {
+		c.start(f)
+	}
+	return &Subscription{unsubscribe: func() { c.drop(f) }}, nil
+}
+
+// drop takes a feed away and waits for its end.
+func (c *Controller[R]) drop(f *feed[R]) {
+	c.mu.Lock()
+	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
+	stop := f.stop
+	c.settleLocked(f)
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-f.ended
+	}
+}
+
+// runSources runs the sources, those that come later included, until ctx ends; fail is told of one that ended before.
+// The function that it returns waits for them; it is called after the end of ctx. When the sources run already, which
+// they do after WarmUp, somebody else sees to all that.
+func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCauseFunc) (wait func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.start != nil || c.ended {
+		return func() {}
+	}
+	var running sync.WaitGroup
+	c.start = func(f *feed[R]) {
+		var feeding context.Context
+		feeding, f.stop = context.WithCancel(ctx)
+		f.waiting = true
+		running.Go(func() {
+			defer close(f.ended)
+			err := f.source.Run(feeding, c.feeder, func() { c.settle(f) })
+			if err != nil && feeding.Err() == nil {
+				fail(&sourceError{err})
+			}
+		})
+	}
+	for _, f := range c.feeds {
+		c.start(f)
+	}
+	c.settleLocked(nil)
+	return func() {
+		c.mu.Lock()
+		c.start, c.ended = nil, true
+		c.mu.Unlock()
+		running.Wait()
+	}
+}
+
+// sourceError is the cause of the end of the context when a source failed before it had ended.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return e.err.Error() }
+
+func (e *sourceError) Unwrap() error { return e.err }
+
+// sourceFailure returns the error of a source that has ended ctx, or nil.
+func sourceFailure(ctx context.Context) error {
+	if failed, ok := context.Cause(ctx).(*sourceError); ok {
+		return failed.err
+	}
+	return nil
+}
+
+// settle notes that Run need not wait for a feed any more.
+func (c *Controller[R]) settle(f *feed[R]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settleLocked(f)
+}
+
+// settleLocked is settle; with nil it only looks whether there is something to wait for.
+func (c *Controller[R]) settleLocked(f *feed[R]) {
+	if f != nil {
+		f.waiting = false
+	}
+	waits := func(f *feed[R]) bool { return f.first && f.waiting }
+	if c.start != nil && !slices.ContainsFunc(c.feeds, waits) && !isClosed(c.synced) {
+		close(c.synced)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// excuseAbsent stops to wait for the optional sources whose kind is not there.
+func (c *Controller[R]) excuseAbsent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.feeds {
+		if f.waiting && source.IsAbsent(f.source) {
+			c.settleLocked(f)
+		}
+	}
+}
+
+// unsynced returns the sources that are waited for, in the order in which they were added.
+func (c *Controller[R]) unsynced() []source.Source[R] {
+	c.excuseAbsent()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var unsynced []source.Source[R]
+	for _, f := range c.feeds {
+		if f.waiting {
+			unsynced = append(unsynced, f.source)
+		}
+	}
+	return unsynced
+}
+
+// WarmUp returns what runs the sources of the controller, for a manager to run in every process; with [Options].WarmUp
+// the builder adds it. Run then finds them running, and their requests in the queue. When Run comes first, as it may, it
+// runs them itself.
+func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
+
+type warmUp[R comparable] struct{ controller *Controller[R] }
+
+// Name returns the name that logs show.
+func (w *warmUp[R]) Name() string { return w.controller.name + " sources" }
+
+// NeedLeaderElection returns false: the sources run in every process.
+func (w *warmUp[R]) NeedLeaderElection() bool { return false }
+
+// Run runs the sources until ctx ends.
+func (w *warmUp[R]) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	wait := w.controller.runSources(ctx, cancel)
+	<-ctx.Done()
+	wait()
+	return sourceFailure(ctx)
 }

@@ -7,22 +7,16 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
-	"net/http"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
-	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -200,88 +194,132 @@ func (c clusterCache) Name() string { return "cache of cluster " + c.cluster.nam
 // Run runs the cache.
 func (c clusterCache) Run(ctx context.Context) error { return c.cluster.cache.Run(ctx) }
 
-// connection is what a manager has of one API server: clients that share a pool of connections and a mapper, and a cache
-// that hears of the writes of all of them.
-type connection struct {
-	config *rest.Config
-	// dials says that the connections are opened by a function that nobody else has.
-	dials  bool
-	http   *http.Client
-	live   *client.REST
-	client client.Client
-	cache  *cache.Cache
+// owned is a runnable that ends with its phase in the life of a cluster, if that comes before the end of the manager.
+type owned struct {
+	Runnable
+	phase   *phase
+	cluster *Cluster
 }
 
-// connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
-// more.
-func connect(config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, logger *slog.Logger) (*connection, error) {
-	if config == nil {
-		return nil, errors.New("connect to the API server: no rest.Config")
+// Run runs the runnable. One that is stopped with its cluster cannot fail the manager.
+func (o owned) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	place, begun := o.phase.enter(o.Name(), cancel)
+	if !begun {
+		return nil
 	}
-	dials := fence != nil && config.Transport == nil
-	if fence != nil {
-		config = fenced(config, fence)
+	defer o.phase.leave(place)
+	err := o.Runnable.Run(ctx)
+	if !o.phase.isOver() {
+		return err
 	}
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		o.cluster.Logger().Error("ended with an error when it was stopped", "runnable", o.Name(), "err", err)
 	}
-	c := &connection{config: config, dials: dials, http: httpClient}
-	c.live, err = c.newClient(scheme, nil, logger)
-	return c, err
+	return nil
 }
 
-// fenced returns config with a fence between it and the API server.
-func fenced(config *rest.Config, fence *leaderelection.Fence) *rest.Config {
-	config = rest.CopyConfig(config)
-	if config.Transport == nil {
-		dial := leaderelection.Dial(config.Dial)
-		if dial == nil {
-			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-		}
-		config.Dial = fence.Dialer(dial)
+// Name returns that of the runnable.
+func (o owned) Name() string { return nameOf(o.Runnable) }
+
+// NeedLeaderElection says whether the runnable does.
+func (o owned) NeedLeaderElection() bool { return groupOf(o.Runnable) == controllers }
+
+// LeaderElectionGroup returns that of the runnable.
+func (o owned) LeaderElectionGroup() string {
+	group, _ := electionGroup(o.Runnable)
+	return group
+}
+
+// LeaderElectionMigratesFrom returns what the runnable does.
+func (o owned) LeaderElectionMigratesFrom() string {
+	_, from := electionGroup(o.Runnable)
+	return from
+}
+
+// phase is the life of runnables that are stopped together. The zero value is not over.
+type phase struct {
+	mu      sync.Mutex
+	over    bool // nothing enters any more
+	entered int
+	running map[int]entered // by the place in the order in which they entered
+	// idle is closed when the phase is over and nothing runs; nil before it is over.
+	idle chan struct{}
+}
+
+// entered is a runnable in a phase.
+type entered struct {
+	name   string
+	cancel context.CancelFunc
+}
+
+// enter notes a runnable that begins. It reports false when the phase is over.
+func (p *phase) enter(name string, cancel context.CancelFunc) (place int, begun bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return 0, false
 	}
-	config.Wrap(fence.RoundTripper)
-	return config
-}
-
-func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, logger *slog.Logger) (*client.REST, error) {
-	live, err := client.New(c.config, client.Options{Scheme: scheme, HTTPClient: c.http, Mapper: mapper, Logger: logger})
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
+	if p.running == nil {
+		p.running = map[int]entered{}
 	}
-	return live, nil
+	p.entered++
+	p.running[p.entered] = entered{name, cancel}
+	return p.entered, true
 }
 
-// hangUp closes idle connections that nobody else can use.
-func (c *connection) hangUp() {
-	if c.dials {
-		utilnet.CloseIdleConnectionsFor(c.http.Transport)
+// leave notes that a runnable has ended.
+func (p *phase) leave(place int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, place)
+	if p.over && len(p.running) == 0 {
+		close(p.idle)
 	}
 }
 
-// open makes the cache.
-func (c *connection) open(opts cache.Options) {
-	c.cache = cache.New(c.live, opts)
-	c.client = client.NewClient(c.cache, c.live)
+func (p *phase) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
 }
 
-// Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
-// live.
-func (c *connection) Client() client.Client { return c.client }
+// end ends the phase, and waits until nothing of it runs any more. When ctx ends first, the error names what does.
+func (p *phase) end(ctx context.Context) error {
+	idle := p.close()
+	select {
+	case <-idle:
+		return nil
+	default:
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for _, place := range slices.Sorted(maps.Keys(p.running)) {
+		names = append(names, p.running[place].name)
+	}
+	return fmt.Errorf("%w; still running: %s", ctx.Err(), strings.Join(names, ", "))
+}
 
-// Live returns the client that reads from the API server too.
-func (c *connection) Live() *client.REST { return c.live }
-
-// Cache returns the cache.
-func (c *connection) Cache() *cache.Cache { return c.cache }
-
-// Scheme returns the scheme. Types are added before Run.
-func (c *connection) Scheme() *runtime.Scheme { return c.live.Scheme() }
-
-// RESTMapper returns the mapper of the clients.
-func (c *connection) RESTMapper() meta.RESTMapper { return c.live.RESTMapper() }
-
-// Config returns the configuration that the clients are made of. With leader election, clients that are made of it write
-// nothing for a leader that is none any more. It must not be modified.
-func (c *connection) Config() *rest.Config { return c.config }
+// close cancels what runs, and returns what is closed when that has ended.
+func (p *phase) close() (idle <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return p.idle
+	}
+	p.over, p.idle = true, make(chan struct{})
+	if len(p.running) == 0 {
+		close(p.idle)
+	}
+	for _, r := range p.running {
+		r.cancel()
+	}
+	return p.idle
+}

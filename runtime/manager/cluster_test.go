@@ -3,16 +3,19 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -116,4 +119,215 @@ func testUnreachableCluster(t *testing.T, c live) {
 	await(t, here, "a")
 	_, body := get(t, log.url(t, "probes")+"/readyz")
 	contains(t, body, "[+] configmap\n[-] far: kind Secret has not synced")
+}
+
+// addCluster adds a cluster that is an API server in memory.
+func addCluster(t *testing.T, m *manager.Manager, name string) *manager.Cluster {
+	t.Helper()
+	c, err := m.AddCluster(name, newAPIServer().config(), manager.ClusterOptions{})
+	ok(t, err)
+	return c
+}
+
+// begins runs until it is stopped, and tells of its beginning and of its end.
+func begins(begun, ended chan<- struct{}) runFunc {
+	return func(ctx context.Context) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return ctx.Err()
+	}
+}
+
+func TestClusterRunsAtOnceAndStopsWithoutTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newManager(t, newAPIServer(), manager.Options{})
+		r := start(t, m)
+		synctest.Wait()
+		begun, ended := make(chan struct{}, 10), make(chan struct{}, 10)
+		for round := range 3 {
+			c := addCluster(t, m, "remote")
+			ok(t, c.Add(worker{begins(begun, ended), "w"}))
+			synctest.Wait()
+			if len(begun) != round+1 || len(ended) != round {
+				t.Fatalf("begun %d times, ended %d times", len(begun), len(ended))
+			}
+			err := c.Add(worker{begins(begun, ended), "w"})
+			if err == nil || !strings.Contains(err.Error(), `another controller "w"`) {
+				t.Errorf("got %v", err)
+			}
+			ok(t, c.Stop(t.Context()))
+			ok(t, c.Stop(t.Context()))
+			if len(ended) != round+1 || m.Cluster("remote") != nil {
+				t.Errorf("it has ended %d times", len(ended))
+			}
+			if err := c.Add(worker{begins(begun, ended), "x"}); !errors.Is(err, manager.ErrStopped) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if err := r.stop(); err != nil {
+			t.Errorf("got %v\n%s", err, log)
+		}
+	})
+}
+
+func TestClusterThatIsStoppedBeforeRunDoesNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"})
+		begun, ended := make(chan struct{}, 10), make(chan struct{}, 10)
+		early, kept := addCluster(t, m, "early"), addCluster(t, m, "kept")
+		ok(t, errors.Join(early.Add(worker{begins(begun, ended), "early"}), kept.Add(worker{begins(begun, ended), "kept"})))
+		ok(t, early.Stop(t.Context()))
+		r := start(t, m)
+		time.Sleep(time.Minute)
+		if len(begun) != 1 {
+			t.Errorf("%d runnables have begun", len(begun))
+		}
+		ok(t, r.stop())
+		if len(ended) != 1 {
+			t.Error("what is left of the clusters did not end with the manager")
+		}
+	})
+}
+
+func TestClusterOfAFollowerRunsWhenItLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		opts := manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"}
+		first, _ := newManager(t, s, opts)
+		leader := start(t, first)
+		time.Sleep(time.Second)
+		second, _ := newManager(t, s, opts)
+		start(t, second)
+		time.Sleep(time.Minute)
+		begun, ended := make(chan struct{}, 10), make(chan struct{}, 10)
+		c, gone := addCluster(t, second, "remote"), addCluster(t, second, "gone")
+		ok(t, errors.Join(c.Add(worker{begins(begun, ended), "elected"}), gone.Add(worker{begins(begun, ended), "gone"})))
+		ok(t, c.Add(always{worker{begins(begun, ended), "always"}}))
+		synctest.Wait()
+		if len(begun) != 1 {
+			t.Errorf("%d runnables of a follower have begun", len(begun))
+		}
+		ok(t, gone.Stop(t.Context()))
+		ok(t, leader.stop())
+		time.Sleep(time.Minute)
+		if len(begun) != 2 {
+			t.Errorf("%d runnables of the leader have begun", len(begun))
+		}
+		ok(t, c.Stop(t.Context()))
+		if len(ended) != 2 {
+			t.Errorf("%d have ended", len(ended))
+		}
+		ok(t, addCluster(t, second, "next").Add(worker{begins(begun, ended), "elected"}))
+		synctest.Wait()
+		if len(begun) != 3 {
+			t.Error("what is added to a leader does not run")
+		}
+		err := addCluster(t, second, "last").Add(grouped{worker{begins(begun, ended), "y"}})
+		if err == nil || !strings.Contains(err.Error(), "leader election group other") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// grouped is a worker of a leader election group.
+type grouped struct{ worker }
+
+func (grouped) LeaderElectionGroup() string { return "other" }
+
+func TestWhatDoesNotEndIsNamedAndWaitedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newManager(t, newAPIServer(), manager.Options{})
+		r := start(t, m)
+		c := addCluster(t, m, "remote")
+		release := make(chan struct{})
+		ok(t, c.Add(worker{name: "stubborn", runFunc: func(context.Context) error {
+			<-release
+			return errBroken
+		}}))
+		synctest.Wait()
+		within, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Stop(within); !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), "still running: stubborn") {
+			t.Errorf("got %v", err)
+		}
+		close(release)
+		ok(t, c.Stop(t.Context()))
+		contains(t, log.String(), `msg="ended with an error when it was stopped"`, "runnable=stubborn")
+		if err := r.stop(); err != nil {
+			t.Errorf("what a stopped cluster returned failed the manager: %v", err)
+		}
+	})
+}
+
+func TestFailureInAClusterStopsTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		r := start(t, m)
+		synctest.Wait()
+		ok(t, addCluster(t, m, "remote").Add(runFunc(func(context.Context) error { return errBroken })))
+		<-r.ended
+		if !errors.Is(r.err, errBroken) {
+			t.Errorf("got %v", r.err)
+		}
+	})
+}
+
+// testClustersComeAndGo has a manager of the test's namespace, and clusters that are another namespace.
+func testClustersComeAndGo(t *testing.T, c live) {
+	remote := &corev1.Namespace{}
+	remote.GenerateName = "remote-"
+	ok(t, c.Create(t.Context(), remote))
+	m, log := c.newManager(t, c.config, manager.Options{ProbeAddress: loopback, LeaderElection: true, LeaderElectionID: "dynamic", LeaderElectionNamespace: c.namespace})
+	here := reconciles[*corev1.ConfigMap](t, m)
+	start(t, m)
+	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
+	await(t, here, "a")
+	before := len(managerGoroutines())
+	for round := range 2 {
+		cluster, err := m.AddCluster("remote", c.config, manager.ClusterOptions{Namespaces: []string{remote.Name}})
+		ok(t, err)
+		names := make(chan string, 100)
+		events := cluster.EventRecorder("far")
+		ok(t, controller.For[*corev1.ConfigMap](cluster).Named("far").Complete(reconcile.Func[reconcile.Request](
+			func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				cm := &corev1.ConfigMap{}
+				if err := cluster.Client().Get(ctx, r.NamespacedName, cm); err != nil {
+					return reconcile.Result{}, client.IgnoreNotFound(err)
+				}
+				events.Eventf(cm, nil, corev1.EventTypeNormal, "Seen", "See", "in round %d", round)
+				names <- cm.Name
+				return reconcile.Result{}, nil
+			})))
+		name := fmt.Sprintf("round-%d", round)
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name = remote.Name, name
+		ok(t, c.Create(t.Context(), cm))
+		await(t, names, name)
+		wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n[+] far\n")
+		ok(t, cluster.Stop(t.Context()))
+		wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n")
+		wantEvent(t, c, object.KeyOf(cm))
+	}
+	ok(t, eventually(t, func() error {
+		if left := managerGoroutines(); len(left) > before {
+			return fmt.Errorf("%d goroutines before, %d after:\n%s", before, len(left), strings.Join(left, "\n\n"))
+		}
+		return nil
+	}))
+}
+
+// wantEvent fails the test unless there is an event about the object.
+func wantEvent(t *testing.T, c live, about object.Key) {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("events.k8s.io/v1")
+	list.SetKind("EventList")
+	ok(t, c.List(t.Context(), list, client.InNamespace(about.Namespace)))
+	for _, event := range list.Items {
+		if name, _, _ := unstructured.NestedString(event.Object, "regarding", "name"); name == about.Name {
+			return
+		}
+	}
+	t.Errorf("no event about %s among %d", about, len(list.Items))
 }

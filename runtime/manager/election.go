@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -272,4 +274,18 @@ func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) error {
 
 func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
+}
+
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// podNamespace returns the namespace of the pod that this process runs in, as file says it.
+func podNamespace(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("leader election outside of a pod needs --leader-election-namespace")
+	}
+	if err != nil {
+		return "", fmt.Errorf("namespace of the pod: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
 }

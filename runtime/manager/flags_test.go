@@ -3,6 +3,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"os"
@@ -200,5 +201,228 @@ func TestProgramFails(t *testing.T) {
 			t.Errorf("%s: got %d", name, code)
 		}
 		contains(t, stderr.String(), "level=ERROR", "the manager ended", test.want)
+	}
+}
+
+// configFile writes a configuration file and returns its path.
+func configFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "guestbook.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFlagStandsOverEnvironmentOverFileOverOptions(t *testing.T) {
+	defaults := manager.Options{
+		MaxConcurrentReconciles: 1, GracefulShutdownTimeout: time.Second, LeaderElectionNamespace: "option", MetricsCertDir: "option",
+	}
+	t.Setenv("GUESTBOOK_CONFIG", configFile(t, `# what this deployment wants
+max-concurrent-reconciles: 2
+graceful-shutdown-timeout: 2s
+leader-election-namespace: file
+namespaces: [a, b]
+metrics-secure: false
+health-probe-bind-address: 0
+log-level: debug
+`))
+	t.Setenv("GUESTBOOK_MAX_CONCURRENT_RECONCILES", "3")
+	t.Setenv("GUESTBOOK_GRACEFUL_SHUTDOWN_TIMEOUT", "3s")
+	t.Setenv("GUESTBOOK_NAMESPACES", "")
+	m := look(t, defaults, "--max-concurrent-reconciles=4")
+	o := manager.OptionsOf(m)
+	if o.MaxConcurrentReconciles != 4 || o.GracefulShutdownTimeout != 3*time.Second || o.LeaderElectionNamespace != "file" || o.MetricsCertDir != "option" {
+		t.Errorf("got %+v", o)
+	}
+	if !slices.Equal(o.Namespaces, []string{"a", "b"}) || !o.MetricsInsecure || o.ProbeAddress != manager.Off || !m.Logger().Enabled(t.Context(), -4) {
+		t.Errorf("got %+v", o)
+	}
+	other := configFile(t, "max-concurrent-reconciles: 5\ngraceful-shutdown-timeout: 5s\n")
+	o = manager.OptionsOf(look(t, manager.Options{EnvPrefix: manager.Off}, "--config", other))
+	if o.MaxConcurrentReconciles != 5 || o.GracefulShutdownTimeout != 5*time.Second {
+		t.Errorf("without the environment: got %+v", o)
+	}
+	t.Setenv("OTHER_NAME_MAX_CONCURRENT_RECONCILES", "6")
+	o = manager.OptionsOf(look(t, manager.Options{EnvPrefix: "OTHER_NAME"}))
+	if o.MaxConcurrentReconciles != 6 || o.GracefulShutdownTimeout != 30*time.Second {
+		t.Errorf("with another prefix: got %+v", o)
+	}
+}
+
+func TestPrefixOfTheEnvironmentIsTheNameOfTheProgram(t *testing.T) {
+	for program, want := range map[string]string{"guestbook": "GUESTBOOK", "guest-book.v2": "GUEST_BOOK_V2", "gästebuch": "G_STEBUCH"} {
+		if got := manager.EnvPrefix("", program); got != want {
+			t.Errorf("%s: got %s, want %s", program, got, want)
+		}
+	}
+}
+
+// refused runs a program that cannot read its settings, and returns what it says.
+func refused(t *testing.T, args ...string) string {
+	t.Helper()
+	var stderr strings.Builder
+	code := manager.Program(t.Context(), "guestbook", args, &stderr, manager.Options{}, func(*manager.Manager) error {
+		t.Error("the manager was made")
+		return nil
+	})
+	said, found := strings.CutPrefix(stderr.String(), "guestbook: ")
+	said, hint := strings.CutSuffix(said, "\nhint: guestbook --help lists the flags\n")
+	if code != 2 || !found || !hint {
+		t.Errorf("got %d, %s", code, &stderr)
+	}
+	return said
+}
+
+func TestWrongVariableIsNamed(t *testing.T) {
+	t.Setenv("GUESTBOOK_LEADER_ELECT", "perhaps")
+	if got, want := refused(t), `invalid value "perhaps" for $GUESTBOOK_LEADER_ELECT: parse error`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestMistakesInTheFileHaveAPosition(t *testing.T) {
+	for content, want := range map[string]string{
+		"log-level: info\n\nloglevel: info\n":                  `3:1: unknown field "loglevel"`,
+		"log-level: info\nloglevel:\n  of: x\nconfig: other\n": "2:1: unknown field \"loglevel\"\n" + `PATH:4:1: unknown field "config"`,
+		`{"log-level": "info", "port": 1}`:                     `1:24: unknown field "port"`,
+		"# x\nleader-elect: perhaps\n":                         `2:1: invalid value "perhaps" for leader-elect: parse error`,
+		"max-concurrent-reconciles: 1.5\n":                     `1:1: invalid value 1.5 for max-concurrent-reconciles: parse error`,
+		"namespaces: [a, 1]\n":                                 `1:1: invalid value ["a",1] for namespaces: want a list of strings`,
+		"namespaces:\n":                                        `1:1: invalid value null for namespaces: want a string, a number, a boolean or a list`,
+		"namespaces: {a: b}\n":                                 `1:1: invalid value {"a":"b"} for namespaces: want a string, a number, a boolean or a list`,
+	} {
+		path := configFile(t, content)
+		if got, want := refused(t, "--config", path), path+":"+strings.ReplaceAll(want, "PATH", path); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestFileThatIsNotAMappingIsRefused(t *testing.T) {
+	for content, want := range map[string]string{
+		"log-level: info\nlog-level: debug\n": `line 2: key "log-level" already set in map`,
+		"log-level: [\n":                      "did not find expected node content",
+		"- a\n":                               "want fields such as log-level: debug, got",
+	} {
+		path := configFile(t, content)
+		got := refused(t, "--config", path)
+		contains(t, got, path+": ", want)
+	}
+	contains(t, refused(t, "--config", filepath.Join(t.TempDir(), "missing")), "no such file")
+	if m := look(t, manager.Options{}, "--config", configFile(t, "# nothing\n")); m == nil {
+		t.Error("an empty file is refused")
+	}
+}
+
+func TestSettingsOfTheFileAreCheckedAsFlagsAre(t *testing.T) {
+	if got, want := refused(t, "--config", configFile(t, "log-format: xml\n")), `-log-format: want text or json, got "xml"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// texts is a flag that can be given several times.
+type texts []string
+
+func (t *texts) String() string { return strings.Join(*t, ",") }
+
+func (t *texts) Set(text string) error {
+	*t = append(*t, text)
+	return nil
+}
+
+// ownFlags are flags of an operator.
+func ownFlags() (set *flag.FlagSet, region *string, labels *texts) {
+	set, labels = flag.NewFlagSet("test", flag.PanicOnError), &texts{}
+	region = set.String("region", "north", "`name` of the region")
+	set.Var(labels, "label", "a `label`")
+	set.Bool("dry", false, "only look")
+	return set, region, labels
+}
+
+func TestFlagsOfTheOperatorAreFlagsOfMain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("region: file\nlabel: f\nlog-level: debug\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		env, args    string
+		region, want string
+	}{
+		{"", "", "north", ""},
+		{"", "--region=east --label a --label=b --dry", "east", "a,b"},
+		{"west", "", "west", "e"},
+		{"west", "--region=east --label=a", "east", "a"},
+		{"", "--config=" + file, "file", "f"},
+		{"west", "--label=a --config=" + file, "west", "a"},
+	} {
+		set, region, labels := ownFlags()
+		t.Setenv("GUESTBOOK_REGION", test.env)
+		t.Setenv("GUESTBOOK_LABEL", strings.Replace(test.env, "west", "e", 1))
+		var stderr strings.Builder
+		args := append([]string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1")}, strings.Fields(test.args)...)
+		called := false
+		code := manager.ProgramWithFlags(t.Context(), args, &stderr, set, func(context.Context, *manager.Manager) error {
+			called = true
+			if *region != test.region || labels.String() != test.want || !set.Parsed() {
+				t.Errorf("%+v: got %q and %q, parsed %v", test, *region, labels, set.Parsed())
+			}
+			return errSeen
+		})
+		if code != 1 || !called {
+			t.Errorf("%+v: exit code %d, %s", test, code, &stderr)
+		}
+	}
+	set, _, _ := ownFlags()
+	var help strings.Builder
+	if code := manager.ProgramWithFlags(t.Context(), []string{"--help"}, &help, set, nil); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, help.String(), "-region name", `(default "north")`, "-dry", "-leader-elect")
+}
+
+func TestFlagThatBothDeclareIsAnError(t *testing.T) {
+	set := flag.NewFlagSet("test", flag.PanicOnError)
+	set.String("log-level", "", "")
+	var stderr strings.Builder
+	if code := manager.ProgramWithFlags(t.Context(), nil, &stderr, set, nil); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+	contains(t, stderr.String(), "declared by the operator and by the manager: -log-level")
+}
+
+func TestSetupHasTheContextOfTheProgram(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr strings.Builder
+	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1")}
+	code := manager.ProgramWithFlags(ctx, args, &stderr, nil, func(given context.Context, _ *manager.Manager) error {
+		cancel()
+		<-given.Done()
+		return given.Err()
+	})
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestProgramWithAMainOfItsOwnHasTheSameFlags(t *testing.T) {
+	t.Setenv("OPERATOR_MAX_CONCURRENT_RECONCILES", "7")
+	set := flag.NewFlagSet("/bin/operator", flag.ContinueOnError)
+	own := set.Int("size", 1, "")
+	flags := manager.BindFlags(set, manager.Options{LeaderElectionID: "x", MetricsAddress: ":1"})
+	kubeconfig := writeKubeconfig(t, "http://127.0.0.1:9")
+	if err := set.Parse([]string{"--size=2", "--leader-elect", "--kubeconfig", kubeconfig, "--log-level=debug"}); err != nil {
+		t.Fatal(err)
+	}
+	opts, err := flags.Options()
+	if err != nil || *own != 2 || !opts.LeaderElection || opts.LeaderElectionID != "x" || opts.MetricsAddress != ":1" || opts.MaxConcurrentReconciles != 7 {
+		t.Errorf("got %+v, %v", opts, err)
+	}
+	if opts.Logger == nil || !opts.Logger.Enabled(t.Context(), slog.LevelDebug) {
+		t.Error("the logger is not that of the flags")
+	}
+	config, err := flags.Config()
+	if err != nil || config.Host != "http://127.0.0.1:9" {
+		t.Errorf("got %+v, %v", config, err)
 	}
 }

@@ -2,10 +2,14 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -250,3 +254,272 @@ func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
 
 // AddReadyz adds a check to /readyz.
 func (m *Manager) AddReadyz(name string, check func(*http.Request) error) { m.readyz.add(name, check) }
+
+// Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
+// nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with
+// leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
+// can be called once.
+func (m *Manager) Run(ctx context.Context) error {
+	if err := m.begin(); err != nil {
+		return err
+	}
+	failed := newFailure()
+	if err := m.elect(failed.report); err != nil {
+		return err
+	}
+	if err := m.listen(ctx); err != nil {
+		return err
+	}
+	// Groups outlive ctx: they are stopped one after the other.
+	alive, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	var started []*group
+	for _, name := range startOrder {
+		started = append(started, m.start(alive, name, failed.report))
+	}
+	select {
+	case <-ctx.Done():
+	case <-failed.happened:
+	}
+	stopErr := m.stop(started)
+	m.hangUp()
+	for _, c := range m.allClusters() {
+		c.hangUp()
+	}
+	return errors.Join(failed.first(), stopErr)
+}
+
+func (m *Manager) elect(lost func(error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.electLocked(lost)
+}
+
+// start starts a group with what is in it so far.
+func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *group {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := startGroup(ctx, m.groups[name], m.logger, fail)
+	m.running[name] = g
+	delete(m.groups, name)
+	return g
+}
+
+// enlistLocked makes r run with a group: when that starts, or at once.
+func (m *Manager) enlistLocked(name groupName, r Runnable) error {
+	running := m.running[name]
+	switch {
+	case name == controllers && m.elected != nil:
+		return m.enlistElectedLocked(r)
+	case running == nil:
+		m.groups[name] = append(m.groups[name], r)
+		return nil
+	case !running.add(r):
+		return ErrStopped
+	}
+	return nil
+}
+
+// enlistElectedLocked makes r run while this manager, which has started, leads its group.
+func (m *Manager) enlistElectedLocked(r Runnable) error {
+	name, from := electionGroup(r)
+	n := slices.IndexFunc(m.elected, func(g *electedGroup) bool { return g.name == name && g.from == from })
+	if n < 0 {
+		return fmt.Errorf("nothing was in leader election group %s, or migrated as it does, when the manager started", name)
+	}
+	if !m.elected[n].add(r) {
+		return ErrStopped
+	}
+	return nil
+}
+
+func (m *Manager) begin() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.started {
+		return ErrStarted
+	}
+	m.started = true
+	return nil
+}
+
+// listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
+func (m *Manager) listen(ctx context.Context) error {
+	for i, s := range m.servers {
+		if err := s.listen(ctx); err != nil {
+			for _, open := range m.servers[:i] {
+				open.close()
+			}
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
+func (m *Manager) stop(started []*group) error {
+	m.logger.Info("stopping")
+	timer := time.NewTimer(m.opts.GracefulShutdownTimeout)
+	defer timer.Stop()
+	for i := len(started) - 1; i >= 0; i-- {
+		if err := started[i].stop(timer.C); err != nil {
+			return err
+		}
+	}
+	m.logger.Info("stopped")
+	return nil
+}
+
+// failure keeps the first error that is reported.
+type failure struct {
+	once     sync.Once
+	happened chan struct{}
+	err      error // set before happened is closed
+}
+
+func newFailure() *failure { return &failure{happened: make(chan struct{})} }
+
+func (f *failure) report(err error) {
+	f.once.Do(func() {
+		f.err = err
+		close(f.happened)
+	})
+}
+
+// first returns the error that was reported, if one was.
+func (f *failure) first() error {
+	select {
+	case <-f.happened:
+		return f.err
+	default:
+		return nil
+	}
+}
+
+// groupName says when something runs.
+type groupName string
+
+const (
+	servers     groupName = "servers"     // first, so that probes answer from the start
+	caches      groupName = "caches"      // before everything that reads them
+	recorders   groupName = "recorders"   // while anything runs that may record events
+	others      groupName = "others"      // whether or not this manager leads
+	controllers groupName = "controllers" // while this manager leads
+)
+
+// startOrder is the order of the groups. They stop in the opposite order.
+var startOrder = []groupName{servers, caches, recorders, others, controllers}
+
+// groupOf returns where something that was added belongs.
+func groupOf(r Runnable) groupName {
+	if elected, ok := r.(interface{ NeedLeaderElection() bool }); ok && !elected.NeedLeaderElection() {
+		return others
+	}
+	return controllers
+}
+
+// nameOf names something that runs, for logs and errors.
+func nameOf(r Runnable) string {
+	switch r := r.(type) {
+	case interface{ Name() string }:
+		return r.Name()
+	case *cache.Cache:
+		return "cache"
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", r), "*")
+}
+
+// group is a set of runnables that run together.
+type group struct {
+	cancel context.CancelFunc
+	fail   func(error) // is told of the first error of each, except after cancel
+	logger *slog.Logger
+	launch func(place int, r Runnable) // runs it in a goroutine of all
+	all    sync.WaitGroup              // grows only while closed is false
+	ended  chan struct{}               // closed when, after cancel, the last has ended
+
+	mu      sync.Mutex
+	closed  bool // nothing is started any more
+	started int
+	running map[int]Runnable // by the place among those that were started: a Runnable need not be comparable
+}
+
+// startGroup runs all of runnables.
+func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
+	ctx, cancel := context.WithCancel(ctx)
+	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
+	g.launch = func(place int, r Runnable) {
+		g.all.Go(func() { g.run(ctx, place, r) })
+	}
+	for _, r := range runnables {
+		g.add(r)
+	}
+	go func() { // ends with the runnables
+		<-ctx.Done()
+		g.close()
+		g.all.Wait()
+		close(g.ended)
+	}()
+	return g
+}
+
+// add runs r too. It reports false when the group is being stopped.
+func (g *group) add(r Runnable) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	place := g.started
+	g.started++
+	g.running[place] = r
+	g.launch(place, r)
+	return true
+}
+
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+func (g *group) run(ctx context.Context, place int, r Runnable) {
+	switch err := r.Run(ctx); {
+	case err == nil:
+	case ctx.Err() == nil:
+		g.fail(fmt.Errorf("%s: %w", nameOf(r), err))
+	case !errors.Is(err, context.Canceled):
+		g.logger.Error("ended with an error when it was stopped", "runnable", nameOf(r), "err", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.running, place)
+}
+
+// stop ends all and waits for them. When deadline comes first, the error names those that still run.
+func (g *group) stop(deadline <-chan time.Time) error {
+	g.cancel()
+	select {
+	case <-g.ended:
+		return nil
+	case <-deadline:
+	}
+	return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
+}
+
+// stragglers returns the names of those that still run, in the order in which they were added.
+func (g *group) stragglers() []string {
+	g.mu.Lock()
+	running := maps.Clone(g.running)
+	g.mu.Unlock()
+	var names []string
+	for _, place := range slices.Sorted(maps.Keys(running)) {
+		r := running[place]
+		if nested, ok := r.(interface{ stragglers() []string }); ok {
+			names = append(names, nested.stragglers()...)
+		} else {
+			names = append(names, nameOf(r))
+		}
+	}
+	return names
+}

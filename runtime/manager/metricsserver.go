@@ -1,9 +1,11 @@
 package manager
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -13,8 +15,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
 // newMetricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
@@ -112,4 +119,209 @@ func selfSigned() (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+const (
+	decisionLifetime = 10 * time.Second
+	// maxDecisions is how many refusals are remembered, and how many permissions.
+	maxDecisions = 256
+	// askTimeout is how long the API server may take for a decision.
+	askTimeout = 10 * time.Second
+	// Of those who were not let through before the API server is asked about askBurst at once, and about one more each
+	// askEvery.
+	askBurst = 20
+	askEvery = 200 * time.Millisecond
+)
+
+// gate lets through the requests of those whom the API server knows by their bearer token, and whom it allows the
+// verb and the path (TokenReview and SubjectAccessReview). Decisions are remembered for a few seconds, one question is asked
+// once at a time, and questions about strangers are limited, so that nobody makes the operator ask without end. One who was
+// let through is no stranger.
+type gate struct {
+	next   http.Handler
+	live   *client.REST
+	logger *slog.Logger
+
+	mu sync.Mutex
+	// refused and allowed have at most maxDecisions each; tokens are hashed. What is allowed stays there after it has
+	// expired.
+	refused, allowed map[question]decision
+	asking           map[question]*asked
+	// free is how many strangers may be asked about, as of refilled.
+	free     int
+	refilled time.Time
+}
+
+type question struct {
+	token      [sha256.Size]byte
+	verb, path string
+}
+
+type decision struct {
+	status  int // http.StatusOK, or with what the request is refused
+	expires time.Time
+}
+
+// asked is a question that is being asked.
+type asked struct {
+	done   chan struct{} // closed when the others are set
+	status int
+	err    error
+}
+
+func newGate(next http.Handler, live *client.REST, logger *slog.Logger) *gate {
+	return &gate{
+		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
+		asking: map[question]*asked{}, free: askBurst, refilled: time.Now(),
+	}
+}
+
+// ServeHTTP passes the request on, or answers 401, 403, 429 when there are too many strangers, or 500 when the API server could not be asked.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+		return
+	}
+	status, err := g.decide(r.Context(), token, strings.ToLower(r.Method), r.URL.Path)
+	if err != nil {
+		g.logger.Error("cannot authorize a request", "path", r.URL.Path, "err", err)
+		http.Error(w, "authorization is not available", http.StatusInternalServerError)
+		return
+	}
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	if status != http.StatusOK {
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+func (g *gate) decide(ctx context.Context, token, verb, path string) (int, error) {
+	q := question{token: sha256.Sum256([]byte(token)), verb: verb, path: path}
+	status, a, mine := g.begin(q)
+	if a == nil {
+		return status, nil
+	}
+	if mine {
+		// Others wait for it, whatever becomes of the client who asked first.
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		status, err := g.ask(asking, token, verb, path)
+		g.end(q, a, status, err)
+		return status, err
+	}
+	select {
+	case <-a.done:
+		return a.status, a.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// begin returns what is known, or else the question as it is being asked, by the caller if it is mine.
+func (g *gate) begin(q question) (status int, a *asked, mine bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	allowed, known := g.allowed[q]
+	for _, d := range []decision{allowed, g.refused[q]} {
+		if now.Before(d.expires) {
+			return d.status, nil, false
+		}
+	}
+	if a := g.asking[q]; a != nil {
+		return 0, a, false
+	}
+	if !known && !g.mayAskLocked(now) {
+		return http.StatusTooManyRequests, nil, false
+	}
+	a = &asked{done: make(chan struct{})}
+	g.asking[q] = a
+	return 0, a, true
+}
+
+// mayAskLocked reports whether the API server may be asked about one more stranger.
+func (g *gate) mayAskLocked(now time.Time) bool {
+	if n := int(now.Sub(g.refilled) / askEvery); n > 0 {
+		g.refilled = g.refilled.Add(time.Duration(n) * askEvery)
+		g.free = min(askBurst, g.free+n)
+	}
+	if g.free == 0 {
+		return false
+	}
+	g.free--
+	return true
+}
+
+// end remembers a decision. What could not be decided is asked again.
+func (g *gate) end(q question, a *asked, status int, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a.status, a.err = status, err
+	close(a.done)
+	delete(g.asking, q)
+	if err != nil {
+		return
+	}
+	delete(g.refused, q)
+	delete(g.allowed, q)
+	into := g.refused
+	if status == http.StatusOK {
+		into = g.allowed
+	}
+	if len(into) >= maxDecisions {
+		dropOldest(into)
+	}
+	into[q] = decision{status: status, expires: time.Now().Add(decisionLifetime)}
+}
+
+func dropOldest(decisions map[question]decision) {
+	var oldest question
+	var expires time.Time
+	for q, d := range decisions {
+		if expires.IsZero() || d.expires.Before(expires) {
+			oldest, expires = q, d.expires
+		}
+	}
+	delete(decisions, oldest)
+}
+
+// ask asks the API server who the token belongs to, and whether that user may.
+func (g *gate) ask(ctx context.Context, token, verb, path string) (int, error) {
+	review, err := g.review(ctx, "authentication.k8s.io/v1", "TokenReview", map[string]any{"token": token})
+	if err != nil {
+		return 0, fmt.Errorf("review token: %w", err)
+	}
+	if authenticated, _ := review["authenticated"].(bool); !authenticated {
+		return http.StatusUnauthorized, nil
+	}
+	user, _ := review["user"].(map[string]any)
+	spec := map[string]any{"nonResourceAttributes": map[string]any{"verb": verb, "path": path}}
+	for of, is := range map[string]string{"username": "user", "uid": "uid", "groups": "groups", "extra": "extra"} {
+		if value, ok := user[of]; ok {
+			spec[is] = value
+		}
+	}
+	access, err := g.review(ctx, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
+	if err != nil {
+		return 0, fmt.Errorf("review access of %v: %w", user["username"], err)
+	}
+	if allowed, _ := access["allowed"].(bool); !allowed {
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, nil
+}
+
+// review creates an object that only asks, and returns the status that is the answer. The objects are unstructured
+// because the Go types of these two groups would be a fifth of a megabyte of every operator.
+func (g *gate) review(ctx context.Context, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
+	if err := g.live.Create(ctx, o); err != nil {
+		return nil, err
+	}
+	status, _ := o.Object["status"].(map[string]any)
+	return status, nil
 }

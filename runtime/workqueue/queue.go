@@ -2,6 +2,10 @@ package workqueue
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -246,4 +250,424 @@ func (q *Queue[T]) Len() int {
 	q.lock()
 	defer q.mu.Unlock()
 	return q.ready.count
+}
+
+// AddOptions say how [Queue.AddWith] adds. The zero value adds as [Queue.Add] does.
+type AddOptions struct {
+	// Priority says who goes first: of two ready items, that of the higher one. An item that is added again keeps the
+	// higher of its priorities. See [MaxPriority].
+	Priority int
+	// After delays the item by this time. The earlier of two delays counts.
+	After time.Duration
+	// RateLimited says that the item failed, which lets it back off as [Queue.AddRateLimited] does. When there is an
+	// After as well, the later time counts.
+	RateLimited bool
+	// IgnoreBackoff lets the item be got although it backs off. The failures are not forgotten, and an attempt that fails
+	// before the end of the backoff neither ends it nor makes it longer. It means nothing beside RateLimited.
+	IgnoreBackoff bool
+	// Hasten is IgnoreBackoff for a change that calls for another attempt, such as one by a user: of several during a
+	// backoff the first makes an attempt at once, and those that follow make one when [Options].ExtraEvery has passed
+	// since the last that was made so.
+	Hasten bool
+}
+
+// Add marks the items as dirty, in one step. One that is dirty already keeps its place; one that is processing becomes
+// ready at its Done; one that backs off does so when it has. On a closed queue it does nothing.
+func (q *Queue[T]) Add(items ...T) { q.AddWith(AddOptions{}, items...) }
+
+// AddAfter adds the item when d has passed, or at once when d is not positive. When the item waits already, the
+// earlier of the two times counts, but it never ends a backoff. On a closed queue it does nothing.
+func (q *Queue[T]) AddAfter(item T, d time.Duration) { q.AddWith(AddOptions{After: d}, item) }
+
+// AddRateLimited says that the item failed, and adds it after a delay: the base delay, doubled by every failure
+// before this since the last [Queue.Forget]. Until then the item backs off: no other add makes it ready, save with
+// IgnoreBackoff, and a call while it does neither counts as a failure nor makes it longer. On a closed queue it does
+// nothing.
+func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: true}, item) }
+
+// AddWith adds all items in one step, as o says. On a closed queue it does nothing.
+func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
+	added, ok := q.addAll(&o, items)
+	if added > 0 {
+		q.metrics.added(added)
+	}
+	if ok && (o.RateLimited || o.After > 0) {
+		q.metrics.retried(len(items))
+	}
+}
+
+// addAll returns how many items became dirty, and false when the queue is closed.
+func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
+	q.lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return 0, false
+	}
+	now := q.now()
+	for _, item := range items {
+		if q.addLocked(q.table.at(item), o, now) {
+			added++
+		}
+	}
+	q.wakeLocked()
+	q.setTimerLocked(now)
+	return added, true
+}
+
+// addLocked reports whether the item became dirty.
+func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
+	p := clampPriority(o.Priority)
+	at := now
+	if o.After > 0 {
+		at = now.add(o.After)
+	}
+	if o.RateLimited {
+		q.failLocked(e, now)
+	}
+	urgent, hasten := o.IgnoreBackoff && !o.RateLimited, o.Hasten && !o.RateLimited
+	switch {
+	case e.floor <= at || urgent:
+	case !hasten:
+		at = e.floor
+	case at > now:
+		at = max(at, q.nextExtra(e))
+	case !e.processing: // or else Done decides
+		at = q.hastenLocked(e, now)
+	}
+	if at > now {
+		q.waitLocked(e, at, p)
+		return false
+	}
+	if e.processing {
+		e.urgent, e.hastened = e.urgent || urgent, e.hastened || hasten
+	}
+	return q.dirtyLocked(e, p, now)
+}
+
+// nextExtra returns when a backoff can be interrupted, which is at its end at the latest.
+func (q *Queue[T]) nextExtra(e *entry[T]) instant {
+	if e.extra == 0 {
+		return 0
+	}
+	return min(e.extra.add(q.extraEvery), e.floor)
+}
+
+// hastenLocked returns when an entry becomes ready that was hastened, and notes that it interrupts its backoff if that is
+// now.
+func (q *Queue[T]) hastenLocked(e *entry[T], now instant) instant {
+	if e.floor <= now {
+		return now
+	}
+	at := max(now, q.nextExtra(e))
+	if at == now {
+		e.extra = now
+	}
+	return at
+}
+
+// failLocked begins a backoff, unless the one before has not ended.
+func (q *Queue[T]) failLocked(e *entry[T], now instant) {
+	if now < e.floor {
+		return
+	}
+	q.table.own(e)
+	e.floor = now.add(q.backoff.delay(int(e.failures)))
+	if e.failures < math.MaxInt32 {
+		e.failures++
+	}
+	if e.at != 0 && e.at < e.floor {
+		e.at = e.floor
+		q.scheduleLocked(e, e.at)
+	}
+}
+
+// waitLocked lets the entry become dirty at that time, or when it would have before if that is earlier.
+func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
+	q.table.own(e)
+	switch {
+	case e.at == 0:
+		e.waitPriority = p
+	case at < e.at:
+		e.waitPriority = max(e.waitPriority, p)
+	default:
+		e.waitPriority = max(e.waitPriority, p)
+		return
+	}
+	e.at = at
+	q.scheduleLocked(e, at)
+}
+
+// dirtyLocked marks an entry as dirty, whatever its floor is. It reports whether it was not.
+func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
+	p = max(p, q.overtakeLocked(e, now))
+	switch {
+	case !e.dirty:
+		e.dirty = true
+		e.since = now
+		e.priority = p
+		if !e.processing {
+			q.ready.push(e, now)
+		}
+		return true
+	case p <= e.priority:
+	case e.processing:
+		e.priority = p
+	default:
+		q.ready.raise(e, p, now)
+	}
+	return false
+}
+
+// overtakeLocked ends the wait for the end of a backoff, which an attempt before that makes needless, and returns the
+// priority that waited.
+func (q *Queue[T]) overtakeLocked(e *entry[T], now instant) (waited priority) {
+	waited = -MaxPriority
+	if e.at != 0 && e.at <= max(now, e.floor) {
+		waited = e.waitPriority
+		e.at = 0
+	}
+	if e.at == 0 {
+		q.unscheduleLocked(e)
+	}
+	return waited
+}
+
+const (
+	defaultBaseDelay = 5 * time.Millisecond
+	defaultMaxDelay  = 1000 * time.Second
+	// defaultExtraEvery is the default of ExtraEvery.
+	defaultExtraEvery = time.Second
+)
+
+// backoff is the delay after the first failure, and the longest.
+type backoff struct{ base, max time.Duration }
+
+func newBackoff(base, limit time.Duration) backoff {
+	if base <= 0 {
+		base = defaultBaseDelay
+	}
+	if limit <= 0 {
+		limit = defaultMaxDelay
+	}
+	return backoff{base: base, max: limit}
+}
+
+// delay returns base doubled by every earlier failure, up to the maximum. Any number of failures is fine.
+func (b backoff) delay(failures int) time.Duration {
+	if failures >= 63 || b.base > b.max>>failures {
+		return b.max
+	}
+	return b.base << failures
+}
+
+// ShutDown closes the queue: nothing is added any more and waiting items are dropped, also those that back off. Getters
+// get what is ready, and what becomes ready because it was added before and is processing, and then no more. Calling
+// it again does nothing.
+func (q *Queue[T]) ShutDown() {
+	q.lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.closed = true
+	q.wakeAllLocked()
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	for q.schedule.len() > 0 {
+		e := q.schedule.top()
+		e.at = 0
+		q.unscheduleLocked(e)
+		q.releaseLocked(e)
+	}
+	q.settleLocked()
+}
+
+// settleLocked closes idle if the time for it has come.
+func (q *Queue[T]) settleLocked() {
+	if !q.closed || q.ready.count > 0 || q.processings > 0 {
+		return
+	}
+	select {
+	case <-q.idle:
+	default:
+		close(q.idle)
+	}
+}
+
+// Drain closes the queue as ShutDown does, and waits until all that was ready has been got and is Done, which takes
+// workers that go on until Get returns false. When ctx ends earlier, the error holds its cause and says what is left.
+func (q *Queue[T]) Drain(ctx context.Context) error {
+	q.ShutDown()
+	select {
+	case <-q.idle:
+		return nil
+	default:
+	}
+	select {
+	case <-q.idle:
+		return nil
+	case <-ctx.Done():
+		q.lock()
+		defer q.mu.Unlock()
+		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings, context.Cause(ctx))
+	}
+}
+
+// maxBeds is how many unused sleepers are kept.
+const maxBeds = 64
+
+// sleeper is how a blocked getter is told to look again: it holds one word, given by whoever took it out of sleeping.
+type sleeper chan struct{}
+
+// sleepLocked notes a getter that finds nothing. It uses the sleeper that the getter has, if any.
+func (q *Queue[T]) sleepLocked(s *sleeper) {
+	if last := len(q.beds) - 1; *s == nil && last >= 0 {
+		*s = q.beds[last]
+		q.beds = q.beds[:last]
+	}
+	if *s == nil {
+		*s = make(sleeper, 1)
+	}
+	q.sleeping = append(q.sleeping, *s)
+}
+
+// riseLocked takes back the sleeper of a getter that does not sleep any more, if it has one.
+func (q *Queue[T]) riseLocked(s *sleeper) {
+	if *s != nil && len(q.beds) < maxBeds {
+		q.beds = append(q.beds, *s)
+	}
+	*s = nil
+}
+
+// wakeLocked tells a getter to look for items if there are any, unless one has been told and has not looked yet: that
+// one tells the next. So many items wake as many getters as it takes to get them, and these do not get in each other's
+// way. Who came last is warm, and goes first.
+func (q *Queue[T]) wakeLocked() {
+	if q.ready.count > 0 && q.woken == 0 && len(q.sleeping) > 0 {
+		q.tellLocked()
+	}
+}
+
+// wakeAllLocked tells all getters to look.
+func (q *Queue[T]) wakeAllLocked() {
+	for len(q.sleeping) > 0 {
+		q.tellLocked()
+	}
+}
+
+func (q *Queue[T]) tellLocked() {
+	last := len(q.sleeping) - 1
+	q.sleeping[last] <- struct{}{}
+	q.sleeping = q.sleeping[:last]
+	q.woken++
+}
+
+// leave ends the sleep of a getter whose context has ended. If it was told to look for items, another one is told.
+func (q *Queue[T]) leave(s sleeper) {
+	q.lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.sleeping, s); i >= 0 {
+		q.sleeping = slices.Delete(q.sleeping, i, i+1)
+		q.riseLocked(&s)
+		return
+	}
+	select {
+	case <-s:
+	default:
+	}
+	q.woken--
+	q.riseLocked(&s)
+	q.wakeLocked()
+}
+
+// scheduleLocked lets the schedule hand out e at wake.
+func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
+	e.wake = wake
+	if e.place != 0 {
+		q.schedule.fix(e)
+		return
+	}
+	q.scheduled++
+	e.order = q.scheduled
+	q.schedule.push(e)
+}
+
+// unscheduleLocked takes e out of the schedule, if it is there.
+func (q *Queue[T]) unscheduleLocked(e *entry[T]) {
+	if e.place != 0 {
+		q.schedule.remove(e)
+	}
+}
+
+// setTimerLocked makes the timer fire no later than the top of the schedule.
+func (q *Queue[T]) setTimerLocked(now instant) {
+	if q.schedule.len() == 0 {
+		return
+	}
+	wake := q.schedule.top().wake
+	if q.alarm != 0 && q.alarm <= wake {
+		return
+	}
+	q.alarm = wake
+	if q.timer == nil {
+		q.timer = time.AfterFunc(wake.sub(now), q.ring)
+	} else {
+		q.timer.Reset(wake.sub(now))
+	}
+}
+
+// ring is called by the timer.
+func (q *Queue[T]) ring() {
+	if added := q.promote(); added > 0 {
+		q.metrics.added(added)
+	}
+}
+
+// promote marks the items as dirty whose delay has passed, and returns how many became so. It forgets failures that
+// have expired.
+func (q *Queue[T]) promote() (added int) {
+	q.lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	q.alarm = 0
+	for q.schedule.len() > 0 && q.schedule.top().wake <= now {
+		e := q.schedule.top()
+		if e.at == 0 {
+			e.failures, e.floor = 0, 0
+			q.releaseLocked(e)
+			continue
+		}
+		if now < e.floor {
+			e.extra = now
+			e.urgent = e.urgent || e.processing
+		}
+		if q.dirtyLocked(e, e.waitPriority, now) {
+			added++
+		}
+	}
+	q.wakeLocked()
+	q.setTimerLocked(now)
+	return added
+}
+
+const (
+	// lockLooks is how often a goroutine looks at a locked mutex before it lets others run, and lockYields how often it
+	// does that before it sleeps.
+	lockLooks  = 32
+	lockYields = 8
+)
+
+// lock locks mu. Nobody holds that for long, so looking again is cheaper than being put to sleep and woken, which also
+// makes a mutex with many sleepers hand itself from one to the next, with a switch of goroutines at every step.
+func (q *Queue[T]) lock() {
+	for range lockYields {
+		for range lockLooks {
+			if q.mu.TryLock() {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+	q.mu.Lock()
 }

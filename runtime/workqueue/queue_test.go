@@ -1,7 +1,10 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -216,4 +219,390 @@ func TestGetterThatEndsPassesTheItemOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Q06.
+func TestDelayedItemIsReadyWhenTheDelayHasPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		start := time.Now()
+		q.AddAfter("a", time.Hour)
+		if q.Len() != 0 {
+			t.Error("a waiting item is ready")
+		}
+		mustGet(t, q, "a")
+		if waited := time.Since(start); waited != time.Hour {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
+
+// Q06.
+func TestDelayThatIsNotPositiveAddsAtOnce(t *testing.T) {
+	q := New[string](Options{})
+	q.AddAfter("a", 0)
+	q.AddAfter("b", -time.Second)
+	wantItems(t, got(q), "a", "b")
+}
+
+// Q06.
+func TestOfTwoDelaysTheEarlierCounts(t *testing.T) {
+	for name, delays := range map[string][]time.Duration{
+		"later first":   {time.Hour, time.Minute},
+		"earlier first": {time.Minute, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New[string](Options{})
+				start := time.Now()
+				for _, d := range delays {
+					q.AddAfter("a", d)
+				}
+				mustGet(t, q, "a")
+				if waited := time.Since(start); waited != time.Minute {
+					t.Errorf("waited %s", waited)
+				}
+				q.Done("a")
+				time.Sleep(2 * time.Hour)
+				wantItems(t, got(q))
+			})
+		})
+	}
+}
+
+// Q06.
+func TestWaitingItemsBecomeReadyInTheOrderOfTheirTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		q.AddAfter("third", 3*time.Minute)
+		q.AddAfter("first", time.Minute)
+		q.AddAfter("second", 2*time.Minute)
+		q.AddAfter("also third", 3*time.Minute)
+		time.Sleep(time.Hour)
+		wantItems(t, got(q), "first", "second", "third", "also third")
+	})
+}
+
+// Q06.
+func TestAddDoesNotTakeBackADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		q.AddAfter("a", time.Minute)
+		q.Add("a")
+		wantItems(t, got(q), "a")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantItems(t, got(q), "a")
+	})
+}
+
+// Q06.
+func TestDelayThatPassesDuringProcessingRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		q.Add("a")
+		mustGet(t, q, "a")
+		q.AddAfter("a", time.Minute)
+		time.Sleep(time.Hour)
+		if q.Len() != 0 {
+			t.Error("an item that is processing is ready")
+		}
+		q.Done("a")
+		wantItems(t, got(q), "a")
+	})
+}
+
+var hasten = AddOptions{Hasten: true}
+
+// Q07: of several changes during a backoff the first makes an attempt at once, and the next one each second.
+func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{BaseDelay: time.Minute})
+		q.Add("a")
+		fail(t, q, "a")
+		time.Sleep(10 * time.Second)
+		q.AddWith(hasten, "a")
+		wantGetAfter(t, q, "a", 0)
+		q.AddWith(hasten, "a") // while it is processing
+		q.AddRateLimited("a")
+		q.AddWith(hasten, "a")
+		q.Done("a")
+		q.AddWith(hasten, "a")
+		wantItems(t, got(q))
+		wantGetAfter(t, q, "a", time.Second)
+		q.AddRateLimited("a")
+		q.Done("a")
+		if retries := q.Retries("a"); retries != 1 {
+			t.Errorf("%d retries, want 1", retries)
+		}
+		wantGetAfter(t, q, "a", 49*time.Second)
+		q.AddRateLimited("a")
+		q.Done("a")
+		wantGetAfter(t, q, "a", 2*time.Minute)
+	})
+}
+
+// Q07: a change that comes after Get and before the failure is not known to the attempt that fails.
+func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{BaseDelay: time.Minute})
+		q.Add("a")
+		mustGet(t, q, "a")
+		q.AddWith(hasten, "a")
+		q.AddRateLimited("a")
+		q.Done("a")
+		wantGetAfter(t, q, "a", 0)
+		q.Done("a")
+		time.Sleep(time.Hour)
+		wantItems(t, got(q))
+	})
+}
+
+// Q07: a change that is collected for a while, and one that meets no backoff.
+func TestChangeCanBeDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{BaseDelay: time.Minute})
+		q.AddWith(hasten, "a")
+		wantGetAfter(t, q, "a", 0)
+		q.AddWith(AddOptions{Hasten: true, After: time.Second}, "a")
+		q.Done("a")
+		wantGetAfter(t, q, "a", time.Second)
+		q.AddRateLimited("a")
+		q.Done("a")
+		q.AddWith(AddOptions{Hasten: true, After: 5 * time.Second}, "a")
+		wantGetAfter(t, q, "a", 5*time.Second)
+		q.AddWith(AddOptions{Hasten: true, After: time.Hour}, "a")
+		q.AddRateLimited("a")
+		q.Done("a")
+		wantGetAfter(t, q, "a", 55*time.Second)
+	})
+}
+
+// Q07: an item that always fails, and is hastened and added at random, while it is processing too, is got exactly when
+// its backoff ends or a change asks for it: no change is lost, none is answered twice, and the delays grow as if there
+// were none.
+func TestBackoffWithRandomChangesFollowsTheRule(t *testing.T) {
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) { runChanges(t, rand.New(rand.NewPCG(seed, 7))) })
+	}
+}
+
+func runChanges(t *testing.T, random *rand.Rand) {
+	const base, limit = 100 * time.Millisecond, 20 * time.Second
+	q := New[string](Options{BaseDelay: base, MaxDelay: limit})
+	start := time.Now()
+	now := func() time.Duration { return time.Since(start) }
+	pause := func(random *rand.Rand, most time.Duration) {
+		time.Sleep(time.Duration(1 + random.Int64N(int64(most))))
+	}
+	others := rand.New(rand.NewPCG(random.Uint64(), 1))
+	var mu sync.Mutex
+	var asked time.Duration // when the first change came since the last Get, zero for none
+	go func() {
+		most := time.Duration(1+others.IntN(30)) * 100 * time.Millisecond
+		for t.Context().Err() == nil && now() < time.Hour {
+			pause(others, most)
+			mu.Lock()
+			if others.IntN(2) == 0 {
+				q.AddWith(hasten, "a")
+				asked = cmp.Or(asked, now())
+			} else {
+				q.Add("a")
+			}
+			mu.Unlock()
+		}
+	}()
+	var floor, extra, done time.Duration
+	q.AddRateLimited("a")
+	floor = base
+	for failures := 1; failures < 20 || now() < 10*time.Minute; {
+		mustGet(t, q, "a")
+		mu.Lock()
+		want := floor
+		if asked != 0 {
+			want = max(asked, done)
+			if extra != 0 {
+				want = max(want, extra+time.Second)
+			}
+			want = min(want, max(floor, done))
+		}
+		asked = 0
+		mu.Unlock()
+		if now() != max(want, done) {
+			t.Fatalf("got it at %v, want %v: floor %v, extra %v, done %v", now(), want, floor, extra, done)
+		}
+		if now() < floor {
+			extra = now()
+		}
+		pause(random, 300*time.Millisecond)
+		q.AddRateLimited("a")
+		if now() >= floor {
+			floor = now() + newBackoff(base, limit).delay(failures)
+			failures++
+		}
+		if retries := q.Retries("a"); retries != failures {
+			t.Fatalf("%d retries, want %d", retries, failures)
+		}
+		q.Done("a")
+		done = now()
+	}
+	q.ShutDown()
+	time.Sleep(time.Hour)
+}
+
+// Q04.
+func TestAddAfterShutDownDoesNothing(t *testing.T) {
+	q := New[string](Options{})
+	q.ShutDown()
+	q.Add("a")
+	q.AddAfter("b", 0)
+	q.AddRateLimited("c")
+	if q.Len() != 0 || q.table.count != 0 || q.Retries("c") != 0 {
+		t.Errorf("%d items are ready of %d", q.Len(), q.table.count)
+	}
+}
+
+// Q04.
+func TestGettersGetWhatIsReadyAfterShutDown(t *testing.T) {
+	q := New[string](Options{})
+	q.Add("a", "b")
+	mustGet(t, q, "a")
+	q.Add("a")
+	q.ShutDown()
+	mustGet(t, q, "b")
+	if item, ok := q.Get(t.Context()); ok {
+		t.Errorf("got %q", item)
+	}
+	q.Done("a")
+	mustGet(t, q, "a")
+	q.Done("a")
+	q.Done("b")
+	if item, ok := q.Get(t.Context()); ok {
+		t.Errorf("got %q from an empty queue", item)
+	}
+}
+
+// Q04.
+func TestShutDownWakesAllGetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		var getting sync.WaitGroup
+		for range 5 {
+			getting.Go(func() {
+				if item, ok := q.Get(t.Context()); ok {
+					t.Errorf("got %q", item)
+				}
+			})
+		}
+		synctest.Wait()
+		q.ShutDown()
+		q.ShutDown()
+		getting.Wait()
+	})
+}
+
+// Q04.
+func TestShutDownDropsWaitingItemsAndStopsTheTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		q.AddAfter("a", time.Minute)
+		q.ShutDown()
+		if q.timer.Stop() {
+			t.Error("the timer was running")
+		}
+		time.Sleep(time.Hour)
+		if q.Len() != 0 {
+			t.Error("a waiting item became ready after ShutDown")
+		}
+	})
+}
+
+// Q04.
+func TestDrainOfAnIdleQueueReturnsAtOnce(t *testing.T) {
+	q := New[string](Options{})
+	q.Add("a")
+	got(q)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if err := q.Drain(ended); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Q04: an item that was added while it was processing is ready between its Done and the next Get.
+func TestDrainWaitsForItemsBetweenDoneAndGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{})
+		q.Add("a", "b")
+		mustGet(t, q, "a")
+		q.Add("a")
+		drained := make(chan error, 1)
+		go func() { drained <- q.Drain(t.Context()) }()
+		for _, step := range []func(){
+			func() {},
+			func() { q.Done("a") },
+			func() { mustGet(t, q, "b") },
+			func() { q.Done("b") },
+			func() { mustGet(t, q, "a") },
+		} {
+			step()
+			synctest.Wait()
+			select {
+			case err := <-drained:
+				t.Fatalf("Drain returned %v with %d items ready and %d processing", err, q.Len(), q.processings)
+			default:
+			}
+		}
+		q.Done("a")
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Q04.
+func TestDrainGivesUpWithItsContextAndSaysWhatIsLeft(t *testing.T) {
+	q := New[string](Options{})
+	q.Add("a", "b", "c")
+	mustGet(t, q, "a")
+	cause := errors.New("second signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	err := q.Drain(ctx)
+	want := "drain work queue: 2 items ready, 1 processing: second signal"
+	if !errors.Is(err, cause) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Q04.
+func TestDrainWithWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](Options{})
+		var working sync.WaitGroup
+		done := make([]int, 100)
+		for range 4 {
+			working.Go(func() {
+				for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+					time.Sleep(time.Duration(item) * time.Second)
+					done[item]++
+					q.Done(item)
+				}
+			})
+		}
+		for i := range done {
+			q.Add(i)
+		}
+		if err := q.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		working.Wait()
+		for i, n := range done {
+			if n != 1 {
+				t.Errorf("item %d was processed %d times", i, n)
+			}
+		}
+	})
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,6 +24,140 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
+
+// gauge is a runnable that is ready when its error is nil.
+type gauge struct {
+	runFunc
+	err atomic.Pointer[error]
+}
+
+func newGauge(err error) *gauge {
+	g := &gauge{runFunc: func(ctx context.Context) error { <-ctx.Done(); return nil }}
+	g.err.Store(&err)
+	return g
+}
+
+func (g *gauge) Ready() error { return *g.err.Load() }
+
+// namedGauge is a gauge with a name.
+type namedGauge struct {
+	*gauge
+	name string
+}
+
+func (g namedGauge) Name() string { return g.name }
+
+func probes(t *testing.T, setup func(*manager.Manager)) (url string) {
+	t.Helper()
+	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback})
+	setup(m)
+	start(t, m)
+	return log.url(t, "probes")
+}
+
+func wantAnswer(t *testing.T, url string, code int, body string) {
+	t.Helper()
+	gotCode, gotBody := get(t, url)
+	if gotCode != code || gotBody != body {
+		t.Errorf("GET %s: got %d %q\nwant %d %q", url, gotCode, gotBody, code, body)
+	}
+}
+
+func TestProbesWithoutChecksAreOK(t *testing.T) {
+	url := probes(t, func(*manager.Manager) {})
+	wantAnswer(t, url+"/healthz", 200, "ok\n")
+	wantAnswer(t, url+"/readyz", 200, "ok\n")
+	wantAnswer(t, url+"/readyz?verbose", 200, "")
+	wantAnswer(t, url+"/metrics", 404, "404 page not found\n")
+}
+
+func TestReadyzSaysWhichControllerIsNotReadyAndWhy(t *testing.T) {
+	guestbook := newGauge(errors.Join(errors.New("kind Guestbook has not synced"), errors.New("kind Deployment has not synced")))
+	url := probes(t, func(m *manager.Manager) {
+		add(t, m, namedGauge{guestbook, "guestbook"}, namedGauge{newGauge(nil), "cron"})
+	})
+	wantAnswer(t, url+"/readyz", 500, "[+] cron\n[-] guestbook: kind Guestbook has not synced; kind Deployment has not synced\n")
+	wantAnswer(t, url+"/healthz", 200, "ok\n")
+	var ready error
+	guestbook.err.Store(&ready)
+	wantAnswer(t, url+"/readyz", 200, "ok\n")
+	wantAnswer(t, url+"/readyz?verbose", 200, "[+] cron\n[+] guestbook\n")
+}
+
+func TestRunnablesOfOneTypeAreAllPartOfReadyz(t *testing.T) {
+	url := probes(t, func(m *manager.Manager) { add(t, m, newGauge(errBroken), newGauge(nil)) })
+	wantAnswer(t, url+"/readyz", 500, "[-] manager_test.gauge: broken\n[+] manager_test.gauge\n")
+}
+
+func TestAddedChecksArePartOfTheProbes(t *testing.T) {
+	url := probes(t, func(m *manager.Manager) {
+		m.AddHealthz("disk", func(r *http.Request) error {
+			if r.URL.Query().Has("full") {
+				return errors.New("full")
+			}
+			return nil
+		})
+		m.AddReadyz("peers", func(*http.Request) error { return errBroken })
+	})
+	wantAnswer(t, url+"/healthz", 200, "ok\n")
+	wantAnswer(t, url+"/healthz?full", 500, "[-] disk: full\n")
+	wantAnswer(t, url+"/readyz", 500, "[-] peers: broken\n")
+}
+
+func TestProbesAreRead(t *testing.T) {
+	url := probes(t, func(*manager.Manager) {})
+	resp, err := http.Post(url+"/healthz", "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("got %d", resp.StatusCode)
+	}
+	resp, err = http.Get(url + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A client that does not send what it has announced keeps no server from ending in good order, and is named.
+func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
+	for name, begin := range map[string]string{
+		"nothing":       "",
+		"half a header": "GET /healthz HTTP/1.1\r\nHost: x\r\n",
+		"half a body":   "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx",
+		"a slow chunk":  "POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nx",
+	} {
+		m, log := newManager(t, newAPIServer(), manager.Options{
+			ProbeAddress: loopback, MetricsAddress: loopback, MetricsInsecure: true, GracefulShutdownTimeout: 2 * time.Second,
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		for _, server := range []string{"probes", "metrics"} {
+			u, err := url.Parse(log.url(t, server))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := fmt.Fprint(conn, begin); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // replicas are processes of one operator, as goroutines.
 type replicas struct {

@@ -1,0 +1,168 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
+)
+
+// connection is what a manager has of one API server: clients that share a pool of connections and a mapper, and a cache
+// that hears of the writes of all of them.
+type connection struct {
+	config *rest.Config
+	// dials says that the connections are opened by a function that nobody else has.
+	dials  bool
+	http   *http.Client
+	live   *client.REST
+	client client.Client
+	cache  *cache.Cache
+}
+
+// connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
+// more.
+func connect(config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, logger *slog.Logger) (*connection, error) {
+	if config == nil {
+		return nil, errors.New("connect to the API server: no rest.Config")
+	}
+	dials := fence != nil && config.Transport == nil
+	if fence != nil {
+		config = fenced(config, fence)
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	c := &connection{config: config, dials: dials, http: httpClient}
+	c.live, err = c.newClient(scheme, nil, logger)
+	return c, err
+}
+
+// fenced returns config with a fence between it and the API server.
+func fenced(config *rest.Config, fence *leaderelection.Fence) *rest.Config {
+	config = rest.CopyConfig(config)
+	if config.Transport == nil {
+		dial := leaderelection.Dial(config.Dial)
+		if dial == nil {
+			dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		}
+		config.Dial = fence.Dialer(dial)
+	}
+	config.Wrap(fence.RoundTripper)
+	return config
+}
+
+func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, logger *slog.Logger) (*client.REST, error) {
+	live, err := client.New(c.config, client.Options{Scheme: scheme, HTTPClient: c.http, Mapper: mapper, Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return live, nil
+}
+
+// hangUp closes idle connections that nobody else can use.
+func (c *connection) hangUp() {
+	if c.dials {
+		utilnet.CloseIdleConnectionsFor(c.http.Transport)
+	}
+}
+
+// open makes the cache.
+func (c *connection) open(opts cache.Options) {
+	c.cache = cache.New(c.live, opts)
+	c.client = client.NewClient(c.cache, c.live)
+}
+
+// Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
+// live.
+func (c *connection) Client() client.Client { return c.client }
+
+// Live returns the client that reads from the API server too.
+func (c *connection) Live() *client.REST { return c.live }
+
+// Cache returns the cache.
+func (c *connection) Cache() *cache.Cache { return c.cache }
+
+// Scheme returns the scheme. Types are added before Run.
+func (c *connection) Scheme() *runtime.Scheme { return c.live.Scheme() }
+
+// RESTMapper returns the mapper of the clients.
+func (c *connection) RESTMapper() meta.RESTMapper { return c.live.RESTMapper() }
+
+// Config returns the configuration that the clients are made of. With leader election, clients that are made of it write
+// nothing for a leader that is none any more. It must not be modified.
+func (c *connection) Config() *rest.Config { return c.config }
+
+// EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time;
+// the first call starts what writes the events, as events.k8s.io/v1. What controllers have recorded by the time they
+// end is still written. It panics when the name is not valid, see [events.Broadcaster.Recorder].
+//
+// Events are written where the objects are that they are about, which takes a right that an operator does not have
+// otherwise:
+//
+//	+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+func (m *Manager) EventRecorder(controller string) *events.Recorder {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broadcaster == nil {
+		m.broadcaster = events.New(events.Options{
+			Scheme: m.opts.Scheme, Sink: events.NewSink(m.system), Logger: m.logger, Metrics: m.metrics,
+		})
+		m.recording.start <- m.broadcaster
+	}
+	return m.broadcaster.Recorder(controller)
+}
+
+// EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
+// [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
+func (c *Cluster) EventRecorder(controller string) *events.Recorder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broadcaster == nil {
+		c.broadcaster = events.New(events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()})
+		c.recording.start <- c.broadcaster
+	}
+	return c.broadcaster.Recorder(controller)
+}
+
+// onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
+// contain their code: nothing but [Manager.EventRecorder] and [Cluster.EventRecorder] refers to it.
+type onDemand struct {
+	name  string
+	start chan Runnable // has room for one
+}
+
+func newOnDemand(name string) *onDemand {
+	return &onDemand{name: name, start: make(chan Runnable, 1)}
+}
+
+// Name returns the name.
+func (o *onDemand) Name() string { return o.name }
+
+// Run waits for the runnable and runs it. One that came before the end of ctx is run even then, so that it can finish.
+func (o *onDemand) Run(ctx context.Context) error {
+	select {
+	case r := <-o.start:
+		return r.Run(ctx)
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-o.start:
+		return r.Run(ctx)
+	default:
+		return nil
+	}
+}
