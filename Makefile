@@ -3,7 +3,7 @@ export KCTRL := $(CURDIR)/bin/kctrl
 # The race detector needs a C compiler. The go command turns cgo off where it finds none.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large test-faults clean
+.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large test-faults test-wire clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -47,6 +47,9 @@ test-large: build ## The informer on a real API server with 50,000 objects that 
 
 test-faults: ## Kill and signal every writing command at every step of its writing, and run 60 pairs of commands at once.
 	KCTRL_TEST_FAULTS=all go test -timeout 3h -run 'TestKilled|TestSignals|TestTwoCommands' -v ./cmd/kctrl
+
+test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
+	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/wire
 
 clean: ## Remove what build made.
 	rm -rf bin

@@ -64,7 +64,7 @@ func TestRandomObjectsAreDecodedAsByTheCodec(t *testing.T) {
 	for _, prototype := range prototypes() {
 		d := decoderOf(t, prototype, Options{KeepManagedFields: true})
 		untyped := decoderOf(t, untypedPrototype(), Options{KeepManagedFields: true})
-		for seed := range uint64(30) {
+		for seed := range uint64(10) {
 			data, err := json.Marshal(random(prototype, seed))
 			if err != nil {
 				t.Fatal(err)
