@@ -19,9 +19,10 @@ import (
 // maxErrorText is how much of an answer that is no Status goes into the error.
 const maxErrorText = 2048
 
-// MaskedError reports a write of a whole object that was read from a cache which has only some fields of it: the others
-// would be removed. Change such an object by Patch or Apply, or read it with [Live] first. A status may be updated if all
-// of metadata and status are cached.
+// MaskedError reports a write of an object as it was read from a cache which has only some fields of it: the others would
+// be removed, or with Apply those of them that its field owner has. Patch such an object, apply one of your own making, or
+// read it with [Live] first. A status may be updated if all of metadata and status are cached, and applied if all of status
+// is.
 type MaskedError struct {
 	// What names the write, such as "update pods default/web".
 	What string
@@ -31,7 +32,7 @@ type MaskedError struct {
 
 // Error names the write, the fields, and what to do instead.
 func (e *MaskedError) Error() string {
-	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch or Apply, or read it with client.Live",
+	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch, apply an object of your own, or read it with client.Live",
 		e.What, strings.Join(e.Mask, ", "))
 }
 

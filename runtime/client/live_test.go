@@ -1,6 +1,9 @@
 package client_test
 
 import (
+	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,12 +13,16 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // live is a client of a real API server and a namespace there that no other test uses.
@@ -42,6 +49,9 @@ func TestOnARealServer(t *testing.T) {
 		{"each kind of patch changes the object", testPatches},
 		{"apply owns fields, and a field of another owner is a conflict", testApply},
 		{"the status is written apart", testStatus},
+		{"the status of a masked object is written, and nothing else of it", testStatusOfAMaskedObject},
+		{"the namespace of a cluster-scoped object is dropped in every verb", testNamespaceOfClusterScoped},
+		{"all that the server lists is listed and watched, in each form and format", testEveryResource},
 		{"scale and eviction are subresources", testSubresources},
 		{"a delete has preconditions", testPreconditions},
 		{"delete all deletes what is selected", testDeleteAllOf},
@@ -262,6 +272,195 @@ func testStatus(t *testing.T, c live) {
 	ok(t, c.Status().Apply(ctx, d, client.ForceOwnership))
 	if d.Status.Replicas != 3 || *d.Spec.Replicas != 0 {
 		t.Errorf("got %v", d)
+	}
+}
+
+func testStatusOfAMaskedObject(t *testing.T, c live) {
+	ctx, d := t.Context(), c.web()
+	ok(t, c.Create(ctx, d))
+	lw, err := client.NewListWatcher(c.REST, &appsv1.Deployment{}, client.Scope{Namespace: c.namespace, Mask: []string{"metadata", "status"}})
+	ok(t, err)
+	masked := func() *appsv1.Deployment {
+		page, err := lw.List(ctx, metav1.ListOptions{})
+		ok(t, err)
+		if len(page.Items) != 1 || object.Mask(page.Items[0]) == nil || page.Items[0].Spec.Selector != nil {
+			t.Fatalf("got %v", page.Items)
+		}
+		return page.Items[0]
+	}
+	updated := masked()
+	updated.Status.Replicas = 1
+	ok(t, c.Status().Update(ctx, updated))
+	applied := masked()
+	applied.Status.ReadyReplicas = 1
+	ok(t, c.Status().Apply(ctx, applied, client.ForceOwnership))
+	base := masked()
+	patched := base.DeepCopy()
+	patched.Labels = map[string]string{"patched": "yes"}
+	ok(t, c.Patch(ctx, patched, client.MergeFromWithOptimisticLock(base)))
+	ok(t, c.Get(ctx, c.key("web"), d))
+	if object.Mask(d) != nil || d.Status.ReadyReplicas != 1 || d.Status.Replicas != 1 || d.Labels["patched"] != "yes" || d.Spec.Selector.MatchLabels["app"] != "web" {
+		t.Errorf("got %+v", d)
+	}
+	if _, isMasked := errors.AsType[*client.MaskedError](c.Update(ctx, masked())); !isMasked {
+		t.Error("a masked object was written as a whole")
+	}
+}
+
+// testNamespaceOfClusterScoped writes namespaces and cluster roles that are said to be in a namespace, as controller-runtime
+// lets programs do.
+func testNamespaceOfClusterScoped(t *testing.T, c live) {
+	ctx, key := t.Context(), object.Key{Namespace: "elsewhere", Name: c.namespace + "-x"}
+	in := client.InNamespace(key.Namespace)
+	typed := func() object.Object {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	}
+	plain := func() object.Object {
+		return untyped("rbac.authorization.k8s.io/v1", "ClusterRole", key.Namespace, key.Name)
+	}
+	for _, empty := range []func() object.Object{typed, plain} {
+		obj := empty()
+		ok(t, c.Create(ctx, obj))
+		if obj.GetNamespace() != "" || obj.GetUID() == "" {
+			t.Errorf("created %v", obj)
+		}
+		ok(t, c.Get(ctx, key, obj))
+		base := obj.DeepCopyObject().(object.Object)
+		obj.SetNamespace(key.Namespace)
+		base.SetNamespace(key.Namespace)
+		obj.SetLabels(map[string]string{"patched": "yes"})
+		ok(t, c.Patch(ctx, obj, client.MergeFrom(base)))
+		obj.SetNamespace(key.Namespace)
+		obj.SetLabels(map[string]string{"updated": "yes"})
+		ok(t, c.Update(ctx, obj))
+		applied := empty()
+		applied.SetLabels(map[string]string{"applied": "yes"})
+		ok(t, c.Apply(ctx, applied))
+		if labels := applied.GetLabels(); labels["updated"] != "yes" || labels["applied"] != "yes" || applied.GetNamespace() != "" {
+			t.Errorf("got %v", applied)
+		}
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(applied.GetObjectKind().GroupVersionKind())
+		ok(t, c.Get(ctx, key, meta))
+		gvk := meta.GroupVersionKind()
+		gvk.Kind += "List"
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		ok(t, c.List(ctx, list, in, client.MatchingLabels{"applied": "yes"}))
+		if len(list.Items) != 1 || list.Items[0].Name != key.Name {
+			t.Errorf("listed %v", list.Items)
+		}
+		events, err := c.Watch(ctx, list, in, client.MatchingLabels{"applied": "yes"})
+		ok(t, err)
+		if err := c.DeleteAllOf(ctx, empty(), in); err == nil || !strings.Contains(err.Error(), "cluster-scoped") {
+			t.Errorf("delete all: got %v", err)
+		}
+		ok(t, c.Delete(ctx, empty()))
+		if got := next(t, events); !strings.HasSuffix(got, " "+key.Name) {
+			t.Errorf("watched %s", got)
+		}
+		ok(t, events.Close())
+	}
+	namespace := typed().(*corev1.Namespace)
+	namespace.Name += "-status"
+	ok(t, c.Create(ctx, namespace))
+	namespace.Namespace = key.Namespace
+	namespace.Status.Conditions = []corev1.NamespaceCondition{{Type: "Tested", Status: corev1.ConditionTrue}}
+	ok(t, c.Status().Update(ctx, namespace))
+	namespace.Namespace = key.Namespace
+	ok(t, c.Status().Apply(ctx, namespace, client.ForceOwnership))
+	if len(namespace.Status.Conditions) != 1 || namespace.Namespace != "" {
+		t.Errorf("got %v", namespace)
+	}
+}
+
+// resources are all that a server has that can be listed, as its discovery tells.
+func (c live) resources(t *testing.T) (all []metav1.APIResource) {
+	t.Helper()
+	config := rest.CopyConfig(c.config)
+	h, err := rest.HTTPClientFor(config)
+	ok(t, err)
+	read := func(path string, into any) {
+		resp, err := h.Get(config.Host + path)
+		ok(t, err)
+		defer resp.Body.Close()
+		ok(t, json.NewDecoder(resp.Body).Decode(into))
+	}
+	var groups metav1.APIGroupList
+	read("/apis", &groups)
+	paths := []string{"/api/v1"}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			paths = append(paths, "/apis/"+version.GroupVersion)
+		}
+	}
+	for _, path := range paths {
+		var list metav1.APIResourceList
+		read(path, &list)
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") {
+				gv, err := schema.ParseGroupVersion(list.GroupVersion)
+				ok(t, err)
+				r.Group, r.Version = gv.Group, gv.Version
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// testEveryResource lists and watches each resource of the server, untyped and as metadata, in what formats it has.
+func testEveryResource(t *testing.T, c live) {
+	all := c.resources(t)
+	if len(all) < 40 {
+		t.Fatalf("the server has %d resources", len(all))
+	}
+	total := 0
+	for _, r := range all {
+		gvk := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		plain, meta := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+		plain.SetGroupVersionKind(gvk)
+		meta.SetGroupVersionKind(gvk)
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(r.Kind + "List"))
+		if err := c.List(t.Context(), list); err != nil {
+			t.Error(err)
+		}
+		total += len(list.Items)
+		for _, item := range list.Items {
+			if item.GroupVersionKind() != gvk {
+				t.Errorf("an item of %s is %s", gvk, item.GroupVersionKind())
+			}
+		}
+		prototypes := []object.Object{plain, meta}
+		if typed, err := c.Scheme().New(gvk); err == nil {
+			prototypes = append(prototypes, typed.(object.Object))
+		}
+		for _, prototype := range prototypes {
+			for _, formats := range [][]wire.Format{nil, {wire.JSON}, {wire.CBOR}} {
+				lw, err := client.NewListWatcher(c.REST, prototype, client.Scope{Formats: formats})
+				ok(t, err)
+				page, err := lw.List(t.Context(), metav1.ListOptions{})
+				if err != nil || len(page.Items) != len(list.Items) {
+					t.Errorf("%T %v: got %d of %d, %v", prototype, formats, len(page.Items), len(list.Items), err)
+				}
+				if !slices.Contains(r.Verbs, "watch") || len(list.Items) == 0 {
+					continue
+				}
+				events, err := lw.Watch(t.Context(), metav1.ListOptions{})
+				ok(t, err)
+				for range list.Items {
+					event, err := events.Next()
+					if err != nil || event.Type != watch.Added || event.Object.GetObjectKind().GroupVersionKind() != gvk {
+						t.Fatalf("watch %s as %T: got %v, %v", gvk, prototype, event, err)
+					}
+				}
+				ok(t, events.Close())
+			}
+		}
+	}
+	if total < 40 {
+		t.Errorf("the server has %d objects", total)
 	}
 }
 

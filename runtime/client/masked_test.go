@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +26,9 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 	plain := untyped("v1", "ConfigMap", "default", "a")
 	object.Mark(plain, []string{"metadata", "data"})
 	for _, obj := range []object.Object{masked.DeepCopy(), plain.DeepCopy()} {
-		for _, err := range []error{c.Update(t.Context(), obj), c.Create(t.Context(), obj)} {
+		whole := obj.DeepCopyObject().(object.Object)
+		object.Mark(whole, nil)
+		for _, err := range []error{c.Update(t.Context(), obj), c.Create(t.Context(), obj), c.Apply(t.Context(), obj), c.Patch(t.Context(), obj, client.MergeFrom(whole))} {
 			if _, ok := errors.AsType[*client.MaskedError](err); !ok || !strings.Contains(err.Error(), "only metadata, data of it") {
 				t.Errorf("%T: got %v", obj, err)
 			}
@@ -62,13 +65,26 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 			t.Errorf("%v: the status is updated", mask)
 		}
 	}
-	d := deployment()
-	object.Mark(d, []string{"metadata", "status"})
-	if err := c.Status().Update(t.Context(), d); err != nil {
-		t.Fatal(err)
+	s.says("PATCH"+strings.TrimPrefix(what, "PUT"), `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
+	for _, mask := range [][]string{{"metadata"}, {"status.conditions"}} {
+		d := deployment()
+		object.Mark(d, mask)
+		if _, ok := errors.AsType[*client.MaskedError](c.Status().Apply(t.Context(), d, client.FieldOwner("me"))); !ok {
+			t.Errorf("%v: the status is applied", mask)
+		}
 	}
-	if body := string(s.last(t).body); strings.Contains(body, "kctrl.dev") {
-		t.Errorf("the mark was sent: %s", body)
+	for _, write := range []func(*appsv1.Deployment) error{
+		func(d *appsv1.Deployment) error { return c.Status().Update(t.Context(), d) },
+		func(d *appsv1.Deployment) error { return c.Status().Apply(t.Context(), d, client.FieldOwner("me")) },
+	} {
+		d := deployment()
+		object.Mark(d, []string{"metadata", "status"})
+		if err := write(d); err != nil {
+			t.Fatal(err)
+		}
+		if body := string(s.last(t).body); strings.Contains(body, "kctrl.dev") {
+			t.Errorf("the mark was sent: %s", body)
+		}
 	}
 }
 

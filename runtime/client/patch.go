@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -27,7 +28,8 @@ func RawPatch(patchType types.PatchType, data []byte) Patch {
 
 // MergeFrom is the JSON merge patch from base, a copy taken before the changes, to the object that is passed to Patch.
 // It names only the fields that differ; a list that differs is sent whole. The resourceVersion is never part of it, so
-// the last writer wins. base must not be modified until Patch has returned.
+// the last writer wins. base must not be modified until Patch has returned. An object that a cache has in parts is compared
+// with a copy of itself; with a base that has other fields it is a [*MaskedError].
 func MergeFrom(base object.Object) Patch { return mergePatch{base: base} }
 
 // MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, so that the patch fails with a conflict
@@ -64,6 +66,9 @@ func (p mergePatch) Data(obj object.Object) ([]byte, error) {
 func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if reflect.TypeOf(base) != reflect.TypeOf(obj) {
 		return nil, nil, fmt.Errorf("merge patch from %T to %T: the types differ", base, obj)
+	}
+	if mask := object.Mask(obj); mask != nil && !slices.Equal(mask, object.Mask(base)) {
+		return nil, nil, &MaskedError{What: "merge patch from another form of it", Mask: mask}
 	}
 	if before, err = toMap(base); err != nil {
 		return nil, nil, err

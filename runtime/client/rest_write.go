@@ -98,16 +98,22 @@ func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object
 	return c.exchange(ctx, r, obj, gvk)
 }
 
-// whole returns obj as it is sent in a request that replaces all that it is about. It is a [*MaskedError] if obj does not
-// have all of that: what is missing would be removed. Of the status subresource the server takes the status and, of some
-// kinds, the metadata.
+// whole returns obj as it is sent in a request that removes what is missing: of all that it is about, or with an apply of
+// what its field owner has. It is a [*MaskedError] if obj does not have all of that. Of the status subresource the server
+// takes the status and, of some kinds, the metadata.
 func (r *request) whole(obj object.Object) (object.Object, error) {
 	mask := object.Mask(obj)
 	if mask == nil {
 		return obj, nil
 	}
-	if r.subresource != statusSubresource || !slices.Contains(mask, "metadata") || !slices.Contains(mask, "status") {
-		return nil, &MaskedError{What: r.String(), Mask: mask}
+	needed := []string{"metadata", "status"}
+	if r.verb == "apply" {
+		needed = []string{"status"} // the server is sent nothing else
+	}
+	for _, path := range needed {
+		if r.subresource != statusSubresource || !slices.Contains(mask, path) {
+			return nil, &MaskedError{What: r.String(), Mask: mask}
+		}
 	}
 	unmarked := obj.DeepCopyObject().(object.Object)
 	object.Mark(unmarked, nil)
@@ -173,7 +179,11 @@ func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) er
 	if err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
-	configuration, err := applyConfiguration(body, gvk, r.subresource == statusSubresource)
+	whole, err := r.whole(body)
+	if err != nil {
+		return err
+	}
+	configuration, err := applyConfiguration(whole, gvk, r.subresource == statusSubresource)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
