@@ -5,7 +5,8 @@
 //   - A kind is declared by [Cache.Informer], never by a read: a Get of an undeclared kind asks the API server once and
 //     starts nothing.
 //   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
-//     the informer has not.
+//     the informer has not. It fails at once, or after a second, when nothing can come: with [ErrNotRunning] before
+//     [Cache.Run], with [ErrEnded] after it, and with [ErrNamespaceRemoved].
 //   - What [Cache.Get] and [Cache.List] return belongs to the caller. What a handler of an informer gets is shared, and so
 //     is what [View], [Each] and an [Index] return: that must not be modified.
 //   - Of a kind that is kept packed, see [Options].Packed, all that is read is the caller's.
@@ -34,8 +35,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ErrAlreadyRun is returned by a second [Cache.Run].
-var ErrAlreadyRun = errors.New("cache was run before")
+// Errors of a cache's life.
+var (
+	// ErrAlreadyRun is returned by a second [Cache.Run].
+	ErrAlreadyRun = errors.New("cache was run before")
+	// ErrNotRunning is in the error of a read before [Cache.Run].
+	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
+	// ErrEnded is in the error of a wait for what has not synced when [Cache.Run] ended, or later.
+	ErrEnded = errors.New("the cache has ended")
+	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed it. Another
+	// read is live.
+	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
+)
+
+// startGrace is how long a read before Run waits for it: Run may be about to begin in another goroutine.
+const startGrace = time.Second
 
 // Options tune a cache. The zero value caches all namespaces.
 type Options struct {
@@ -73,17 +87,18 @@ type Options struct {
 
 // Cache is a client.Reader over informers. All methods are safe for concurrent use.
 type Cache struct {
-	live *client.REST
-	opts Options
+	live   *client.REST
+	opts   Options
+	bounds bounds
+	life   life
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]*Informer
 	// namespaces are those that are cached, in order; none is all.
 	namespaces []string
-	// floors are the last versions of kinds that were written, for parts that come later.
-	floors map[schema.GroupKind]string
-	stage  stage
-	start  func(part) // starts a part of an informer of the running cache; set while stage is running
+	floors     map[schema.GroupKind]*floor // by what the server keeps
+	stage      stage
+	start      func(part) // starts a part of an informer of the running cache; set while stage is running
 }
 
 // stage is where a cache is in its life.
@@ -105,7 +120,9 @@ func New(live *client.REST, opts Options) *Cache {
 		opts:       opts,
 		informers:  map[schema.GroupVersionKind]*Informer{},
 		namespaces: restricted(opts.Namespaces),
-		floors:     map[schema.GroupKind]string{},
+		floors:     map[schema.GroupKind]*floor{},
+		bounds:     defaultBounds,
+		life:       life{begun: make(chan struct{}), over: make(chan struct{})},
 	}
 	if !opts.DisableConsistency {
 		live.Journal().Subscribe(c.written)
@@ -122,9 +139,9 @@ func (c *Cache) Run(ctx context.Context) error {
 	var informers sync.WaitGroup
 	if err := c.begin(func(p part) {
 		alone, stop := context.WithCancel(ctx)
-		p.life.stop = stop
+		p.stay.stop = stop
 		informers.Go(func() {
-			defer close(p.life.ended)
+			defer close(p.stay.ended)
 			defer stop()
 			_ = p.Run(alone) // fails only when run twice, which begin rules out
 		})
@@ -134,6 +151,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	<-ctx.Done()
 	c.mu.Lock()
 	c.stage = ended
+	close(c.life.over)
 	c.mu.Unlock()
 	informers.Wait()
 	return nil
@@ -146,12 +164,35 @@ func (c *Cache) begin(start func(part)) error {
 		return ErrAlreadyRun
 	}
 	c.stage, c.start = running, start
+	close(c.life.begun)
 	for _, i := range c.informers {
 		for _, part := range i.in("") {
 			start(part)
 		}
 	}
 	return nil
+}
+
+// life is when a cache runs.
+type life struct{ begun, over chan struct{} }
+
+// started returns an error when the cache does not run.
+func (l life) started(ctx context.Context) error {
+	select {
+	case <-l.begun:
+		return nil
+	default:
+	}
+	grace := time.NewTimer(startGrace)
+	defer grace.Stop()
+	select {
+	case <-l.begun:
+		return nil
+	case <-grace.C:
+		return ErrNotRunning
+	case <-ctx.Done():
+		return errors.Join(ErrNotRunning, context.Cause(ctx))
+	}
 }
 
 // declared returns the informer of a kind, or nil when nobody has declared it.

@@ -98,6 +98,7 @@ func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
 	k := &kind{
 		gvk:        gvk,
+		life:       c.life,
 		patience:   c.opts.ConsistencyTimeout,
 		logger:     cmp.Or(c.opts.Logger, slog.Default()),
 		scope:      scope{opts.Labels, opts.Fields},
@@ -154,21 +155,59 @@ func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, name
 		return part{}, err
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
-	l := newLedger()
+	l := newLedger(!k.scope.all(), c.bounds)
 	i := informer.New(watcher, informer.Options[object.Object]{
 		Name:      plural.GroupResource().String(),
 		Namespace: namespace,
 		Logger:    c.opts.Logger,
 		Resync:    c.opts.Resync,
-		Transform: marking(opts.Transform, mask),
+		Transform: named(k.gvk, marking(opts.Transform, mask)),
 		Indexes:   k.indexes,
 		Applied:   l.applied,
 		Metrics:   c.opts.Metrics,
 		Packer:    k.packer,
 	})
 	l.store = i.Store()
-	l.note(client.Write{ResourceVersion: c.floors[k.gvk.GroupKind()]})
-	return part{namespace, l, &life{ended: make(chan struct{})}, i}, nil
+	c.floors[storedAs(k.gvk.GroupKind())].lay(l, namespace, k.scope)
+	return part{
+		namespace: namespace,
+		ledger:    l,
+		server:    server{c.live, k.gvk, namespace, k.scope},
+		stay:      &stay{life: c.life, ended: make(chan struct{}), removed: make(chan struct{})},
+		Informer:  i,
+	}, nil
+}
+
+// named returns the transform that gives objects the apiVersion and the kind of gvk, if they have none, before then, which
+// may be nil. The strings are the same for all.
+func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (object.Object, error) {
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	return func(o object.Object) (object.Object, error) {
+		setKind(o, apiVersion, kind)
+		if then == nil {
+			return o, nil
+		}
+		return then(o)
+	}
+}
+
+// setKind makes o say what it is, unless it does.
+func setKind(o object.Object, apiVersion, kind string) {
+	switch is := o.GetObjectKind().(type) {
+	case *metav1.TypeMeta:
+		if is.Kind == "" || is.APIVersion == "" {
+			is.APIVersion, is.Kind = apiVersion, kind
+		}
+	case *unstructured.Unstructured:
+		if is.GetKind() == "" {
+			is.SetAPIVersion(apiVersion)
+			is.SetKind(kind)
+		}
+	default:
+		if is.GroupVersionKind().Kind == "" {
+			is.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
+		}
+	}
 }
 
 // isEverywhere reports whether the namespaces of the cache do not matter for a kind. One that the server does not know
@@ -266,9 +305,10 @@ func (c *Cache) RemoveNamespace(namespace string) error {
 	c.mu.Unlock()
 	objects := c.opts.Metrics.Gauge("informer_objects", "Objects in the store.", "informer")
 	for _, p := range removed {
-		if p.life.stop != nil {
-			p.life.stop()
-			<-p.life.ended
+		close(p.stay.removed)
+		if p.stay.stop != nil {
+			p.stay.stop()
+			<-p.stay.ended
 		}
 		objects.Set(0, p.Name()+"/"+namespace) // and not its function, which would hold the store
 	}

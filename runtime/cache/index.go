@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -33,8 +36,15 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	if i.live {
 		return nil, fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	}
-	index := informer.NewIndex(func(o object.Object) []K {
-		convert, ok := converter(o, prototype, i.gvk)
+	index := informer.NewIndex(of(i.gvk, prototype, values))
+	i.addIndex(index)
+	return &Index[T, K]{informer: i, prototype: prototype, index: index}, nil
+}
+
+// of returns values for objects in whatever Go type they are cached.
+func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values func(T) []K) func(object.Object) []K {
+	return func(o object.Object) []K {
+		convert, ok := converter(o, prototype, gvk)
 		if !ok {
 			return nil
 		}
@@ -43,23 +53,90 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 			return nil // whoever reads the object is told
 		}
 		return values(typed.(T))
-	})
-	i.addIndex(index)
-	return &Index[T, K]{informer: i, prototype: prototype, index: index}, nil
+	}
 }
 
 // addIndex adds an index to all parts, those to come included.
 func (k *kind) addIndex(index informer.Indexer[object.Object]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.addIndexLocked(index)
+}
+
+func (k *kind) addIndexLocked(index informer.Indexer[object.Object]) {
 	k.indexes = append(k.indexes[:len(k.indexes):len(k.indexes)], index)
 	for _, p := range k.parts {
 		p.AddIndex(index)
 	}
 }
 
+// IndexerFunc returns the values of a field of an object; none leaves it out. It must depend on nothing but the object, which
+// it must not modify.
+type IndexerFunc func(object.Object) []string
+
+// FieldIndexer declares by which fields cached objects can be listed. A *[Cache] is one.
+type FieldIndexer interface {
+	IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error
+}
+
+var _ FieldIndexer = (*Cache)(nil)
+
+// fieldIndex is what [Cache.IndexField] has made.
+type fieldIndex struct {
+	values func(object.Object) []string
+	index  *informer.Index[object.Object, string]
+}
+
+// IndexField declares the kind of prototype, as [Cache.Informer] does, and indexes it by a field, so that a List with
+// [client.MatchingFields] selects the objects for which values returns the value that is asked for. The name of the field
+// is free. values gets objects with the Go type of prototype. Several fields that a List asks for must all match. It is best
+// called before the cache runs, but can be at any time. It asks no server, and does not look at ctx. It fails when the field
+// is indexed already, and for a kind that is read live.
+func (c *Cache) IndexField(_ context.Context, prototype object.Object, field string, values IndexerFunc) error {
+	i, err := c.Informer(prototype)
+	switch {
+	case err != nil:
+		return err
+	case i.live:
+		return fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
+	case field == "" || field == nameField || field == namespaceField:
+		return fmt.Errorf("cache: index %s by %q: this needs no index, or has no name", i.gvk.Kind, field)
+	}
+	typed := of(i.gvk, prototype, values)
+	index := &fieldIndex{typed, informer.NewIndex(typed)}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.fields[field] != nil {
+		return fmt.Errorf("cache: %s is indexed by %s already", i.gvk.Kind, field)
+	}
+	i.addIndexLocked(index.index)
+	fields := map[string]*fieldIndex{field: index}
+	maps.Copy(fields, i.fields)
+	i.fields = fields
+	return nil
+}
+
+// fieldIndexes returns the indexes by field, which must not be changed.
+func (k *kind) fieldIndexes() map[string]*fieldIndex {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fields
+}
+
+// NotIndexedError is the error of a cached read that selects by a field by which the kind is not indexed.
+type NotIndexedError struct {
+	GVK   schema.GroupVersionKind
+	Field string
+}
+
+// Error names the field, and says how it is indexed.
+func (e *NotIndexedError) Error() string {
+	return fmt.Sprintf("the cache has no index of %s by %s; declare it before the cache runs: IndexField(ctx, &%s{}, %q, func(o object.Object) []string {...}); or let the server select, with client.Live",
+		e.GVK.Kind, e.Field, e.GVK.Kind, e.Field)
+}
+
 // Get returns an iterator over the objects with that value, in no order. It waits as [Cache.List] does, and the options
-// are those of a List, of which label selectors, the namespace, and consistency count. After an error, which comes with
+// are those of a List, of which selectors, the namespace, and consistency count. After an error, which comes with
 // the zero value of T, the iteration ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
 	return ix.read(ctx, opts, func(p part) iter.Seq[object.Object] { return slices.Values(ix.index.Get(p.Store(), value)) })
@@ -84,9 +161,14 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 	return func(yield func(T, error) bool) {
 		var none T
 		o, err := client.ListOptionsOf(opts...)
-		if err == nil && (o.ForServer() || o.Limit != 0 || o.Continue != "" || !selectsByName(o.FieldSelector)) {
+		if err == nil && (o.ForServer() || o.Limit != 0 || o.Continue != "") {
 			err = errors.New("an index cannot be read with such options")
 		}
+		if err != nil {
+			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
+			return
+		}
+		q, err := newQuery(ix.informer.gvk, o, ix.informer.fieldIndexes())
 		if err != nil {
 			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
 			return
@@ -96,9 +178,9 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			yield(none, fmt.Errorf("read an index of %s: namespace %s is not cached", ix.informer.gvk.Kind, o.Namespace))
 			return
 		}
-		found, err := ix.informer.find(ctx, parts, o, func(p part) (matching []object.Object) {
+		found, err := ix.informer.find(ctx, parts, q, func(p part) (matching []object.Object) {
 			for obj := range all(p) {
-				if matches(obj, o) {
+				if q.selectsKey(object.KeyOf(obj)) && q.matches(obj) {
 					matching = append(matching, obj)
 				}
 			}

@@ -28,6 +28,7 @@ type Informer struct {
 // kind is what all the Informers of one kind share.
 type kind struct {
 	gvk        schema.GroupVersionKind
+	life       life          // of the cache
 	live       bool          // reads are for the server
 	patience   time.Duration // how long a read waits for the writes before it
 	logger     *slog.Logger
@@ -42,23 +43,27 @@ type kind struct {
 	parts    []part        // one for all namespaces, or one for each that is cached, in order
 	handlers map[*Registration]struct{}
 	indexes  []informer.Indexer[object.Object]
+	fields   map[string]*fieldIndex // replaced when it changes
 }
 
 // part is the informer of one namespace; "" is all.
 type part struct {
 	namespace string
 	ledger    *ledger
-	life      *life
+	server    server
+	stay      *stay
 	*informer.Informer[object.Object]
 }
 
-// life is how a part is stopped.
-type life struct {
-	stop  context.CancelFunc // nil until it was started
-	ended chan struct{}      // closed when Run has returned
+// stay is how long a part is one.
+type stay struct {
+	life                       // of the cache
+	stop    context.CancelFunc // nil until it was started
+	ended   chan struct{}      // closed when Run has returned
+	removed chan struct{}      // closed when its namespace is not cached any more
 }
 
-// wait blocks until the part has synced. When ctx ends earlier, the error says why it has not.
+// wait blocks until the part has synced. When ctx, the cache or the part ends earlier, the error says why it has not.
 // It does not wait for a kind that the server does not know, or knows no longer: that is an error as it is of a live read.
 func (p part) wait(ctx context.Context) error {
 	err := p.waitKnown(ctx)
@@ -94,8 +99,12 @@ func (p part) waitKnown(ctx context.Context) error {
 		case <-p.Synced():
 			return nil
 		case <-ask.C:
+		case <-p.stay.removed:
+			return ErrNamespaceRemoved
+		case <-p.stay.over:
+			return ErrEnded
 		case <-ctx.Done():
-			return wait(ctx, p.Synced())
+			return endOf(ctx)
 		}
 	}
 }
@@ -125,10 +134,11 @@ func (i *Informer) AddHandler(h informer.Handler[object.Object]) *Registration {
 	return r
 }
 
-// Wait blocks until the informer has synced. When ctx ends earlier, the error holds its cause and that of [Informer.Err].
+// Wait blocks until the informer has synced, also before [Cache.Run]. When ctx ends earlier, the error holds its cause and
+// that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed.
 func (i *Informer) Wait(ctx context.Context) error {
 	for _, part := range i.in("") {
-		if err := part.wait(ctx); err != nil {
+		if err := part.wait(ctx); err != nil && !errors.Is(err, ErrNamespaceRemoved) {
 			return err
 		}
 	}
@@ -167,10 +177,17 @@ type Registration struct {
 	parts   map[string]*informer.Registration // by namespace; guarded by the mutex of kind
 }
 
-// Wait blocks until the handler has seen all that existed when it was added, or ctx ends.
+// Wait blocks until the handler has seen all that existed when it was added, in the namespaces that are not removed
+// meanwhile. It fails with [informer.ErrRemoved] when the handler is removed before, with [ErrEnded] when the cache has
+// ended before, and with the error of ctx and its cause when that ends.
 func (r *Registration) Wait(ctx context.Context) error {
 	for _, part := range r.all() {
-		if err := wait(ctx, part.Synced()); err != nil {
+		err := part.Wait(ctx)
+		switch {
+		case err == nil || !r.isAt(part):
+		case errors.Is(err, informer.ErrEnded):
+			return ErrEnded
+		default:
 			return err
 		}
 	}
@@ -187,24 +204,25 @@ func (r *Registration) Remove() {
 	}
 }
 
+// Drain blocks until the handler, which was removed or whose cache is ending, has returned from its last call. A handler must
+// not wait for itself.
+func (r *Registration) Drain() {
+	for _, part := range r.all() {
+		<-part.Done()
+	}
+}
+
+// isAt reports whether the handler is still one of the namespace of part.
+func (r *Registration) isAt(part *informer.Registration) bool { return slices.Contains(r.all(), part) }
+
 func (r *Registration) all() []*informer.Registration {
 	r.kind.mu.Lock()
 	defer r.kind.mu.Unlock()
 	return slices.Collect(maps.Values(r.parts))
 }
 
-// wait blocks until done is closed. When ctx ends earlier, the error is that of ctx, with its cause.
-func wait(ctx context.Context, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
+// endOf returns the error of ctx, which has ended, with its cause.
+func endOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}

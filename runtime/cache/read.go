@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -77,25 +76,45 @@ func (c *Cache) get(ctx context.Context, gvk schema.GroupVersionKind, key object
 // get returns the object with that key, or nil when there is none. It is shared.
 func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.GetOptions) (object.Object, error) {
 	r := &reading{informer: i}
+	var first []*write
+	var m mark
 	if !o.DisableReadYourWritesConsistency {
-		first, others := p.ledger.unseen(key)
-		r.add(p, first, others)
+		first, m = p.ledger.begin(key)
 	}
-	if err := p.wait(ctx); err != nil {
+	if err := i.ready(ctx, p); err != nil {
 		return nil, err
 	}
+	if !m.open {
+		obj, _ := p.Store().Get(key)
+		return obj, nil
+	}
+	r.add(p, first, m)
 	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
-	for {
-		obj, found := p.Store().Get(key)
-		if !found {
-			return nil, nil
+	found, err := r.read(ctx, func(p part) []object.Object {
+		if obj, ok := p.Store().Get(key); ok {
+			return []object.Object{obj}
 		}
-		if stale, err := r.isStale(ctx, obj); !stale || err != nil {
-			return obj, err
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// ready blocks until the parts can be read.
+func (i *Informer) ready(ctx context.Context, parts ...part) error {
+	if err := i.life.started(ctx); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := p.wait(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
@@ -132,9 +151,9 @@ func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, 
 }
 
 // List reads objects into list, ordered by namespace and name: from the informer when the kind is declared, in a Go type
-// that the items can be made of, and the namespace is cached, and live otherwise. Field selectors on anything but
-// metadata.name and metadata.namespace are for the server, and so is what [client.Live] and [client.NotOlderThan] ask
-// for. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
+// that the items can be made of, and the namespace is cached, and live otherwise. What [client.Live] and
+// [client.NotOlderThan] ask for is for the server. Field selectors need an index of each field that they name, see
+// [Cache.IndexField], save for metadata.name and metadata.namespace: the error is a [*NotIndexedError]. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
@@ -164,9 +183,13 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 
 // list returns the objects that match, which are shared, and the version of the list.
 func (i *Informer) list(ctx context.Context, parts []part, o client.ListOptions) (matching []object.Object, version string, err error) {
-	matching, err = i.find(ctx, parts, o, func(p part) []object.Object {
+	q, err := newQuery(i.gvk, o, i.fieldIndexes())
+	if err != nil {
+		return nil, "", err
+	}
+	matching, err = i.find(ctx, parts, q, func(p part) []object.Object {
 		version = p.Store().ResourceVersion()
-		return collect(p, o)
+		return q.find(p)
 	})
 	if len(parts) > 1 {
 		version = "" // versions of several watches are not that of one list
@@ -174,48 +197,32 @@ func (i *Informer) list(ctx context.Context, parts []part, o client.ListOptions)
 	return matching, version, err
 }
 
-// find returns the objects that found finds in each part, which must be among those that o asks for. They are shared, and
+// find returns the objects that found finds in each part, which must be among those that q asks for. They are shared, and
 // not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
-func (i *Informer) find(ctx context.Context, parts []part, o client.ListOptions, found func(part) []object.Object) ([]object.Object, error) {
+func (i *Informer) find(ctx context.Context, parts []part, q *query, found func(part) []object.Object) ([]object.Object, error) {
 	r := &reading{informer: i}
 	for _, part := range parts {
-		if !o.DisableReadYourWritesConsistency {
-			first, others := part.ledger.unseenIn(o)
-			r.add(part, first, others)
+		var first []*write
+		var m mark
+		if !q.DisableReadYourWritesConsistency {
+			first, m = part.ledger.beginList(q)
 		}
+		r.add(part, first, m)
 	}
-	for _, part := range parts {
-		if err := part.wait(ctx); err != nil {
-			return nil, err
-		}
+	if err := i.ready(ctx, parts...); err != nil {
+		return nil, err
 	}
 	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
-	for {
-		var matching []object.Object
-		again := false
-		for _, part := range parts {
-			for _, obj := range found(part) {
-				stale, err := r.isStale(ctx, obj)
-				if err != nil {
-					return nil, err
-				}
-				again = again || stale
-				matching = append(matching, obj)
-			}
-		}
-		if !again {
-			return matching, nil
-		}
-	}
+	return r.read(ctx, found)
 }
 
 // answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
 // to make objects like prototype of what they have.
 func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []part, convert) {
 	i := c.declared(gvk)
-	if i == nil || i.live || !selectsByName(o.FieldSelector) || o.ForServer() {
+	if i == nil || i.live || o.ForServer() {
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)
@@ -227,18 +234,6 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 		return nil, nil, nil
 	}
 	return i, parts, convert
-}
-
-// collect returns what matches in the store of a part.
-func collect(p part, o client.ListOptions) (matching []object.Object) {
-	after, _ := afterToken(o.Continue)
-	inScope := func(key object.Key) bool { return compareKeys(key, after) > 0 && selectsKey(o, key) }
-	for _, cached := range p.Store().Select(inScope) {
-		if o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(cached.GetLabels())) {
-			matching = append(matching, cached)
-		}
-	}
-	return matching
 }
 
 // fill makes list a copy of the objects, which are shared if that was asked for.

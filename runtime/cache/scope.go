@@ -3,14 +3,12 @@ package cache
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -116,31 +114,4 @@ func fieldAt(value any, path string) string {
 		return ""
 	}
 	return fmt.Sprint(value)
-}
-
-// concerns reports whether the informer will hear of a write: when the object is in scope after it, or was before. What
-// it is after the write may not be known.
-func (p part) concerns(s scope, w client.Write) bool {
-	if s.all() || w.Object != nil && s.has(w.Object) {
-		return true
-	}
-	_, held := p.Store().Get(w.Key)
-	return held || p.ledger.expects(w.Key)
-}
-
-// expects reports whether the store has yet to see a write to the object with that key.
-func (l *ledger) expects(key object.Key) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.latest[key] != nil || l.deleted[key] != nil
-}
-
-// isPastLocked reports whether the store has seen the deletion w already. An object that left the scope of the informer is
-// deleted for the store too, but may have come back, or be about to.
-func (l *ledger) isPastLocked(w client.Write) bool {
-	if l.latest[w.Key] != nil || !slices.Contains(l.past[:], w.UID) {
-		return false
-	}
-	obj, ok := l.store.Get(w.Key)
-	return !ok || obj.GetUID() != w.UID
 }

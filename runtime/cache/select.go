@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -33,29 +35,131 @@ func afterToken(token string) (object.Key, bool) {
 	return object.Key{Namespace: namespace, Name: name}, ok
 }
 
-// selectsKey reports whether an object with that key may be one that o asks for.
-func selectsKey(o client.ListOptions, key object.Key) bool {
-	if o.Namespace != "" && key.Namespace != o.Namespace {
-		return false
-	}
-	return o.FieldSelector == nil || o.FieldSelector.Matches(fields.Set{nameField: key.Name, namespaceField: key.Namespace})
-}
-
-func matches(cached object.Object, o client.ListOptions) bool {
-	return selectsKey(o, object.KeyOf(cached)) && (o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(cached.GetLabels())))
-}
-
 const (
 	nameField      = "metadata.name"
 	namespaceField = "metadata.namespace"
 )
 
-// selectsByName reports whether the cache has all the fields that selector asks about.
-func selectsByName(selector fields.Selector) bool {
-	if selector == nil {
-		return true
+// query is what a List asks a cache for.
+type query struct {
+	client.ListOptions
+	after object.Key // the last of the page before
+	// names are what is asked of metadata.name and metadata.namespace, values of the fields that are indexed.
+	names, values fields.Requirements
+	indexes       map[string]*fieldIndex
+	nothing       bool // the field selector selects no object
+}
+
+// newQuery returns what o asks for of objects that are indexed by fields. It fails with a [*NotIndexedError] when it asks for
+// another field.
+func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[string]*fieldIndex) (*query, error) {
+	q := &query{ListOptions: o, indexes: indexes}
+	q.after, _ = afterToken(o.Continue)
+	if o.FieldSelector == nil {
+		return q, nil
 	}
-	return !slices.ContainsFunc(selector.Requirements(), func(r fields.Requirement) bool {
-		return r.Field != nameField && r.Field != namespaceField
-	})
+	all := o.FieldSelector.Requirements()
+	q.nothing = len(all) == 0 && !o.FieldSelector.Empty()
+	for _, r := range all {
+		switch {
+		case r.Field == nameField || r.Field == namespaceField:
+			q.names = append(q.names, r)
+		case indexes[r.Field] == nil:
+			return nil, &NotIndexedError{GVK: gvk, Field: r.Field}
+		default:
+			q.values = append(q.values, r)
+		}
+	}
+	if namespace, ok := q.exactly(namespaceField); ok && q.Namespace == "" {
+		q.Namespace = namespace
+	}
+	return q, nil
+}
+
+// exactly returns the name that all objects must have, or the namespace, if there is one.
+func (q *query) exactly(field string) (string, bool) {
+	for _, r := range q.names {
+		if r.Field == field && r.Operator != selection.NotEquals {
+			return r.Value, true
+		}
+	}
+	return "", false
+}
+
+// selectsKey reports whether an object with that key may be one that q asks for.
+func (q *query) selectsKey(key object.Key) bool {
+	if q.nothing || q.Namespace != "" && key.Namespace != q.Namespace || compareKeys(key, q.after) <= 0 {
+		return false
+	}
+	for _, r := range q.names {
+		is := key.Name
+		if r.Field == namespaceField {
+			is = key.Namespace
+		}
+		if (is == r.Value) == (r.Operator == selection.NotEquals) {
+			return false
+		}
+	}
+	return true
+}
+
+// matches reports whether q asks for an object whose key it selects.
+func (q *query) matches(cached object.Object) bool {
+	if q.LabelSelector != nil && !q.LabelSelector.Matches(labels.Set(cached.GetLabels())) {
+		return false
+	}
+	for _, r := range q.values {
+		if slices.Contains(q.indexes[r.Field].values(cached), r.Value) == (r.Operator == selection.NotEquals) {
+			return false
+		}
+	}
+	return true
+}
+
+// find returns what is asked for in the store of a part, by the shortest way that there is: one key, the index that has the
+// fewest objects with the value that is asked for, or what is in the namespace.
+func (q *query) find(p part) (matching []object.Object) {
+	keep := func(key object.Key, cached object.Object) {
+		if q.selectsKey(key) && q.matches(cached) {
+			matching = append(matching, cached)
+		}
+	}
+	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.namespace) != "" {
+		key := object.Key{Namespace: cmp.Or(q.Namespace, p.namespace), Name: name}
+		if cached, has := p.Store().Get(key); has {
+			keep(key, cached)
+		}
+		return matching
+	}
+	if index, value := q.shortest(p); index != nil {
+		for _, cached := range index.index.Get(p.Store(), value) {
+			keep(object.KeyOf(cached), cached)
+		}
+		return matching
+	}
+	namespace := q.Namespace
+	if p.namespace != "" {
+		namespace = "" // all that is there is in one
+	}
+	for _, cached := range p.Store().Select(namespace, q.selectsKey) {
+		if q.matches(cached) {
+			matching = append(matching, cached)
+		}
+	}
+	return matching
+}
+
+// shortest returns the index in which the fewest objects have a value that is asked for, and that value.
+func (q *query) shortest(p part) (shortest *fieldIndex, value string) {
+	fewest := 0
+	for _, r := range q.values {
+		if r.Operator == selection.NotEquals {
+			continue
+		}
+		index := q.indexes[r.Field]
+		if count := index.index.Len(p.Store(), r.Value); shortest == nil || count < fewest {
+			shortest, value, fewest = index, r.Value, count
+		}
+	}
+	return shortest, value
 }

@@ -21,11 +21,13 @@ var ErrStale = errors.New("cache has not caught up with a write of this process"
 // StaleError says which write a cached read has waited for.
 type StaleError struct {
 	GVK schema.GroupVersionKind
-	// Key names the object that was written. It is zero for one that was written before its kind was cached.
+	// Key names the object that was written. It is zero for one that was written before its kind was cached, and for one of
+	// so many that were written that it is not known which.
 	Key object.Key
 	// Waited is how long the read has waited.
 	Waited time.Duration
-	// Err is why the informer is out of step with the API server, or nil when it thinks that it is not.
+	// Err is why the informer is out of step with the API server, or why that could not be asked what has become of the
+	// object. It is nil when neither is known.
 	Err error
 }
 
@@ -44,91 +46,114 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // Unwrap returns Err.
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// owed is a write that a store has to catch up with.
-type owed struct {
-	part  part
-	write *write
-}
-
 // reading is a read of an informer that must not be older than the writes before it.
 type reading struct {
 	informer *Informer
-	// first are the writes that the stores have to catch up with before they are read.
-	first []owed
-	// others are writes that only matter if the stores turn out to have an object as it was before them.
-	others   map[object.Key][]owed
-	deadline time.Time // zero until the read has waited
+	sides    []*side
+	started  time.Time // zero until the read has waited
 }
 
-// add notes writes before which p must not be read.
-func (r *reading) add(p part, first, others []*write) {
-	for _, w := range first {
-		r.first = append(r.first, owed{p, w})
-	}
-	for _, w := range others {
-		if r.others == nil {
-			r.others = map[object.Key][]owed{}
-		}
-		r.others[w.key] = append(r.others[w.key], owed{p, w})
-	}
+// side is what a read has to know of one part.
+type side struct {
+	part  part
+	first []*write // what the store has to catch up with before it is read
+	mark  mark
+}
+
+// add makes the read one of p, where that was with first still to come.
+func (r *reading) add(p part, first []*write, m mark) {
+	r.sides = append(r.sides, &side{p, first, m})
 }
 
 // begin blocks until the stores can be read. It fails with a [*StaleError] when that takes too long, and with the cause of
 // ctx when that ends.
 func (r *reading) begin(ctx context.Context) error {
-	for _, d := range r.first {
-		if err := r.await(ctx, d); err != nil {
-			return err
+	for _, s := range r.sides {
+		for _, w := range s.first {
+			if err := r.await(ctx, s.part, w); err != nil {
+				return err
+			}
+		}
+		if s.mark.open && s.part.ledger.crowded() {
+			s.part.askIfNobodyDoes(ctx, r.informer.patience)
 		}
 	}
 	return nil
 }
 
-// isStale reports whether the object, which was read, is older than a write, after it has waited for that. The store must
-// then be read again.
-func (r *reading) isStale(ctx context.Context, obj object.Object) (bool, error) {
-	if len(r.others) == 0 {
-		return false, nil
-	}
-	key := object.KeyOf(obj)
-	var older, rest []owed
-	for _, d := range r.others[key] {
-		if d.write.isAfter(obj) {
-			older = append(older, d)
-		} else {
-			rest = append(rest, d)
+// read returns what found finds in each part, and calls it again as long as it has found something that is older than a
+// write before the read.
+func (r *reading) read(ctx context.Context, found func(part) []object.Object) ([]object.Object, error) {
+	for {
+		var all []object.Object
+		again := false
+		for _, s := range r.sides {
+			s.part.ledger.look(&s.mark)
+			objects := found(s.part)
+			older, changed := s.part.ledger.older(&s.mark, objects)
+			for _, w := range older {
+				if err := r.await(ctx, s.part, w); err != nil {
+					return nil, err
+				}
+			}
+			again = again || changed || len(older) > 0
+			all = append(all, objects...)
+		}
+		if !again {
+			return all, nil
+		}
+		if err := r.late(nil, nil); err != nil {
+			return nil, err
 		}
 	}
-	if len(older) > 0 {
-		r.others[key] = rest
-	}
-	for _, d := range older {
-		if err := r.await(ctx, d); err != nil {
-			return true, err
-		}
-	}
-	return len(older) > 0, nil
 }
 
-func (r *reading) await(ctx context.Context, d owed) error {
-	seen := make(chan struct{})
-	waiting := &waiter{wake: func() { close(seen) }}
-	if !d.part.ledger.await(d.write, waiting) {
+// late returns an error when the read has taken longer than it may.
+func (r *reading) late(w *write, why error) error {
+	if r.started.IsZero() {
+		r.started = time.Now()
+	}
+	waited := time.Since(r.started)
+	if waited < r.informer.patience && why == nil {
 		return nil
 	}
-	if r.deadline.IsZero() {
-		r.deadline = time.Now().Add(r.informer.patience)
+	stale := &StaleError{GVK: r.informer.gvk, Waited: waited, Err: why}
+	if w != nil {
+		stale.Key = w.key
 	}
-	timer := time.NewTimer(time.Until(r.deadline))
-	defer timer.Stop()
+	return stale
+}
+
+// await blocks until the store has caught up with w, or has changed its object.
+func (r *reading) await(ctx context.Context, p part, w *write) error {
+	if err := r.late(w, nil); err != nil {
+		return err
+	}
+	within, cancel := context.WithDeadline(ctx, r.started.Add(r.informer.patience))
+	defer cancel()
+	written := w
+	w, err := p.clear(within, w)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return r.late(written, err)
+	case w == nil:
+		return nil
+	}
+	seen := make(chan struct{})
+	waiting := &waiter{wake: func() { close(seen) }}
+	if !p.ledger.await(w, waiting) {
+		return nil
+	}
 	select {
 	case <-seen:
 		return nil
-	case <-timer.C:
-		d.part.ledger.leave(d.write, waiting)
-		return &StaleError{GVK: r.informer.gvk, Key: d.write.key, Waited: r.informer.patience, Err: d.part.Err()}
-	case <-ctx.Done():
-		d.part.ledger.leave(d.write, waiting)
+	case <-within.Done():
+	}
+	p.ledger.leave(w, waiting)
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	return r.late(w, p.Err())
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
@@ -13,20 +15,65 @@ func (c *Cache) written(ctx context.Context, w client.Write) {
 	tracked, _ := ctx.Value(trackedKey{}).(*Writes)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kind := w.GVK.GroupKind()
+	kind := storedAs(w.GVK.GroupKind())
 	for gvk, i := range c.informers {
-		if gvk.GroupKind() != kind {
+		if storedAs(gvk.GroupKind()) != kind {
 			continue
 		}
 		for _, part := range i.in(w.Key.Namespace) {
-			if !part.concerns(i.scope, w) {
-				continue
-			}
-			unseen := part.ledger.note(w)
+			unseen := part.ledger.note(w, i.scope)
 			tracked.add(part.ledger, unseen, i.patience)
 		}
 	}
-	c.floors[kind] = newer(c.floors[kind], w.ResourceVersion)
+	if c.floors[kind] == nil {
+		c.floors[kind] = &floor{}
+	}
+	c.floors[kind].add(w, c.bounds.unheld)
+}
+
+// storedAs returns the kind under which the server keeps the objects of a kind, which it shows in the other group too.
+func storedAs(kind schema.GroupKind) schema.GroupKind {
+	if kind == (schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}) {
+		kind.Group = ""
+	}
+	return kind
+}
+
+// floor is what of a kind was written, for the parts that come later: those of kinds that nobody has declared yet, and of
+// namespaces that are added.
+type floor struct {
+	version string // the last
+	// vague are the writes of which the version is not known; lost is that there were more than can be remembered.
+	vague []client.Write
+	lost  bool
+}
+
+func (f *floor) add(w client.Write, most int) {
+	f.version = newer(f.version, w.ResourceVersion)
+	if !w.Unknown && !w.Gone && !w.Ending {
+		return
+	}
+	if len(f.vague) == most {
+		f.vague, f.lost = nil, true
+	}
+	w.Object, w.ResourceVersion = nil, ""
+	f.vague = append(f.vague, w)
+}
+
+// lay makes a new part of a namespace, or of all, catch up with what was written before.
+func (f *floor) lay(l *ledger, namespace string, s scope) {
+	if f == nil {
+		return
+	}
+	l.note(client.Write{ResourceVersion: f.version}, s)
+	for _, w := range f.vague {
+		if namespace == "" || namespace == w.Key.Namespace {
+			l.note(w, s)
+		}
+	}
+	if f.lost {
+		l.forgetAll()
+	}
 }
 
 // newer returns the later of two versions, either of which may be empty.

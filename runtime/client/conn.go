@@ -67,6 +67,7 @@ type request struct {
 	resource    resource
 	namespace   string
 	name        string
+	posted      string // the name of what is created
 	subresource string
 	query       url.Values
 	accept      string

@@ -1,10 +1,15 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Write is a change that the API server has made for a client of this process. Dry runs are none.
+// Write is a change that the API server has made for a client of this process, or may have made. Dry runs are none.
 type Write struct {
 	// GVK is the kind of the changed object, in the version of the request.
 	GVK schema.GroupVersionKind
@@ -22,6 +27,11 @@ type Write struct {
 	// ResourceVersion is that of the object after the change. It is empty when the server did not say, as it does not
 	// for most deletions.
 	ResourceVersion string
+	// Before is a version at which an object that is Gone or Ending was there. It is empty if that is not known.
+	Before string
+	// Unknown says that the object may have changed, or may be gone: the server did not say what has become of it, as after a
+	// binding or an eviction of a pod, or its answer was lost.
+	Unknown bool
 	// Gone says that the object does not exist any more.
 	Gone bool
 	// Ending says that the object is gone, or has a deletion timestamp: the server did not say which.
@@ -65,7 +75,11 @@ func (c *REST) Journal() *Journal { return c.journal }
 
 // tellWritten tells of a request that was answered with obj.
 func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj object.Object) {
-	if r.isOrder() || r.isDryRun() {
+	if r.isOrder() {
+		c.tellUnknown(ctx, r)
+		return
+	}
+	if r.isDryRun() {
 		return
 	}
 	w := Write{
@@ -88,7 +102,42 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 }
 
 // isOrder reports whether what is posted is not the object that the path names, such as an eviction.
-func (r *request) isOrder() bool { return r.verb == "create" && r.subresource != "" }
+func (r *request) isOrder() bool {
+	return r.verb == "create" && (r.subresource != "" || r.resource.gvk.GroupKind() == bindingKind)
+}
+
+// bindingKind is of objects that are posted as if they were stored, and change the pod of their name.
+var bindingKind = schema.GroupKind{Kind: "Binding"}
+
+// tokenSubresource is what is posted to for a token of a service account, which changes nothing.
+const tokenSubresource = "token"
+
+// tellUnknown tells of a request that the server has carried out, or may have: what it has made of the object nobody knows.
+// Of an object whose name is not known, and of a whole collection, nothing is told.
+func (c *REST) tellUnknown(ctx context.Context, r *request) {
+	name := cmp.Or(r.name, r.posted)
+	if r.method == http.MethodGet || name == "" || r.isDryRun() || r.subresource == tokenSubresource {
+		return
+	}
+	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: name}, Unknown: true}
+	if w.GVK.GroupKind() == bindingKind {
+		w.GVK.Kind = "Pod"
+	}
+	c.journal.Tell(ctx, w)
+}
+
+// tellLost tells of a request that has failed with err, if the server may have carried it out all the same: its answer was
+// lost or cannot be read, or says that the server does not know.
+func (c *REST) tellLost(ctx context.Context, r *request, err error) {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+		return
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return // it was not sent
+	}
+	c.tellUnknown(ctx, r)
+}
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
 
@@ -110,11 +159,12 @@ type deletion struct {
 	Items   []metav1.PartialObjectMetadata `json:"items"`
 }
 
-// tellDeleted tells of a deletion that was answered with body. An answer that cannot be read says nothing of what was
-// deleted, which is as good as no answer.
-func (c *REST) tellDeleted(ctx context.Context, r *request, body []byte) {
+// tellDeleted tells of a deletion of obj that was answered with body. An answer that cannot be read is as good as one that
+// was lost.
+func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, body []byte) {
 	var answer deletion
 	if err := json.Unmarshal(body, &answer); err != nil {
+		c.tellLost(ctx, r, err)
 		return
 	}
 	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
@@ -122,14 +172,17 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, body []byte) {
 	case r.name == "":
 		for i := range answer.Items {
 			item := &answer.Items[i]
-			w.Key, w.UID, w.Ending = object.KeyOf(item), item.UID, true
+			w.Key, w.UID, w.Before, w.Ending = object.KeyOf(item), item.UID, item.ResourceVersion, true
 			c.journal.Tell(ctx, w)
 		}
 		return
-	case answer.Kind == "Status" && answer.Details != nil:
+	case answer.Kind == "Status" && answer.Details != nil && answer.Details.UID != "":
 		w.UID, w.Gone = answer.Details.UID, true
+		if obj.GetUID() == w.UID {
+			w.Before = obj.GetResourceVersion()
+		}
 	case answer.Kind == "Status":
-		w.Gone = true
+		w.Unknown = true
 	default:
 		w.UID, w.ResourceVersion, w.Gone = answer.UID, answer.ResourceVersion, answer.DeletionTimestamp == nil || isGone(&answer)
 	}

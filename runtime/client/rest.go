@@ -212,16 +212,19 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	base := obj.GetResourceVersion()
 	body, err := c.send(ctx, r)
 	if err != nil {
+		c.tellLost(ctx, r, err)
 		return err
 	}
 	err = decode(body, obj, gvk)
-	if _, ok := errors.AsType[*bareStatusError](err); ok && r.method == http.MethodPost {
+	switch _, bare := errors.AsType[*bareStatusError](err); {
+	case bare && r.method == http.MethodPost:
+		c.tellUnknown(ctx, r)
 		return nil
-	}
-	if err != nil {
-		return answerError(r, err)
-	}
-	if r.method != http.MethodGet {
+	case err != nil:
+		err = answerError(r, err)
+		c.tellLost(ctx, r, err)
+		return err
+	case r.method != http.MethodGet:
 		c.tellWritten(ctx, r, base, obj)
 	}
 	return nil

@@ -40,7 +40,7 @@ func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOpti
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", gvk.Kind, keyText(object.KeyOf(obj)), err)
 	}
-	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: namespace}
+	r := &request{verb: "create", method: http.MethodPost, resource: res, namespace: namespace, posted: obj.GetName()}
 	return c.write(ctx, r, o, obj)
 }
 
@@ -208,7 +208,7 @@ func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOpti
 		return err
 	}
 	r := &request{verb: "delete", method: http.MethodDelete, resource: res, namespace: res.within(key.Namespace), name: key.Name}
-	return c.sendDelete(ctx, r, o)
+	return c.sendDelete(ctx, r, obj, o)
 }
 
 // DeleteAllOf deletes the selected objects of the kind of obj on the API server, see [Writer].
@@ -235,27 +235,28 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 	if err := r.checkCollection(o.ListOptions); err != nil {
 		return err
 	}
-	return c.sendDelete(ctx, r, o.DeleteOptions)
+	return c.sendDelete(ctx, r, obj, o.DeleteOptions)
 }
 
-// sendDelete finishes and sends a request that deletes.
-func (c *REST) sendDelete(ctx context.Context, r *request, o DeleteOptions) error {
+// sendDelete finishes and sends a request that deletes obj, or all of its kind.
+func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o DeleteOptions) error {
 	r.accept, r.contentType = acceptJSON, contentJSON
 	var err error
 	if r.body, err = o.body(); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
 	body, err := c.send(ctx, r)
-	if err != nil {
-		return err
+	if failure, ok := statusError(body).(apierrors.APIStatus); err == nil && ok {
+		err = failure.(error)
 	}
-	if failure, ok := statusError(body).(apierrors.APIStatus); ok {
-		return failure.(error)
+	switch {
+	case o.DryRun:
+	case err != nil:
+		c.tellLost(ctx, r, err)
+	default:
+		c.tellDeleted(ctx, r, obj, body)
 	}
-	if !o.DryRun {
-		c.tellDeleted(ctx, r, body)
-	}
-	return nil
+	return err
 }
 
 // requestFor begins a request about the object that obj names.

@@ -14,6 +14,9 @@ func (c *contents[T]) process(deltas Deltas[T]) batch[T] {
 	case Replaced:
 		return c.replace(deltas[0])
 	case Sync:
+		c.mu.Lock()
+		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
+		c.mu.Unlock()
 		return c.items.stored(Event[T]{Type: Updated})
 	}
 	return batch[T]{events: c.apply(deltas)}

@@ -16,9 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ErrEnded is returned by [Shared] for a kind that is new to a factory whose Run has ended.
-var ErrEnded = errors.New("informer factory has ended")
-
 // FactoryOptions tune a [Factory]. The zero value is useful: all namespaces, no resync.
 type FactoryOptions struct {
 	// Namespaces are the namespaces in scope of each kind that has no others; none means all.
@@ -47,6 +44,7 @@ type Factory struct {
 
 	mu         sync.Mutex
 	stage      stage
+	ended      chan struct{}   // closed when stage is ended
 	namespaces map[string]bool // in scope of the kinds that follow the factory
 	kinds      map[kindName]member
 	start      func(member) // runs the informer of a kind; set while stage is running
@@ -67,7 +65,7 @@ type member struct {
 // scoped is a *[Scoped] of any T.
 type scoped interface {
 	AddNamespace(namespace string) error
-	dropNamespace(namespace string) (wait func())
+	RemoveNamespace(namespace string) (wait func())
 	Run(ctx context.Context) error
 	Synced() <-chan struct{}
 	unsynced() []error
@@ -75,7 +73,7 @@ type scoped interface {
 
 // NewFactory returns a factory without informers.
 func NewFactory(opts FactoryOptions) *Factory {
-	f := &Factory{opts: opts, namespaces: make(map[string]bool), kinds: make(map[kindName]member)}
+	f := &Factory{opts: opts, ended: make(chan struct{}), namespaces: make(map[string]bool), kinds: make(map[kindName]member)}
 	for _, namespace := range opts.Namespaces {
 		f.namespaces[namespace] = true
 	}
@@ -152,26 +150,25 @@ func (f *Factory) AddNamespace(namespace string) error {
 }
 
 // RemoveNamespace takes a namespace out of scope of all kinds that follow the factory, as [Scoped.RemoveNamespace] does.
-func (f *Factory) RemoveNamespace(namespace string) {
-	for _, wait := range f.dropNamespace(namespace) {
-		wait()
-	}
-}
-
-func (f *Factory) dropNamespace(namespace string) (waits []func()) {
+func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
+	var waits []func()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.namespaces, namespace)
 	for _, m := range f.kinds {
 		if m.follows {
-			waits = append(waits, m.dropNamespace(namespace))
+			waits = append(waits, m.RemoveNamespace(namespace))
 		}
 	}
-	return waits
+	return func() {
+		for _, wait := range waits {
+			wait()
+		}
+	}
 }
 
-// Wait blocks until the informers of all kinds that f has by now have synced. If ctx ends earlier, the error names those
-// that have not, and says why, as [Scoped.Wait] does.
+// Wait blocks until the informers of all kinds that f has by now have synced. If ctx or Run ends earlier, the error names
+// those that have not, and says why, as [Scoped.Wait] does.
 func (f *Factory) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	members := slices.Collect(maps.Values(f.kinds))
@@ -185,7 +182,7 @@ func (f *Factory) Wait(ctx context.Context) error {
 		return all
 	}
 	for _, m := range members {
-		if err := waitFor(ctx, m.Synced(), unsynced); err != nil {
+		if err := waitFor(ctx, m.Synced(), f.ended, unsynced); err != nil {
 			return err
 		}
 	}
@@ -203,6 +200,7 @@ func (f *Factory) Run(ctx context.Context) error {
 	<-ctx.Done()
 	f.mu.Lock()
 	f.stage = ended
+	close(f.ended)
 	f.mu.Unlock()
 	workers.Wait()
 	return nil

@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -136,23 +137,50 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 
 // C06
 //
-// Stronger: when Remove has returned the handler is not called again, and calling Remove from inside a handler does not
-// deadlock, so one method does what upstream needs two for.
-func TestRemoveWaitsForTheHandler(t *testing.T) {
+// Stronger: when Remove has returned the handler is not called for another event. Remove never waits, so nothing can
+// deadlock by calling it, and Done tells when the last call has returned.
+func TestRemoveDoesNotWaitAndDoneTellsOfTheLastCall(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
-		inf := start(t, newSource("a"), in(options{}))
-		release, removed := make(chan struct{}), make(chan struct{})
-		reg := inf.AddHandler(func(informer.Event[obj]) { <-release })
+		inf := start(t, newSource("a", "b"), in(options{}))
+		release, calls := make(chan struct{}), 0
+		reg := inf.AddHandler(func(informer.Event[obj]) { calls++; <-release })
 		synctest.Wait()
-		go func() { reg.Remove(); close(removed) }()
+		reg.Remove()
 		synctest.Wait()
-		if isClosed(removed) {
-			t.Error("Remove has returned while the handler runs")
+		if isClosed(reg.Done()) {
+			t.Error("done while the handler runs")
 		}
 		close(release)
-		<-removed
-		if isClosed(reg.Synced()) {
-			t.Error("a removed handler became synced")
+		<-reg.Done()
+		if isClosed(reg.Synced()) || calls != 1 {
+			t.Errorf("synced: %t, called %d times", isClosed(reg.Synced()), calls)
+		}
+		if err := reg.Wait(t.Context()); !errors.Is(err, informer.ErrRemoved) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// C06
+func TestHandlerMayWaitForSomebodyWhoRemovesIt(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		c := newCluster("x/a")
+		s := scoped(t, c, in(options{}), "x")
+		inf := start(t, newSource("a"), in(options{}))
+		for _, add := range []func(informer.Handler[obj]) *informer.Registration{inf.AddHandler, s.AddHandler} {
+			var reg *informer.Registration
+			reg = add(func(informer.Event[obj]) {
+				removed := make(chan struct{})
+				go func() { reg.Remove(); s.RemoveNamespace("x"); close(removed) }()
+				<-removed
+			})
+			if len(s.Namespaces()) == 0 {
+				if err := s.AddNamespace("x"); err != nil {
+					t.Fatal(err)
+				}
+				runScoped(t, s)
+			}
+			<-reg.Done()
 		}
 	})
 }

@@ -46,6 +46,21 @@ func (ix *Index[T, K]) Get(view View[T], value K) []T {
 	return found
 }
 
+// Len returns the number of objects of view with that value. It panics as [Index.Get] does.
+func (ix *Index[T, K]) Len(view View[T], value K) int {
+	count := 0
+	for _, s := range view.stores("") {
+		count += ix.count(s.contents, value)
+	}
+	return count
+}
+
+func (ix *Index[T, K]) count(c *contents[T], value K) int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(ix.of(c).keys[value])
+}
+
 // Range returns an iterator over the objects with values that are not less than from and less than to: of each store in
 // the order of the values, and in no order among equal ones. An object with several such values comes several times. It
 // sees the state of a store when it comes to it, and holds no lock while it yields. The first Range sorts all values;

@@ -16,7 +16,8 @@ type Informer[T object.Object] struct {
 	// object exactly once. The mutexes of the store and of the listeners are taken under it, never the other way round.
 	mu        sync.Mutex
 	stage     stage
-	synced    bool // the first list is in the store, and its events are with the listeners
+	synced    bool          // the first list is in the store, and its events are with the listeners
+	ended     chan struct{} // closed when stage is ended
 	listeners map[*listener[T]]struct{}
 	handlers  sync.WaitGroup // counts the listeners' goroutines; grows only while stage is running
 }
@@ -32,11 +33,17 @@ const (
 
 // New returns an informer of what lw has. It starts nothing: [Informer.Run] does.
 func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
-	return &Informer[T]{core: newCore(lw, opts), listeners: make(map[*listener[T]]struct{})}
+	return &Informer[T]{core: newCore(lw, opts), ended: make(chan struct{}), listeners: make(map[*listener[T]]struct{})}
 }
 
 // Synced is closed when the store holds the first complete state of the source.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
+
+// Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] when Run ends before, and with the error of ctx
+// and its cause when that ends; both say why the informer has not synced, if that is known.
+func (i *Informer[T]) Wait(ctx context.Context) error {
+	return waitFor(ctx, i.Synced(), i.ended, func() []error { return []error{notSynced(i.label, i.Err())} })
+}
 
 // AddIndex adds an index to the store, with what is there already. It can be called at any time; adding an index twice
 // does nothing.
@@ -50,11 +57,14 @@ func (i *Informer[T]) AddIndex(ix Indexer[T]) {
 // from then on. It can be called at any time and does not wait for h. Handlers run independently of each other; one
 // handler is called for one event at a time, and the events of one object come in the order in which they happened.
 // After Run has returned, h is never called.
-func (i *Informer[T]) AddHandler(h Handler[T]) *Registration { return i.addHandler(h, func() {}) }
+func (i *Informer[T]) AddHandler(h Handler[T]) *Registration {
+	return i.addHandler(h, func() {}, func() {})
+}
 
-// addHandler is AddHandler; onSynced is called when the handler has seen its initial events.
-func (i *Informer[T]) addHandler(h Handler[T], onSynced func()) *Registration {
-	l := newListener(h, onSynced)
+// addHandler is AddHandler; onSynced is called when the handler has seen its initial events, and onDone when it is not
+// called again. They must not block.
+func (i *Informer[T]) addHandler(h Handler[T], onSynced, onDone func()) *Registration {
+	l := newListener(h, onSynced, onDone)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.synced {
@@ -68,9 +78,9 @@ func (i *Informer[T]) addHandler(h Handler[T], onSynced func()) *Registration {
 		i.handlers.Go(l.run)
 	case ended:
 		l.stop()
-		close(l.done)
+		l.finish()
 	}
-	return &Registration{synced: l.synced, remove: func() { i.removeHandler(l) }}
+	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, err: l.err}
 }
 
 // Run keeps the store in step and the handlers informed until ctx ends, and then returns nil after its last goroutine
@@ -102,6 +112,7 @@ func (i *Informer[T]) begin() bool {
 func (i *Informer[T]) end() {
 	i.mu.Lock()
 	i.stage = ended
+	close(i.ended)
 	for l := range i.listeners {
 		l.stop()
 	}
@@ -113,16 +124,15 @@ func (i *Informer[T]) end() {
 
 func (i *Informer[T]) removeHandler(l *listener[T]) {
 	i.mu.Lock()
-	if _, ok := i.listeners[l]; ok {
-		delete(i.listeners, l)
-		l.stop()
-		if i.stage == created {
-			close(l.done)
-		}
+	defer i.mu.Unlock()
+	if _, ok := i.listeners[l]; !ok {
+		return
 	}
-	i.mu.Unlock()
-	if !insideHandler() {
-		<-l.done
+	delete(i.listeners, l)
+	l.removed.Store(true)
+	l.stop()
+	if i.stage == created {
+		l.finish()
 	}
 }
 

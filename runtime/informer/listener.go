@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +12,10 @@ import (
 type listener[T object.Object] struct {
 	handler  Handler[T]
 	onSynced func() // called before synced is closed
+	onDone   func() // called after done was closed
 	synced   chan struct{}
 	done     chan struct{} // closed when the handler will not be called again
+	removed  atomic.Bool   // set before stopped
 	stopped  atomic.Bool   // set under mu
 
 	mu      sync.Mutex
@@ -23,8 +23,8 @@ type listener[T object.Object] struct {
 	pending outbox[T]
 }
 
-func newListener[T object.Object](handler Handler[T], onSynced func()) *listener[T] {
-	l := &listener[T]{handler: handler, onSynced: onSynced, synced: make(chan struct{}), done: make(chan struct{})}
+func newListener[T object.Object](handler Handler[T], onSynced, onDone func()) *listener[T] {
+	l := &listener[T]{handler: handler, onSynced: onSynced, onDone: onDone, synced: make(chan struct{}), done: make(chan struct{})}
 	l.changed.L = &l.mu
 	return l
 }
@@ -44,7 +44,7 @@ func (l *listener[T]) push(b batch[T], initial bool) int {
 
 // run delivers until stop.
 func (l *listener[T]) run() {
-	defer close(l.done)
+	defer l.finish()
 	for {
 		events, synced, ok := l.take()
 		if !ok {
@@ -57,6 +57,20 @@ func (l *listener[T]) run() {
 		}
 		l.deliver(events)
 	}
+}
+
+// finish says that the handler will not be called again.
+func (l *listener[T]) finish() {
+	close(l.done)
+	l.onDone()
+}
+
+// err returns why the handler will not be called again.
+func (l *listener[T]) err() error {
+	if l.removed.Load() {
+		return ErrRemoved
+	}
+	return ErrEnded
 }
 
 func (l *listener[T]) deliver(events []Event[T]) {
@@ -89,23 +103,4 @@ func (l *listener[T]) stop() {
 	l.stopped.Store(true)
 	l.pending = outbox[T]{}
 	l.changed.Broadcast()
-}
-
-// insideHandler reports whether the caller was called by a handler, directly or not.
-func insideHandler() bool {
-	pcs := make([]uintptr, 64)
-	for skip := 0; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs)
-		frames := runtime.CallersFrames(pcs[:n])
-		for more := n > 0; more; {
-			var frame runtime.Frame
-			frame, more = frames.Next()
-			if strings.HasSuffix(frame.Function, "/informer.(*listener[...]).deliver") {
-				return true
-			}
-		}
-		if n < len(pcs) {
-			return false
-		}
-	}
 }

@@ -1,9 +1,6 @@
 package informer
 
 import (
-	"iter"
-	"maps"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,18 +16,11 @@ type Lister[T object.Object] struct {
 	namespace string // "" is all
 }
 
-// Lister returns a lister of the informer's store. The first call adds an index by namespace to the store; without one,
-// listing a namespace looks at every object.
-func (i *Informer[T]) Lister() Lister[T] {
-	i.AddIndex(i.contents.byNamespace)
-	return newLister[T](i, i.name)
-}
+// Lister returns a lister of the informer's store.
+func (i *Informer[T]) Lister() Lister[T] { return newLister[T](i, i.name) }
 
 // Lister is [Informer.Lister].
-func (p *Private[T]) Lister() Lister[T] {
-	p.AddIndex(p.contents.byNamespace)
-	return newLister[T](p, p.name)
-}
+func (p *Private[T]) Lister() Lister[T] { return newLister[T](p, p.name) }
 
 // newLister returns a lister of all that view has. name is that of the informer, and by convention of the resource.
 func newLister[T object.Object](view View[T], name string) Lister[T] {
@@ -54,7 +44,8 @@ func (l Lister[T]) Get(name string) (T, error) {
 	return obj, nil
 }
 
-// List returns the objects that selector selects, in no order; nil selects all.
+// List returns the objects that selector selects, in no order; nil selects all. A namespace costs what is in it, see
+// [Store.Select].
 func (l Lister[T]) List(selector labels.Selector) []T {
 	if selector == nil {
 		selector = labels.Everything()
@@ -69,27 +60,10 @@ func (l Lister[T]) List(selector labels.Selector) []T {
 // appendSelected appends the objects of a namespace that selector selects.
 func (c *contents[T]) appendSelected(found []T, namespace string, selector labels.Selector) []T {
 	all := selector.Empty()
-	for obj := range c.in(namespace) {
+	for _, obj := range c.snapshot(namespace, nil) {
 		if all || selector.Matches(labels.Set(obj.GetLabels())) {
 			found = append(found, obj)
 		}
 	}
 	return found
-}
-
-// in returns the objects of a namespace, or all when it is "".
-func (c *contents[T]) in(namespace string) iter.Seq[T] {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	keys := c.items.keys()
-	if t, ok := c.indexes[c.byNamespace]; ok && namespace != "" {
-		keys = maps.Keys(t.(*indexTable[T, string]).keys[namespace])
-	}
-	return c.items.pick(func(yield func(object.Key) bool) {
-		for key := range keys {
-			if (namespace == "" || key.Namespace == namespace) && !yield(key) {
-				return
-			}
-		}
-	})
 }

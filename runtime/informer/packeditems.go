@@ -28,9 +28,11 @@ func (p packedItems[T]) rest(obj T) (resting[T], error) {
 	return resting[T]{whole: obj, packed: packed}, err
 }
 
-func (p packedItems[T]) put(key object.Key, obj resting[T]) {
+func (p packedItems[T]) put(key object.Key, obj resting[T]) object.Key {
 	delete(p.packed, key) // the strings of the old one are part of what was packed before
-	p.packed[p.packer.Key(obj.packed)] = obj.packed
+	key = p.packer.Key(obj.packed)
+	p.packed[key] = obj.packed
+	return key
 }
 
 func (p packedItems[T]) remove(key object.Key) { delete(p.packed, key) }
@@ -47,22 +49,8 @@ func (p packedItems[T]) all() iter.Seq2[object.Key, resting[T]] {
 	}
 }
 
-func (p packedItems[T]) snapshot(selected func(object.Key) bool) iter.Seq2[object.Key, T] {
-	type entry struct {
-		key    object.Key
-		packed pack.Packed
-	}
-	entries := make([]entry, 0, len(p.packed))
-	for key, packed := range p.packed {
-		entries = append(entries, entry{key, packed})
-	}
-	return func(yield func(object.Key, T) bool) {
-		for _, e := range entries {
-			if (selected == nil || selected(e.key)) && !yield(e.key, p.wake(e.packed)) {
-				return
-			}
-		}
-	}
+func (p packedItems[T]) snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T] {
+	return snapshot(p.packed, keys, size, p.wake)
 }
 
 func (p packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {

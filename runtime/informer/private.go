@@ -15,6 +15,7 @@ type Private[T object.Object] struct {
 	core[T]
 	handler Handler[T]
 	synced  chan struct{}
+	ended   chan struct{} // closed when Run has returned
 	run     atomic.Bool
 
 	mu sync.Mutex // held while the store changes
@@ -22,11 +23,16 @@ type Private[T object.Object] struct {
 
 // NewPrivate returns an informer of what lw has, for h alone. It starts nothing: [Private.Run] does.
 func NewPrivate[T object.Object](lw ListerWatcher[T], h Handler[T], opts Options[T]) *Private[T] {
-	return &Private[T]{core: newCore(lw, opts), handler: h, synced: make(chan struct{})}
+	return &Private[T]{core: newCore(lw, opts), handler: h, synced: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // Synced is closed when the handler has returned from the last event of the first complete state.
 func (p *Private[T]) Synced() <-chan struct{} { return p.synced }
+
+// Wait is [Informer.Wait].
+func (p *Private[T]) Wait(ctx context.Context) error {
+	return waitFor(ctx, p.synced, p.ended, func() []error { return []error{notSynced(p.label, p.Err())} })
+}
 
 // AddIndex is [Informer.AddIndex].
 func (p *Private[T]) AddIndex(ix Indexer[T]) {
@@ -41,6 +47,7 @@ func (p *Private[T]) Run(ctx context.Context) error {
 	if p.run.Swap(true) {
 		return ErrAlreadyRun
 	}
+	defer close(p.ended)
 	synced := false
 	p.follow(ctx, func(deltas Deltas[T]) {
 		first := deltas[0].Type == Replaced && !synced

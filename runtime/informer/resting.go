@@ -14,13 +14,14 @@ type items[T object.Object] interface {
 	find(key object.Key) (resting[T], bool)
 	// rest returns obj in the form in which it rests. It changes nothing.
 	rest(obj T) (resting[T], error)
-	put(key object.Key, obj resting[T])
+	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
+	put(key object.Key, obj resting[T]) object.Key
 	remove(key object.Key)
 	keys() iter.Seq[object.Key]
 	// all returns what there is at the time of the iteration.
 	all() iter.Seq2[object.Key, resting[T]]
-	// snapshot returns what there is now with a key that is selected; nil selects all. The iteration needs no lock.
-	snapshot(selected func(object.Key) bool) iter.Seq2[object.Key, T]
+	// snapshot returns the objects of those keys, which exist; of size many if that is not 0. The iteration needs no lock.
+	snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
 	// stored returns the events that are told of all there is now, like example.
@@ -92,6 +93,25 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		for key, obj := range i.all() {
 			if !yield(key, obj.object()) {
+				return
+			}
+		}
+	}
+}
+
+// snapshot returns what m has for keys, which are in it, each made an object by wake when it is come to.
+func snapshot[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], size int, wake func(R) T) iter.Seq2[object.Key, T] {
+	type entry struct {
+		key object.Key
+		obj R
+	}
+	entries := make([]entry, 0, size)
+	for key := range keys {
+		entries = append(entries, entry{key, m[key]})
+	}
+	return func(yield func(object.Key, T) bool) {
+		for _, e := range entries {
+			if !yield(e.key, wake(e.obj)) {
 				return
 			}
 		}

@@ -37,10 +37,10 @@ type Scoped[T object.Object] struct {
 	// are taken under it, never the other way round.
 	mu       sync.Mutex
 	stage    stage
+	ended    chan struct{}       // closed when stage is ended
 	parts    map[string]*part[T] // by namespace
 	handlers map[*scopedHandler[T]]struct{}
 	indexes  []Indexer[T]
-	listed   bool             // a Lister was asked for
 	start    func(p *part[T]) // runs a part; set while stage is running
 }
 
@@ -58,6 +58,7 @@ func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 	s := &Scoped[T]{
 		open:     open,
 		opts:     opts,
+		ended:    make(chan struct{}),
 		synced:   newLatch[*part[T]](),
 		parts:    make(map[string]*part[T]),
 		handlers: make(map[*scopedHandler[T]]struct{}),
@@ -100,9 +101,6 @@ func (s *Scoped[T]) AddNamespace(namespace string) error {
 	opts.Namespace, opts.Indexes = namespace, s.indexes
 	p := &part[T]{Informer: New(source, opts), done: make(chan struct{})}
 	s.parts[namespace] = p
-	if s.listed && namespace == "" {
-		p.AddIndex(p.contents.byNamespace)
-	}
 	for h := range s.handlers {
 		h.join(p)
 	}
@@ -113,13 +111,10 @@ func (s *Scoped[T]) AddNamespace(namespace string) error {
 	return nil
 }
 
-// RemoveNamespace takes a namespace out of scope and waits until nothing of it runs any more. The handlers are not told,
-// since nothing was deleted; they are just not called for that namespace again. Called from inside a handler it does not
-// wait.
-func (s *Scoped[T]) RemoveNamespace(namespace string) { s.dropNamespace(namespace)() }
-
-// dropNamespace takes a namespace out of scope and returns how to wait until nothing of it runs any more.
-func (s *Scoped[T]) dropNamespace(namespace string) (wait func()) {
+// RemoveNamespace takes a namespace out of scope. The handlers are not told, since nothing was deleted; they are just not
+// called for another event of that namespace. wait blocks until nothing of it runs any more, a call of a handler that is
+// under way included, so a handler must not call it.
+func (s *Scoped[T]) RemoveNamespace(namespace string) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.parts[namespace]
@@ -136,11 +131,7 @@ func (s *Scoped[T]) dropNamespace(namespace string) (wait func()) {
 		return func() {}
 	}
 	p.stop()
-	return func() {
-		if !insideHandler() {
-			<-p.done
-		}
-	}
+	return func() { <-p.done }
 }
 
 // AddIndex is [Informer.AddIndex] for all namespaces, those to come included.
@@ -156,15 +147,7 @@ func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 }
 
 // Lister returns a lister of all namespaces in scope.
-func (s *Scoped[T]) Lister() Lister[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listed = true
-	if p, ok := s.parts[""]; ok {
-		p.AddIndex(p.contents.byNamespace)
-	}
-	return newLister[T](s, s.opts.Name)
-}
+func (s *Scoped[T]) Lister() Lister[T] { return newLister[T](s, s.opts.Name) }
 
 // Store returns the store of a namespace in scope.
 func (s *Scoped[T]) Store(namespace string) (Store[T], bool) {
@@ -180,9 +163,11 @@ func (s *Scoped[T]) Store(namespace string) (Store[T], bool) {
 // Synced is closed when the stores of all namespaces that were in scope until then hold a first complete state.
 func (s *Scoped[T]) Synced() <-chan struct{} { return s.synced.done }
 
-// Wait blocks until [Scoped.Synced] is closed. If ctx ends earlier, the error says which namespaces have not synced, and
-// why, and has the error of ctx and each *[SyncError].
-func (s *Scoped[T]) Wait(ctx context.Context) error { return waitFor(ctx, s.Synced(), s.unsynced) }
+// Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends earlier, the error says which namespaces have not synced,
+// and why, and has the error of ctx or [ErrEnded], and each *[SyncError].
+func (s *Scoped[T]) Wait(ctx context.Context) error {
+	return waitFor(ctx, s.Synced(), s.ended, s.unsynced)
+}
 
 // Err returns why the stores are not in step with the source: a *[SyncError] for each namespace that is not, joined, or
 // nil.
@@ -245,6 +230,10 @@ func (s *Scoped[T]) Run(ctx context.Context) error {
 	<-ctx.Done()
 	s.mu.Lock()
 	s.stage = ended
+	close(s.ended)
+	for h := range s.handlers {
+		h.done.arm()
+	}
 	s.mu.Unlock()
 	workers.Wait()
 	return nil

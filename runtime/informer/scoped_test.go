@@ -135,8 +135,8 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 		s := scoped(t, c, in(options{Metrics: registry}), "x", "y")
 		s.AddHandler(l.in)
 		runScoped(t, s)
-		s.RemoveNamespace("y")
-		s.RemoveNamespace("nowhere")
+		s.RemoveNamespace("y")()
+		s.RemoveNamespace("nowhere")()
 		if n := c["y"].unclosed(); n != 0 {
 			t.Errorf("%d watches are open", n)
 		}

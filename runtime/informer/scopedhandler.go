@@ -10,7 +10,8 @@ import (
 type scopedHandler[T object.Object] struct {
 	handler Handler[T]
 	synced  *latch[*part[T]]
-	turn    chan struct{} // holds a token while the handler is being called
+	turn    chan struct{}    // holds a token while the handler is being called
+	done    *latch[*part[T]] // armed when it was removed, or the informer has ended
 	removed atomic.Bool
 
 	parts map[*part[T]]*Registration // guarded by the mutex of the informer
@@ -23,6 +24,7 @@ func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration {
 	added := &scopedHandler[T]{
 		handler: h,
 		synced:  newLatch[*part[T]](),
+		done:    newLatch[*part[T]](),
 		turn:    make(chan struct{}, 1),
 		parts:   make(map[*part[T]]*Registration),
 	}
@@ -31,13 +33,15 @@ func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration {
 	for _, p := range s.parts {
 		added.join(p)
 	}
-	if s.stage != ended {
+	if s.stage == ended {
+		added.done.arm()
+	} else {
 		s.handlers[added] = struct{}{}
 	}
 	if s.stage == running {
 		added.synced.arm()
 	}
-	return &Registration{synced: added.synced.done, remove: func() { s.removeHandler(added) }}
+	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) }, err: added.err}
 }
 
 // join adds the handler to p.
@@ -46,13 +50,23 @@ func (h *scopedHandler[T]) join(p *part[T]) {
 	if h.synced.add(p) {
 		onSynced = func() { h.synced.release(p) }
 	}
-	h.parts[p] = p.addHandler(h.call, onSynced)
+	h.done.add(p)
+	h.parts[p] = p.addHandler(h.call, onSynced, func() { h.done.release(p) })
 }
 
-// leave forgets p, whose informer is ending.
+// leave forgets p, which is not in scope any more.
 func (h *scopedHandler[T]) leave(p *part[T]) {
+	h.parts[p].Remove()
 	delete(h.parts, p)
 	h.synced.release(p)
+}
+
+// err returns why the handler will not be called again.
+func (h *scopedHandler[T]) err() error {
+	if h.removed.Load() {
+		return ErrRemoved
+	}
+	return ErrEnded
 }
 
 // call calls the handler when no other part does.
@@ -65,11 +79,15 @@ func (h *scopedHandler[T]) call(e Event[T]) {
 }
 
 func (s *Scoped[T]) removeHandler(h *scopedHandler[T]) {
-	h.removed.Store(true)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.handlers[h]; !ok {
+		return
+	}
+	h.removed.Store(true)
 	delete(s.handlers, h)
-	s.mu.Unlock()
-	for _, reg := range h.parts { // which nobody changes any more
+	for _, reg := range h.parts {
 		reg.Remove()
 	}
+	h.done.arm()
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -38,16 +39,19 @@ func (s Store[T]) Get(key object.Key) (T, bool) {
 // holds no lock during it; beginning copies one key and one pointer per object. A packed object is unpacked when the
 // iteration comes to it.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
-	return s.Select(nil)
+	return s.Select("", nil)
 }
 
-// Select is [Store.All] for the objects whose keys are selected; nil selects all. Others are not unpacked.
-func (s Store[T]) Select(selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+// Select is [Store.All] for the objects in one namespace, or in all when it is "", whose keys are selected; a nil selected
+// selects all. Others are not unpacked. selected is called with the store locked and must not call it. A namespace costs
+// what is in it: the first Select of one indexes the store by namespace, which is kept up from then on.
+func (s Store[T]) Select(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
-		s.contents.mu.RLock()
-		all := s.contents.items.snapshot(selected)
-		s.contents.mu.RUnlock()
-		all(yield)
+		for key, obj := range s.contents.snapshot(namespace, selected) {
+			if !yield(key, obj) {
+				return
+			}
+		}
 	}
 }
 
@@ -80,13 +84,13 @@ type contents[T object.Object] struct {
 	log      *slog.Logger         // told of objects that cannot be
 	detector *mutationDetector[T] // nil, or knows all of items
 
-	byNamespace *Index[T, string] // what a lister adds to indexes
+	// names has the names in each namespace, none of which is empty. It is nil until a namespace is asked for.
+	names map[string]map[string]struct{}
 }
 
 // newContents returns an empty store with these indexes. A nil packer leaves the objects whole.
 func newContents[T object.Object](indexes []Indexer[T], packer *pack.Packer[T]) *contents[T] {
 	c := &contents[T]{items: newItems(packer), packs: packer != nil, log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
-	c.byNamespace = NewIndex(func(obj T) []string { return []string{obj.GetNamespace()} })
 	for _, ix := range indexes {
 		c.addIndex(ix)
 	}
@@ -126,7 +130,8 @@ func (c *contents[T]) known() wire.Known[T] {
 // setLocked makes obj the object of key in place of old, which is nil if there is none.
 func (c *contents[T]) setLocked(key object.Key, obj, old *resting[T]) {
 	c.removeLocked(key, old)
-	c.items.put(key, *obj)
+	key = c.items.put(key, *obj)
+	c.nameLocked(key)
 	c.detector.enter(key, obj.whole)
 	for _, t := range c.indexes {
 		t.insert(key, obj.object())
@@ -139,6 +144,7 @@ func (c *contents[T]) removeLocked(key object.Key, old *resting[T]) {
 		return
 	}
 	c.items.remove(key)
+	c.unnameLocked(key)
 	c.detector.leave(key)
 	for _, t := range c.indexes {
 		t.remove(key, old.object())
@@ -158,10 +164,107 @@ func (c *contents[T]) swap(items items[T], version string) {
 		indexes[ix] = ix.table(objects(items))
 	}
 	c.detector.replace(c.items, items)
+	var names map[string]map[string]struct{}
+	if c.indexesNamespaces() {
+		names = namesOf(items.keys())
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.items, c.indexes = items, indexes
+	if names == nil && c.names != nil { // since then
+		names = namesOf(items.keys())
+	}
+	c.names = names
 	c.advanceLocked(version)
+}
+
+func (c *contents[T]) nameLocked(key object.Key) {
+	if c.names != nil {
+		addName(c.names, key)
+	}
+}
+
+func (c *contents[T]) unnameLocked(key object.Key) {
+	names := c.names[key.Namespace]
+	delete(names, key.Name)
+	if len(names) == 0 {
+		delete(c.names, key.Namespace)
+	}
+}
+
+// namesOf returns the names of keys in each namespace.
+func namesOf(keys iter.Seq[object.Key]) map[string]map[string]struct{} {
+	names := map[string]map[string]struct{}{}
+	for key := range keys {
+		addName(names, key)
+	}
+	return names
+}
+
+func addName(names map[string]map[string]struct{}, key object.Key) {
+	in := names[key.Namespace]
+	if in == nil {
+		in = map[string]struct{}{}
+		names[strings.Clone(key.Namespace)] = in // that of the key may be part of an object
+	}
+	in[key.Name] = struct{}{}
+}
+
+// snapshot returns what there is now in a namespace, or in all when it is "", with a key that is selected; a nil selected
+// selects all. The iteration needs no lock.
+func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+	if namespace != "" {
+		c.indexNamespaces()
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	keys := c.items.keys()
+	size := c.items.len()
+	if namespace != "" {
+		keys, size = keysIn(namespace, c.names[namespace]), len(c.names[namespace])
+	}
+	if selected != nil {
+		keys, size = filter(keys, selected), 0
+	}
+	return c.items.snapshot(keys, size)
+}
+
+// indexNamespaces makes names what it is from then on.
+func (c *contents[T]) indexNamespaces() {
+	if c.indexesNamespaces() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.names == nil {
+		c.names = namesOf(c.items.keys())
+	}
+}
+
+func (c *contents[T]) indexesNamespaces() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.names != nil
+}
+
+func keysIn(namespace string, names map[string]struct{}) iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for name := range names {
+			if !yield(object.Key{Namespace: namespace, Name: name}) {
+				return
+			}
+		}
+	}
+}
+
+func filter[K any](all iter.Seq[K], selected func(K) bool) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for k := range all {
+			if selected(k) && !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // addIndex adds an index and fills it from what is there, unless it was added before.

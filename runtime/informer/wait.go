@@ -9,17 +9,20 @@ import (
 	"slices"
 )
 
-// waitFor blocks until done is closed. If ctx ends earlier, the error has that of ctx and what unsynced returns.
-func waitFor(ctx context.Context, done <-chan struct{}, unsynced func() []error) error {
+// waitFor blocks until done is closed. If ctx ends earlier, the error has that of ctx and what unsynced returns, and if
+// ended is closed earlier ErrEnded in its place.
+func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() []error) error {
+	why := ErrEnded
+	select {
+	case <-done:
+	case <-ended:
+	case <-ctx.Done():
+		why = endOf(ctx)
+	}
 	if isDone(done) {
 		return nil
 	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(append(unsynced(), endOf(ctx))...)
-	}
+	return errors.Join(append(unsynced(), why)...)
 }
 
 // endOf returns the error of ctx, with its cause if that says more.

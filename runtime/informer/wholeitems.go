@@ -19,7 +19,10 @@ func (w wholeItems[T]) find(key object.Key) (resting[T], bool) {
 
 func (w wholeItems[T]) rest(obj T) (resting[T], error) { return resting[T]{whole: obj}, nil }
 
-func (w wholeItems[T]) put(key object.Key, obj resting[T]) { w[key] = obj.whole }
+func (w wholeItems[T]) put(key object.Key, obj resting[T]) object.Key {
+	w[key] = obj.whole
+	return key
+}
 
 func (w wholeItems[T]) remove(key object.Key) { delete(w, key) }
 
@@ -35,22 +38,8 @@ func (w wholeItems[T]) all() iter.Seq2[object.Key, resting[T]] {
 	}
 }
 
-func (w wholeItems[T]) snapshot(selected func(object.Key) bool) iter.Seq2[object.Key, T] {
-	type entry struct {
-		key object.Key
-		obj T
-	}
-	entries := make([]entry, 0, len(w))
-	for key, obj := range w {
-		entries = append(entries, entry{key, obj})
-	}
-	return func(yield func(object.Key, T) bool) {
-		for _, e := range entries {
-			if (selected == nil || selected(e.key)) && !yield(e.key, e.obj) {
-				return
-			}
-		}
-	}
+func (w wholeItems[T]) snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T] {
+	return snapshot(w, keys, size, func(obj T) T { return obj })
 }
 
 func (w wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {

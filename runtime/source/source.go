@@ -53,9 +53,13 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 			k.handler(ctx, typed, handler.Because(queue, k.name, typed))
 		}
 	})
+	defer registration.Drain()
 	defer registration.Remove()
-	if err := registration.Wait(ctx); err != nil {
-		return nil // ctx has ended
+	switch err := registration.Wait(ctx); {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
 	}
 	synced()
 	<-ctx.Done()
