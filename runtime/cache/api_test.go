@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -23,7 +25,7 @@ import (
 )
 
 // api is an API server in memory, without sockets: ConfigMaps, Secrets and Namespaces with lists, streaming lists and
-// watches. It does not look at selectors.
+// watches. It knows label selectors, and of field selectors metadata.name.
 type api struct {
 	mu      sync.Mutex
 	version int
@@ -39,7 +41,9 @@ type api struct {
 // watch is an open watch of a resource in a namespace, or in all.
 type watch struct {
 	resource, namespace string
+	selector            labels.Selector
 	frames              chan timed
+	cut                 chan struct{} // closed when the stream ends
 }
 
 // timed is a frame and when it is sent.
@@ -56,7 +60,7 @@ func newAPI() *api {
 func (a *api) put(resource string, o object.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, exists := a.objects[resource][object.KeyOf(o)]
+	old := a.objects[resource][object.KeyOf(o)]
 	a.version++
 	o.SetResourceVersion(strconv.Itoa(a.version))
 	data := encode(o)
@@ -64,11 +68,7 @@ func (a *api) put(resource string, o object.Object) {
 		a.objects[resource] = map[object.Key]json.RawMessage{}
 	}
 	a.objects[resource][object.KeyOf(o)] = data
-	kind := "ADDED"
-	if exists {
-		kind = "MODIFIED"
-	}
-	a.tellLocked(resource, o, kind, data)
+	a.tellLocked(resource, o, old, data)
 }
 
 // remove deletes an object.
@@ -77,16 +77,75 @@ func (a *api) remove(resource string, o object.Object) {
 	defer a.mu.Unlock()
 	a.version++
 	o.SetResourceVersion(strconv.Itoa(a.version))
+	old := a.objects[resource][object.KeyOf(o)]
 	delete(a.objects[resource], object.KeyOf(o))
-	a.tellLocked(resource, o, "DELETED", encode(o))
+	a.tellLocked(resource, o, old, nil)
 }
 
-func (a *api) tellLocked(resource string, o object.Object, kind string, data json.RawMessage) {
+// tellLocked tells all watches that what was old, or nothing, is now, or is gone. For one that selects, an object that is not
+// selected is not there.
+func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMessage) {
 	for _, w := range a.watches {
-		if w.resource == resource && (w.namespace == "" || w.namespace == o.GetNamespace()) {
-			w.frames <- timed{time.Now().Add(a.lag), frame(kind, data)}
+		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() {
+			continue
+		}
+		was, is := selected(w.selector, old), selected(w.selector, now)
+		last := old
+		if was && !is {
+			last = versioned(old, o.GetResourceVersion())
+		}
+		switch {
+		case was && is:
+			w.frames <- timed{time.Now().Add(a.lag), frame("MODIFIED", now)}
+		case is:
+			w.frames <- timed{time.Now().Add(a.lag), frame("ADDED", now)}
+		case was:
+			w.frames <- timed{time.Now().Add(a.lag), frame("DELETED", last)}
 		}
 	}
+}
+
+// cut ends all watches, and forgets what they have not told yet: there is no way to go on but another list.
+func (a *api) cut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range a.watches {
+		close(w.cut)
+	}
+	a.watches = nil
+}
+
+// bookmark tells all watches how far the server is.
+func (a *api) bookmark() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range a.watches {
+		w.frames <- timed{time.Now().Add(a.lag), frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(a.version)},
+		}))}
+	}
+}
+
+// selected reports whether data is an object that selector selects.
+func selected(selector labels.Selector, data json.RawMessage) bool {
+	if data == nil {
+		return false
+	}
+	var o metav1.PartialObjectMetadata
+	if err := json.Unmarshal(data, &o); err != nil {
+		panic(err)
+	}
+	return selector.Matches(labels.Set(o.Labels))
+}
+
+// versioned returns the object that data is, with another version.
+func versioned(data json.RawMessage, version string) json.RawMessage {
+	var o map[string]any
+	if err := json.Unmarshal(data, &o); err != nil {
+		panic(err)
+	}
+	o["metadata"].(map[string]any)["resourceVersion"] = version
+	return encode(o)
 }
 
 // refuse forbids to list and to watch the collection at path, or allows it again when message is empty.
@@ -124,8 +183,11 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 	if message := a.refused[req.URL.Path]; message != "" {
 		return failure(http.StatusForbidden, metav1.StatusReasonForbidden, resource, message), nil
 	}
+	if query.Get("watch") != "" && query.Get("resourceVersion") != "" && query.Get("sendInitialEvents") == "" {
+		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old"), nil
+	}
 	if query.Get("watch") != "" {
-		return a.watchLocked(req, resource, key.Namespace, query.Get("sendInitialEvents") == "true"), nil
+		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("sendInitialEvents") == "true"), nil
 	}
 	a.reads = append(a.reads, strings.TrimPrefix(req.URL.RequestURI(), "/api/v1/"))
 	if key.Name != "" {
@@ -135,7 +197,15 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, resource, resource+" "+key.Name+" not found"), nil
 	}
 	return respond(http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
-		kindOf(resource), a.version, encode(a.inLocked(resource, key.Namespace)))), nil
+		kindOf(resource), a.version, encode(a.inLocked(resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"))))), nil
+}
+
+func selectorOf(query url.Values) labels.Selector {
+	selector, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		panic(err)
+	}
+	return selector
 }
 
 // kindOf returns the kind of a resource.
@@ -144,10 +214,11 @@ func kindOf(resource string) string {
 }
 
 // inLocked returns the objects of a resource in a namespace, or in all.
-func (a *api) inLocked(resource, namespace string) []json.RawMessage {
+func (a *api) inLocked(resource, namespace string, selector labels.Selector, fields string) []json.RawMessage {
 	items := []json.RawMessage{}
 	for key, data := range a.objects[resource] {
-		if namespace == "" || namespace == key.Namespace {
+		name, named := strings.CutPrefix(fields, "metadata.name=")
+		if (namespace == "" || namespace == key.Namespace) && selected(selector, data) && (!named || name == key.Name) {
 			items = append(items, data)
 		}
 	}
@@ -155,15 +226,15 @@ func (a *api) inLocked(resource, namespace string) []json.RawMessage {
 }
 
 // watchLocked answers with a stream that lasts until the context of req ends.
-func (a *api) watchLocked(req *http.Request, resource, namespace string, initial bool) *http.Response {
-	w := &watch{resource, namespace, make(chan timed, 1000)}
+func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, initial bool) *http.Response {
+	w := &watch{resource, namespace, selector, make(chan timed, 10_000), make(chan struct{})}
 	a.watches = append(a.watches, w)
 	if initial {
 		version := strconv.Itoa(a.version)
 		if a.stale {
 			version, resource = "1", ""
 		}
-		for _, data := range a.inLocked(resource, namespace) {
+		for _, data := range a.inLocked(resource, namespace, selector, "") {
 			w.frames <- timed{text: frame("ADDED", data)}
 		}
 		w.frames <- timed{text: frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
@@ -181,10 +252,14 @@ func (a *api) watchLocked(req *http.Request, resource, namespace string, initial
 			case <-req.Context().Done():
 				writer.CloseWithError(req.Context().Err())
 				return
+			case <-w.cut:
+				writer.Close()
+				return
 			case f := <-w.frames:
 				select {
 				case <-time.After(time.Until(f.due)):
 				case <-req.Context().Done():
+				case <-w.cut:
 				}
 				if _, err := io.WriteString(writer, f.text); err != nil {
 					return

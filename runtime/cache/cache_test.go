@@ -133,7 +133,7 @@ func TestKindDeclaredAfterRunIsNotStarted(t *testing.T) {
 		}
 		waiting, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		if err := i.Wait(waiting); !errors.Is(err, context.DeadlineExceeded) || len(a.watches) != 0 {
+		if err := i.Wait(waiting); !errors.Is(err, cache.ErrEnded) || len(a.watches) != 0 {
 			t.Errorf("got %v and %d watches", err, len(a.watches))
 		}
 	})

@@ -72,7 +72,19 @@ type ledger struct {
 	// forgotten stands for what was in unheld when that became too much. It is nil if there is none.
 	forgotten *write
 
+	woken []*waiter // to be woken when mu is unlocked
+
 	asking chan struct{} // holds a token while somebody asks the server
+}
+
+// unlockAndWake unlocks mu and wakes whoever was to be woken meanwhile.
+func (l *ledger) unlockAndWake() {
+	woken := l.woken
+	l.woken = nil
+	l.mu.Unlock()
+	for _, waiting := range woken {
+		waiting.wake()
+	}
 }
 
 // write is a change that a store has to catch up with.
@@ -90,6 +102,8 @@ type write struct {
 	before uint64
 	// since is where the store was: of what it did not have then, all that comes is newer.
 	since uint64
+	// hides is that, of what is forgotten, some was unknown: what the store does not have may be there.
+	hides bool
 	// upper is a version after the write, or 0.
 	upper uint64
 	// unheld is that it is in unheld of the ledger.
@@ -167,7 +181,7 @@ func versionOf(text string) uint64 {
 // or if the write says too little to tell.
 func (l *ledger) note(w client.Write, s scope) (unseen []*write) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlockAndWake()
 	l.noted++
 	held, isHeld := l.store.Get(w.Key)
 	if w.Unknown {
@@ -305,6 +319,8 @@ func (l *ledger) forgetLocked() {
 		}
 		f.since, f.version = min(f.since, w.since), max(f.version, w.version)
 		known = known && w.version > 0
+		f.hides = f.hides || w.hides || w.kind == unknown
+		l.wakeLocked(w) // somebody has to ask what f comes to
 		l.replaceLocked(w, f)
 		l.unmapLocked(w)
 	}
@@ -319,7 +335,7 @@ func (l *ledger) forgetLocked() {
 // forgetAll makes the ledger one that remembers no more than that there were writes.
 func (l *ledger) forgetAll() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlockAndWake()
 	l.noteUnknownLocked(object.Key{}, l.noted)
 	l.forgetLocked()
 }
@@ -369,21 +385,21 @@ func (l *ledger) unmapLocked(w *write) {
 	}
 }
 
-// seeLocked notes that the store has caught up with w, and adds those who wait for that to woken.
-func (l *ledger) seeLocked(w *write, woken []*waiter) []*waiter {
+// seeLocked notes that the store has caught up with w.
+func (l *ledger) seeLocked(w *write) {
 	l.closeLocked(w)
 	l.seen++
 	w.seen, w.seenAt = true, l.seen
 	if old := l.recent.push(w, l.bounds.past); old != nil {
 		l.unmapLocked(old)
 	}
-	return w.wakeAll(woken)
+	l.wakeLocked(w)
 }
 
-func (w *write) wakeAll(woken []*waiter) []*waiter {
-	woken = slices.AppendSeq(woken, maps.Keys(w.waiters))
+// wakeLocked lets those who wait for w be woken.
+func (l *ledger) wakeLocked(w *write) {
+	l.woken = slices.AppendSeq(l.woken, maps.Keys(w.waiters))
 	w.waiters = nil
-	return woken
 }
 
 func byVersion(w *write) uint64 { return w.version }
@@ -427,55 +443,47 @@ const all = ^uint64(0)
 // applied notes that the store has come to version, by events. Versions only go back when the past of the server was
 // taken back, as from a backup: then no version that was written before is to be waited for.
 func (l *ledger) applied(version string, events []informer.Event[object.Object]) {
-	for _, waiting := range l.advance(versionOf(version), events) {
-		waiting.wake()
-	}
-}
-
-// advance returns who waits no longer.
-func (l *ledger) advance(reached uint64, events []informer.Event[object.Object]) (woken []*waiter) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlockAndWake()
 	for _, e := range events {
-		woken = l.applyLocked(e, woken)
+		l.applyLocked(e)
 	}
-	switch last := l.reached; {
-	case reached == 0:
-		return woken
-	case reached < last:
-		l.reached = reached
-		return l.seeUpToLocked(all, woken)
+	reached, last := versionOf(version), l.reached
+	if reached == 0 {
+		return
 	}
 	l.reached = reached
-	return l.seeUpToLocked(reached, woken)
+	if reached < last {
+		reached = all
+	}
+	l.seeUpToLocked(reached)
 }
 
 // seeUpToLocked notes that the store has caught up with all that it has when it is at version.
-func (l *ledger) seeUpToLocked(version uint64, woken []*waiter) []*waiter {
+func (l *ledger) seeUpToLocked(version uint64) {
 	for _, w := range append(split(&l.versions, version, byVersion), split(&l.outsides, version, byVersion)...) {
-		woken = l.seeLocked(w, woken)
+		l.seeLocked(w)
 	}
 	for _, w := range split(&l.arriving, version, byBefore) {
 		if w.isOpen() && !l.holds(w) {
-			woken = l.seeLocked(w, woken)
+			l.seeLocked(w)
 		}
 	}
 	if l.bound > 0 && l.bound <= version {
 		l.bound = 0
 		for _, w := range l.unheld {
 			if w.isOpen() && w.upper > 0 && w.upper <= version {
-				woken = l.seeLocked(w, woken)
+				l.seeLocked(w)
 			}
 		}
 	}
 	if f := l.forgotten; f.isOpen() && f.version > 0 && f.version <= version {
-		woken = l.seeLocked(f, woken)
+		l.seeLocked(f)
 	}
-	return woken
 }
 
 // applyLocked notes that e has changed the store.
-func (l *ledger) applyLocked(e informer.Event[object.Object], woken []*waiter) []*waiter {
+func (l *ledger) applyLocked(e informer.Event[object.Object]) {
 	key, uid := object.KeyOf(e.Object), e.Object.GetUID()
 	if e.Type == informer.Deleted {
 		if old := l.pastRing.push(uid, l.bounds.past); old != uid {
@@ -484,18 +492,17 @@ func (l *ledger) applyLocked(e informer.Event[object.Object], woken []*waiter) [
 		l.past[uid] = struct{}{}
 	}
 	if l.open.Load() == 0 {
-		return woken
+		return
 	}
 	if w := l.deleted[uid]; w.isOpen() && (e.Type == informer.Deleted || !w.isAfter(e.Object)) {
-		woken = l.seeLocked(w, woken)
+		l.seeLocked(w)
 	}
 	if w := l.outside[key]; w.isOpen() {
-		woken = w.wakeAll(woken) // to look at the object again
+		l.wakeLocked(w) // to look at the object again
 	}
 	if w := l.vacated[key]; w.isOpen() && e.Type != informer.Deleted && w.uid != uid && w.mayFollow(e.Object) {
 		l.noteUnknownLocked(key, w.number)
 	}
-	return woken
 }
 
 // mayFollow reports whether w may have deleted the object that followed obj under its key, and not the one before that.
@@ -585,6 +592,9 @@ func (l *ledger) begin(key object.Key) (first []*write, m mark) {
 			first = append(first, w)
 		}
 	}
+	if l.forgotten.isOpen() && l.forgotten.hides {
+		first = append(first, l.forgotten)
+	}
 	return first, mark{open: true, noted: l.noted}
 }
 
@@ -605,6 +615,9 @@ func (l *ledger) beginList(q *query) (first []*write, m mark) {
 		if w.isOpen() && q.selectsKey(key) {
 			first = append(first, w)
 		}
+	}
+	if l.forgotten.isOpen() && l.forgotten.hides {
+		first = append(first, l.forgotten)
 	}
 	return first, mark{open: true, noted: l.noted}
 }
@@ -669,14 +682,8 @@ func (l *ledger) numberNow() uint64 {
 
 // bounded notes that the server was at version after the writes that were noted up to number.
 func (l *ledger) bounded(version, number uint64) {
-	for _, waiting := range l.settle(version, number) {
-		waiting.wake()
-	}
-}
-
-func (l *ledger) settle(version, number uint64) []*waiter {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlockAndWake()
 	for _, w := range l.unheld {
 		if w.isOpen() && w.upper == 0 && max(w.number, w.last) <= number {
 			w.upper, l.bound = version, version
@@ -685,7 +692,7 @@ func (l *ledger) settle(version, number uint64) []*waiter {
 	if f := l.forgotten; f.isOpen() && f.version == 0 && f.number <= number {
 		f.version = version
 	}
-	return l.seeUpToLocked(l.reached, nil)
+	l.seeUpToLocked(l.reached)
 }
 
 // answer is what the server says of an object.
@@ -699,11 +706,11 @@ type answer struct {
 // store has to reach for that takes the place of w.
 func (l *ledger) answered(w *write, number uint64, a answer) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlockAndWake()
 	if !w.isOpen() || w.last > number {
 		return
 	}
-	l.seeLocked(w, nil) // nobody waits for it: who wants to asks
+	l.seeLocked(w)
 	switch {
 	case a.version <= l.reached:
 	case a.found:

@@ -211,7 +211,7 @@ func TestWhatOnlyTheServerKnowsIsReadLive(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
-		f.list(client.MatchingFields{"data.key": "a"})
+		f.list(client.MatchingFields{"data.key": "a"}, client.Live)
 		expect(t, "another field", f.api.took(), "configmaps?fieldSelector=data.key%3Da")
 		f.list(client.Continue("token"))
 		expect(t, "a token of the server", f.api.took(), "configmaps?continue=token")

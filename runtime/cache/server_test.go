@@ -88,6 +88,7 @@ func sameRead(t *testing.T, ctx context.Context, cached, live client.Reader, pro
 	if err := errors.Join(cached.Get(ctx, key, a), live.Get(ctx, key, b)); err != nil {
 		t.Error(err)
 	}
+	b.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if got, want := string(encode(a)), string(encode(b)); got != want {
 		t.Errorf("cached %s\nlive   %s", got, want)
 	}
@@ -136,6 +137,9 @@ func pages(t *testing.T, ctx context.Context, r client.Reader, opts []client.Lis
 	for token := ""; ; token = list.Continue {
 		if err := r.List(ctx, &list, append(opts, client.Continue(token))...); err != nil {
 			t.Fatal(err)
+		}
+		for i := range list.Items {
+			list.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 		}
 		pages = append(pages, string(encode(list.Items)))
 		if list.Continue == "" {

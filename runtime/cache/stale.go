@@ -131,29 +131,32 @@ func (r *reading) await(ctx context.Context, p part, w *write) error {
 	}
 	within, cancel := context.WithDeadline(ctx, r.started.Add(r.informer.patience))
 	defer cancel()
-	written := w
-	w, err := p.clear(within, w)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return r.late(written, err)
-	case w == nil:
-		return nil
+	for written := w; ; {
+		w, err := p.clear(within, written)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return r.late(written, err)
+		case w == nil:
+			return nil
+		}
+		seen := make(chan struct{})
+		waiting := &waiter{wake: func() { close(seen) }}
+		if !p.ledger.await(w, waiting) {
+			return nil
+		}
+		select {
+		case <-seen:
+			if w.kind == deletion || w.kind == outside {
+				return nil // the object is looked at again
+			}
+		case <-within.Done():
+			p.ledger.leave(w, waiting)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return r.late(written, p.Err())
+		}
 	}
-	seen := make(chan struct{})
-	waiting := &waiter{wake: func() { close(seen) }}
-	if !p.ledger.await(w, waiting) {
-		return nil
-	}
-	select {
-	case <-seen:
-		return nil
-	case <-within.Done():
-	}
-	p.ledger.leave(w, waiting)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return r.late(w, p.Err())
 }

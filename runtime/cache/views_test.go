@@ -35,6 +35,7 @@ func TestViewsOfAnInformerHaveTheWholeObject(t *testing.T) {
 				if err := errors.Join(f.get("ns", "a", o), f.live.Get(f.ctx, object.KeyOf(full), live)); err != nil {
 					t.Fatal(err)
 				}
+				live.GetObjectKind().SetGroupVersionKind(configMapKind)
 				if got, want := string(encode(o)), string(encode(live)); got != want {
 					t.Errorf("%s read as %T\ngot  %s\nlive %s", name, o, got, want)
 				}
