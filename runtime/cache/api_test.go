@@ -183,7 +183,8 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 	if message := a.refused[req.URL.Path]; message != "" {
 		return failure(http.StatusForbidden, metav1.StatusReasonForbidden, resource, message), nil
 	}
-	if query.Get("watch") != "" && query.Get("resourceVersion") != "" && query.Get("sendInitialEvents") == "" {
+	since, err := strconv.Atoi(query.Get("resourceVersion"))
+	if query.Get("watch") != "" && query.Get("sendInitialEvents") == "" && err == nil && since < a.version {
 		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old"), nil
 	}
 	if query.Get("watch") != "" {

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -328,5 +329,77 @@ func TestWritesAreTracked(t *testing.T) {
 		}
 		f.takes(time.Second, func() { <-seen })
 		synctest.Wait()
+	})
+}
+
+// eraseMany makes many objects that are to be erased.
+func (f *fixture) eraseMany(count int) []*corev1.ConfigMap {
+	var all []*corev1.ConfigMap
+	for n := range count {
+		o := withUID(fmt.Sprint("many-", n), fmt.Sprint("uid-", n))
+		f.api.put(configMaps, o)
+		all = append(all, o)
+	}
+	synctest.Wait()
+	return all
+}
+
+func TestDeletionsBeyondEveryBoundAreNotReadStale(t *testing.T) {
+	for _, unheld := range []int{1, 100, 8192} {
+		run(t, cache.Options{}, func(f *fixture) {
+			f.cache.SetBounds(unheld, unheld)
+			i := f.declare(&corev1.ConfigMap{})
+			all := f.eraseMany(1500)
+			f.api.late(time.Hour)
+			for _, o := range all {
+				before := o.ResourceVersion
+				f.api.remove(configMaps, o)
+				f.live.Journal().Tell(f.ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: before, Ending: true})
+			}
+			for n := 0; n < len(all); n += 300 {
+				if err := f.get("ns", all[n].Name, &corev1.ConfigMap{}); !errors.Is(err, cache.ErrStale) {
+					t.Fatalf("%d: got %v", n, err)
+				}
+			}
+			if err := f.cache.List(f.ctx, &corev1.ConfigMapList{}); !errors.Is(err, cache.ErrStale) {
+				t.Errorf("list: %v", err)
+			}
+			time.Sleep(2 * time.Hour)
+			if open := i.Open(); open != 0 {
+				t.Errorf("%d writes are open for ever", open)
+			}
+			expect(t, "list", f.list())
+		})
+	}
+}
+
+func TestDeletionsThatTheStoreHasSeenFirstLeaveNothingOpen(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		i := f.declare(&corev1.ConfigMap{})
+		var writes []client.Write
+		for _, o := range f.eraseMany(3000) {
+			writes = append(writes, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: o.ResourceVersion, Ending: true})
+			f.api.remove(configMaps, o)
+		}
+		synctest.Wait()
+		for _, w := range writes {
+			f.live.Journal().Tell(f.ctx, w)
+		}
+		if open := i.Open(); open != 0 {
+			t.Errorf("%d writes are open", open)
+		}
+	})
+}
+
+func TestEventsAreOneKindInTwoGroups(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		i := f.declare(&corev1.Event{})
+		f.live.Journal().Tell(f.ctx, client.Write{
+			GVK: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+			Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "99",
+		})
+		if i.Open() != 1 {
+			t.Errorf("%d writes are open", i.Open())
+		}
 	})
 }

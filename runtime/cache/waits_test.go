@@ -1,0 +1,120 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// waits returns everything that waits for ConfigMaps in namespace one.
+func waits(t *testing.T, c *cache.Cache) map[string]func(context.Context) error {
+	i, err := c.Informer(&corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := cache.NewIndex(c, &corev1.ConfigMap{}, func(o *corev1.ConfigMap) []string { return []string{o.Name} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := object.Key{Namespace: "one", Name: "a"}
+	return map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error { return c.Get(ctx, key, &corev1.ConfigMap{}) },
+		"list": func(ctx context.Context) error {
+			return c.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("one"))
+		},
+		"list all": func(ctx context.Context) error { return c.List(ctx, &corev1.ConfigMapList{}) },
+		"view": func(ctx context.Context) error {
+			_, err := cache.View(ctx, c, key, &corev1.ConfigMap{})
+			return err
+		},
+		"each": func(ctx context.Context) (err error) {
+			for _, err = range cache.Each(ctx, c, &corev1.ConfigMap{}) {
+			}
+			return err
+		},
+		"index": func(ctx context.Context) (err error) {
+			for _, err = range index.Get(ctx, "a", client.InNamespace("one")) {
+			}
+			return err
+		},
+		"informer": i.Wait,
+		"handler":  i.AddHandler(func(informer.Event[object.Object]) {}).Wait,
+	}
+}
+
+func TestEveryWaitEnds(t *testing.T) {
+	gaveUp := errors.New("gave up")
+	for name, end := range map[string]struct {
+		by   func(c *cache.Cache, stop, giveUp func()) error
+		want error // of a read
+		wait error // of a wait for all that is cached
+	}{
+		"namespace removed": {func(c *cache.Cache, _, _ func()) error { return c.RemoveNamespace("one") }, cache.ErrNamespaceRemoved, nil},
+		"cache ended":       {func(_ *cache.Cache, stop, _ func()) error { stop(); return nil }, cache.ErrEnded, cache.ErrEnded},
+		"context ended":     {func(_ *cache.Cache, _, giveUp func()) error { giveUp(); return nil }, gaveUp, gaveUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAPI()
+				a.refuse("/api/v1/namespaces/one/configmaps", "you may not")
+				c := cache.New(connect(t, a), cache.Options{Namespaces: []string{"one", "two"}})
+				ctx, stop := context.WithCancel(t.Context())
+				reading, giveUp := context.WithCancelCause(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(ctx) }()
+				results := map[string]chan error{}
+				for what, wait := range waits(t, c) {
+					results[what] = make(chan error, 1)
+					go func() { results[what] <- wait(reading) }()
+				}
+				synctest.Wait()
+				if err := end.by(c, stop, func() { giveUp(gaveUp) }); err != nil {
+					t.Fatal(err)
+				}
+				for what, result := range results {
+					want := end.want
+					if what == "informer" || what == "handler" {
+						want = end.wait
+					}
+					select {
+					case err := <-result:
+						if want == nil && err != nil || !errors.Is(err, want) {
+							t.Errorf("%s: got %v, want %v", what, err, want)
+						}
+					case <-time.After(time.Minute):
+						t.Errorf("%s does not end", what)
+					}
+				}
+				stop()
+				giveUp(nil)
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestReadBeforeRunIsAnErrorThatSaysWhatToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New(connect(t, newAPI()), cache.Options{})
+		for what, wait := range waits(t, c) {
+			if what == "informer" || what == "handler" {
+				continue
+			}
+			start := time.Now()
+			if err := wait(t.Context()); !errors.Is(err, cache.ErrNotRunning) || time.Since(start) > time.Second {
+				t.Errorf("%s: got %v after %v", what, err, time.Since(start))
+			}
+		}
+	})
+}
