@@ -3,6 +3,8 @@ package informer_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -116,4 +118,29 @@ func TestQueueForgetsThatItWasLong(t *testing.T) {
 	if f.Len() > 300 {
 		t.Errorf("%d deltas wait", f.Len())
 	}
+}
+
+// F08, C09: a resync that waits takes over the version of what comes behind it.
+func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s := newSource("a")
+		hold, held := make(chan struct{}), false
+		inf := build(s, in(options{Resync: time.Minute, Applied: func(version string, events []informer.Event[obj]) {
+			if len(events) > 0 && events[0].Type == informer.Updated && !held {
+				held = true
+				<-hold
+			}
+		}}))
+		run(t, inf)
+		synctest.Wait()
+		s.update("a") // is being applied, while a resync and then a bookmark come
+		time.Sleep(time.Minute)
+		s.send(bookmark("99"))
+		synctest.Wait()
+		close(hold)
+		synctest.Wait()
+		if version := inf.Store().ResourceVersion(); version != "99" {
+			t.Errorf("the store is at %s", version)
+		}
+	})
 }
