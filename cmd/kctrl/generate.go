@@ -100,11 +100,13 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 
 // checkPlan prints what a plan would change, and fails if that is anything.
 func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *scaffold.Plan) error {
-	o.write.dryRun, o.write.diff = true, true
-	if plan.Len() > 0 || o.write.output == outputJSON {
+	o.write.dryRun = true
+	if o.write.output == outputJSON {
 		if err := finishPlan(ctx, s, o.write, plan); err != nil {
 			return err
 		}
+	} else {
+		printDrift(s, plan)
 	}
 	switch n := outOfDate(plan); n {
 	case 0:
@@ -113,6 +115,15 @@ func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *scaffol
 		return drift("1 file is out of date", o.command)
 	default:
 		return drift(fmt.Sprintf("%d files are out of date", n), o.command)
+	}
+}
+
+// printDrift prints the changes of a plan but those of the runtime, which is missing: a note has said so.
+func printDrift(s *streams, plan *scaffold.Plan) {
+	for change := range plan.Changes() {
+		if !isBundled(change) {
+			s.printf("%s", change.Diff())
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ type writeOptions struct {
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
 	o.output = outputText
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
-	flags.BoolVar(&o.diff, "diff", false, "print the changes as a unified diff")
+	flags.BoolVar(&o.diff, "diff", false, "print what changes as a unified diff, which git apply takes; with --dry-run, what would")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 }
 
@@ -155,6 +155,8 @@ func printResult(s *streams, o writeOptions, plan *scaffold.Plan, next []string)
 // bundleFolder is printed as one line: its files are nobody's to read after every command.
 const bundleFolder = "third_party/kctrl"
 
+func isBundled(c scaffold.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
+
 func printChanges(s *streams, dryRun bool, plan *scaffold.Plan) {
 	verb := ""
 	if dryRun {
@@ -162,7 +164,7 @@ func printChanges(s *streams, dryRun bool, plan *scaffold.Plan) {
 	}
 	bundled := 0
 	for change := range plan.Changes() {
-		if strings.HasPrefix(change.Path, bundleFolder+"/") {
+		if isBundled(change) {
 			bundled++
 			continue
 		}

@@ -62,6 +62,8 @@ func (g *generation) prune(made map[string]bool) error {
 		applyConfigTemplate: func(string) bool { return g.options.ApplyConfig },
 		crdTemplate:         func(name string) bool { return g.options.CRD && path.Dir(name) == g.options.crdFolder() },
 		webhookTemplate:     func(name string) bool { return g.options.Webhook && path.Dir(name) == g.options.webhookFolder() },
+		// Without rules there is no other file that the role has moved to; see emptyRole.
+		rbacTemplate: func(name string) bool { return made[g.options.rolePath()] && path.Dir(name) == g.options.rbacFolder() },
 	}
 	for entry := range lock.All() {
 		generates, ok := ran[entry.Template]

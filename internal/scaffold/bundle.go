@@ -172,12 +172,15 @@ func PlanRuntime(plan *Plan, project *Project) error {
 		return nil
 	}
 	missing, err := missingRuntime(plan)
-	if err != nil || len(missing) == 0 {
+	if err != nil || len(missing) == 0 && plan.lockFile.exists {
 		return err
 	}
 	whole := NewPlan(afero.NewIOFS(afero.NewMemMapFs()))
 	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: project.Repo}, true), writeBundle(whole))
-	if err != nil {
+	if err == nil && len(missing) == 0 {
+		missing, err = unknownRuntime(plan, whole)
+	}
+	if err != nil || len(missing) == 0 {
 		return err
 	}
 	if others := otherRuntime(whole, plan.lock); len(others) > 0 || missing[0] == bundleFolder {
@@ -251,6 +254,24 @@ func missingRuntime(plan *Plan) ([]string, error) {
 	}
 	if _, err := fs.Stat(plan.fsys, bundleFolder); !known && errors.Is(err, fs.ErrNotExist) {
 		missing = append(missing, bundleFolder)
+	}
+	return missing, nil
+}
+
+// unknownRuntime returns the files that a runtime lacks whose lock is lost too, if all that is there of it is as this kctrl
+// writes it: what another kctrl wrote is not known to lack anything.
+func unknownRuntime(plan, whole *Plan) ([]string, error) {
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(whole.files)) {
+		state, err := readPlanned(plan.fsys, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case !state.exists:
+			missing = append(missing, name)
+		case !bytes.Equal(state.before, whole.files[name].after):
+			return nil, nil
+		}
 	}
 	return missing, nil
 }

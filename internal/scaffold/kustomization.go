@@ -137,7 +137,7 @@ func writeList(plan *Plan, folder string, t templates.Template[templates.ListVie
 }
 
 // PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is missing,
-// the role that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
+// the role that is listed and that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
 // is not there is noted.
 func PlanLists(plan *Plan, project *Project) error {
 	crds, err := generatedCRDs(plan)
@@ -146,7 +146,7 @@ func PlanLists(plan *Plan, project *Project) error {
 	}
 	return errors.Join(
 		writeList(plan, crdFolder, templates.CRDKustomization(), crds),
-		bindRole(plan),
+		followRole(plan),
 		requireApplyConfigurations(plan, project),
 		noteMissing(plan),
 	)

@@ -112,8 +112,9 @@ func (p *Plan) Delete(path string, policy Policy) error {
 		}
 		return p.protected(path)
 	}
+	entry, _ := p.lock.Entry(path)
 	p.lock.forget(path)
-	state.after = nil
+	state.after, state.template = nil, entry.Template
 	p.files[path] = &state
 	return nil
 }

@@ -59,7 +59,8 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 		r := &p.Resources[i]
 		at := slices.IndexFunc(old, func(item *yaml.Node) bool { return isResource(item, *r) })
 		if at < 0 {
-			items[i] = &yaml.Node{Kind: yaml.MappingNode}
+			// On one line, so that git merges the kinds of two branches.
+			items[i] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 		} else {
 			items[i] = old[at]
 		}
