@@ -250,7 +250,7 @@ func (a *author) list() {
 // author left it, or as it was later. Where there is patience enough, no read fails.
 func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"app": "mine"})
-	for seed := range uint64(24) {
+	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			options := rand.New(rand.NewPCG(seed, 1000))
 			opts := cache.Options{ConsistencyTimeout: []time.Duration{time.Hour, time.Second}[options.IntN(2)]}

@@ -112,7 +112,7 @@ type write struct {
 	// labels are those of the object after the write, or nil if that is not known.
 	labels labels.Set
 
-	// last is, of one that is unknown, the number of the last write that made it so.
+	// last is the number of the last write that was noted as this one: of one that is unknown, and of a deletion.
 	last uint64
 
 	// newer took the place of this write. The store has caught up with this one when it has with that.
@@ -264,6 +264,7 @@ func (l *ledger) noteUnknownLocked(key object.Key, number uint64) {
 func (l *ledger) noteDeletionLocked(w client.Write, held object.Object, isHeld bool) *write {
 	if last := l.deleted[w.UID]; last.isOpen() {
 		last.ending = last.ending && w.Ending
+		last.upper, last.last = 0, l.noted // what the server said before this says nothing of it
 		return last
 	}
 	if _, isPast := l.past[w.UID]; isPast && !l.partial {
@@ -494,7 +495,11 @@ func (l *ledger) applyLocked(e informer.Event[object.Object]) {
 	if l.open.Load() == 0 {
 		return
 	}
-	if w := l.deleted[uid]; w.isOpen() && (e.Type == informer.Deleted || !w.isAfter(e.Object)) {
+	switch w := l.deleted[uid]; {
+	case !w.isOpen():
+	case e.Type == informer.Deleted && l.partial:
+		l.leftLocked(w)
+	case e.Type == informer.Deleted || !w.isAfter(e.Object):
 		l.seeLocked(w)
 	}
 	if w := l.outside[key]; w.isOpen() {
@@ -502,6 +507,16 @@ func (l *ledger) applyLocked(e informer.Event[object.Object]) {
 	}
 	if w := l.vacated[key]; w.isOpen() && e.Type != informer.Deleted && w.uid != uid && w.mayFollow(e.Object) {
 		l.noteUnknownLocked(key, w.number)
+	}
+}
+
+// leftLocked notes that the object of w has left a store that selects: it was deleted, or it is not selected any more, and may
+// come back before it is deleted.
+func (l *ledger) leftLocked(w *write) {
+	l.wakeLocked(w)
+	if !w.unheld {
+		w.since = l.reached
+		l.noteUnheldLocked(w)
 	}
 }
 
