@@ -73,8 +73,9 @@ func TestEveryWaitEnds(t *testing.T) {
 				go func() { ended <- c.Run(ctx) }()
 				results := map[string]chan error{}
 				for what, wait := range waits(t, c) {
-					results[what] = make(chan error, 1)
-					go func() { results[what] <- wait(reading) }()
+					result := make(chan error, 1)
+					results[what] = result
+					go func() { result <- wait(reading) }()
 				}
 				synctest.Wait()
 				if err := end.by(c, stop, func() { giveUp(gaveUp) }); err != nil {

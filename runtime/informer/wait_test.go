@@ -59,8 +59,9 @@ func TestEveryWaitEnds(t *testing.T) {
 		}
 		outcomes := map[string]chan error{}
 		for name, w := range waits {
-			outcomes[name] = make(chan error, 1)
-			go func() { outcomes[name] <- w.wait(t.Context()) }()
+			outcome := make(chan error, 1)
+			outcomes[name] = outcome
+			go func() { outcome <- w.wait(t.Context()) }()
 		}
 		synctest.Wait()
 		removed.Remove()
