@@ -144,6 +144,97 @@ func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
 	}
 }
 
+// internalLayer is a package of internal/, with those of kctrl that it may import and why it knows no others.
+type internalLayer struct {
+	name   string
+	knows  string // separated by spaces
+	reason string
+}
+
+// internalLayers orders the packages of internal/, leaves first: a package knows only packages in front of it, and of these
+// only those that are named here.
+var internalLayers = []internalLayer{
+	{"diagnostic", "", "what all others say to users is said with it"},
+	{"transaction", "diagnostic", "it writes files, whatever is in them"},
+	{"watch", "", "it sees files change, and who runs it says what for"},
+	{"kubectl", "diagnostic", "it talks to any API server, also to one that kctrl has not started"},
+	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
+	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
+
+	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
+	{"source", "diagnostic source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
+	{"markers", "diagnostic", "what is known of markers, whatever package they stand in"},
+	{"load", "diagnostic source source/resolve markers", "packages for generators, right or wrong: it does not check markers"},
+	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
+
+	{"templates", "", "files as text, for who knows where they belong"},
+	{"scaffold", "diagnostic transaction templates", "projects and their files; generators come later"},
+
+	{"generate/artifact", "", "what all generators make"},
+	{"generate/crd", "diagnostic markers load generate/artifact", "a generator has packages that are checked already"},
+	{"generate/rbac", "diagnostic markers load generate/artifact", "a generator"},
+	{"generate/webhook", "diagnostic markers load generate/artifact", "a generator"},
+	{"generate/object", "diagnostic markers load generate/artifact", "a generator"},
+	{"generate/applyconfig", "diagnostic markers load generate/artifact generate/crd", "a generator; it writes the schemas of CRDs into Go"},
+	{"generate/schemapatch", "diagnostic markers load generate/artifact generate/crd", "a generator; it writes the schemas of CRDs into files that are there"},
+	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
+	{
+		"generate", "diagnostic source source/resolve load lint scaffold " + everyGenerator + " generate/incremental",
+		"it loads, checks and runs generators for a project",
+	},
+	{
+		"generate/compat", "diagnostic transaction source source/resolve load lint " + everyGenerator + " generate/schemapatch generate/incremental",
+		"it loads, checks and runs generators for any Go module: it knows no project",
+	},
+	{"generate/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
+	{"generate/randomapi", "", "for tests: API packages as text"},
+}
+
+const everyGenerator = "generate/artifact generate/crd generate/rbac generate/webhook generate/object generate/applyconfig"
+
+func TestInternalImportsOnlyLowerLayers(t *testing.T) {
+	listed := map[string]internalLayer{}
+	for _, layer := range internalLayers {
+		for _, known := range strings.Fields(layer.knows) {
+			if _, lower := listed[known]; !lower {
+				t.Errorf("internalLayers: %s is not in front of %s", known, layer.name)
+			}
+		}
+		listed[layer.name] = layer
+	}
+	for _, src := range sources(t) {
+		name, found := strings.CutPrefix(src.folder, "internal/")
+		if !found || src.test {
+			continue
+		}
+		layer, ok := listed[name]
+		if !ok {
+			t.Errorf("%s: internalLayers does not list %s", src.path, name)
+			continue
+		}
+		for _, spec := range src.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			known, found := strings.CutPrefix(imported, module+"/internal/")
+			if found && !slices.Contains(strings.Fields(layer.knows), known) {
+				t.Errorf("%s imports %s, which internalLayers does not allow: %s", src.path, imported, layer.reason)
+			}
+		}
+	}
+}
+
+// TestOnlyTestsKnowTestPackages keeps what is only there for tests out of what ships.
+func TestOnlyTestsKnowTestPackages(t *testing.T) {
+	testOnly := []string{module + "/internal/generate/oracle", module + "/internal/generate/randomapi"}
+	for _, src := range sources(t) {
+		for _, spec := range src.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if !src.test && slices.Contains(testOnly, imported) {
+				t.Errorf("%s imports %s, which is for tests", src.path, imported)
+			}
+		}
+	}
+}
+
 // TestOnlyMainTouchesTheProcess keeps exit codes and output in the hands of cmd/kctrl.
 func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	forbidden := map[string][]string{
