@@ -41,10 +41,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	if g.program == nil {
 		return err
 	}
-	if err != nil {
-		// What is wrong with types is worth knowing in the same run as what is wrong with markers.
-		g.program.Silence()
-	}
+	// What is wrong with types is worth knowing in the same run as what is wrong with markers.
 	err = lint.Beside(g.program, err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
 	g.tellInputs(inputs)

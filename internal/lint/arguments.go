@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
@@ -22,12 +21,12 @@ import (
 func (c *checker) checkArguments() []error {
 	var kept []error
 	for _, pkg := range c.decls.all {
-		if pkg.Arguments == nil {
-			continue
-		}
 		emits := c.emits(pkg)
-		for _, at := range c.broken(pkg, pkg.Arguments) {
-			f := c.argumentError(at.Marker, at.definition, errors.Join(at.errs...), emits || c.reaches(at.Marker))
+		for _, at := range pkg.Markers {
+			if !at.Counts() || at.Err == nil {
+				continue
+			}
+			f := c.argumentError(at, emits || c.reaches(at))
 			if c.config.Lenient {
 				kept = append(kept, f.Error)
 			}
@@ -39,41 +38,24 @@ func (c *checker) checkArguments() []error {
 // emits reports whether a generator may write something for a package.
 func (c *checker) emits(pkg *packageDecls) bool {
 	return slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
-		return at.Target == ctmarkers.DescribesPackage && at.Node != nil && c.program.Registry().Known(at.Text)
+		return at.Target == ctmarkers.DescribesPackage && at.Node != nil && (at.Definition != nil || markers.IsInsertionPoint(at.Text))
 	}) || slices.ContainsFunc(slices.Collect(maps.Values(pkg.types)), func(t *typeDecl) bool { return c.emitted[t.spec] })
 }
 
-// brokenMarker is a marker with what is wrong with its arguments.
-type brokenMarker struct {
-	markers.Marker
-	definition *ctmarkers.Definition
-	errs       []error
-}
-
-// broken sorts what the collector found in a package by the markers it is about.
-func (c *checker) broken(pkg *packageDecls, err error) []*brokenMarker {
-	byComment := map[token.Pos]*brokenMarker{}
-	for _, at := range pkg.Markers {
-		if at.Node != nil {
-			byComment[at.Comment] = &brokenMarker{Marker: at, definition: c.program.Registry().Lookup(at.Text, at.Target)}
-		}
+// flatten takes the lists that controller-tools nests errors in apart.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
 	}
-	var found []*brokenMarker
-	for _, single := range load.Flatten(err) {
-		positioned, ok := errors.AsType[loader.PositionedError](single)
-		if !ok {
-			continue
-		}
-		at := byComment[positioned.Pos]
-		if at == nil || at.definition == nil {
-			continue
-		}
-		if at.errs == nil {
-			found = append(found, at)
-		}
-		at.errs = append(at.errs, errors.New(positioned.Error()))
+	list, ok := errors.AsType[loader.ErrList](err)
+	if !ok {
+		return []error{err}
 	}
-	return found
+	var errs []error
+	for _, single := range list {
+		errs = append(errs, flatten(single)...)
+	}
+	return errs
 }
 
 var (
@@ -85,10 +67,11 @@ var (
 
 // argumentError reports what is wrong with the arguments of one marker: that which comes first, from which others may
 // follow, or else all that are missing.
-func (c *checker) argumentError(at markers.Marker, definition *ctmarkers.Definition, err error, fatal bool) *Finding {
+func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
+	definition := at.Definition
 	var first string
 	var missing []string
-	for _, line := range strings.Split(joinLines(load.Flatten(err)), "\n") {
+	for _, line := range strings.Split(joinLines(flatten(at.Err)), "\n") {
 		message, _ := markers.SplitOffset(line)
 		if m := missingArgument.FindStringSubmatch(message); m != nil {
 			missing = append(missing, m[1])

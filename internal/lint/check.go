@@ -43,9 +43,6 @@ func Check(program *load.Program, config Config) ([]Finding, error) {
 		for _, at := range pkg.Markers {
 			c.checkPlace(pkg, at)
 		}
-		for _, file := range pkg.Syntax {
-			c.checkBlockComments(file)
-		}
 	}
 	for _, pkg := range c.decls.all {
 		c.checkTypes(pkg)
@@ -73,33 +70,32 @@ func (c *checker) failures(kept []error) error {
 // reaches reports whether what is wrong with a marker can be seen in what generators write.
 func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }
 
-// checkPlace reports a marker that is unknown or stands where it means nothing, and keeps the value of any other.
+// checkPlace reports a marker that is unknown or stands where it means nothing, and keeps any other for the checks of types.
 func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
-	registry := c.program.Registry()
-	if registry.IsInsertionPoint(at.Text) {
+	switch {
+	case markers.IsInsertionPoint(at.Text):
 		return
-	}
-	definition := registry.Definition(at.Text)
-	if definition == nil {
+	case at.Placed == markers.PlacedBlock:
+		c.checkBlock(at)
+		return
+	case at.Definition == nil:
 		c.checkUnknown(at)
 		return
-	}
-	if at.Node == nil {
-		c.checkIgnored(at, definition)
+	case at.CountsElsewhere():
+		c.checkElsewhere(at)
 		return
-	}
-	here := registry.Lookup(at.Text, at.Target)
-	if here == nil || here.Name == crdmarkers.K8sEnumTag && at.Target == ctmarkers.DescribesField {
-		c.checkMisplaced(at, definition)
+	case at.Placed == markers.PlacedWrong:
+		c.checkMisplaced(at)
 		return
+	case at.Placed != markers.PlacedRight:
+		c.checkIgnored(at)
+		return
+	case at.Err != nil:
+		return // checkArguments says so.
 	}
-	value, err := here.Parse(at.Text)
-	if err != nil {
-		return // The collector says so too.
-	}
-	c.checkRule(at, value)
-	e := entry{Marker: at, name: here.Name, value: value}
-	if rest, ok := strings.CutPrefix(here.Name, crdmarkers.ValidationItemsPrefix); ok {
+	c.checkRule(at)
+	e := entry{Marker: at, name: at.Definition.Name}
+	if rest, ok := strings.CutPrefix(e.name, crdmarkers.ValidationItemsPrefix); ok {
 		e.name, e.items = "kubebuilder:validation:"+rest, true
 	}
 	pkg.entries[at.Node] = append(pkg.entries[at.Node], e)
@@ -141,11 +137,11 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 	if err != nil {
 		return false
 	}
-	at.Text = text
-	alone := subject{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name, value: value}}}
+	at.Text, at.Definition, at.Value = text, definition, value
+	alone := subject{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
 	alone.checkPaths()
-	alone.checkRule(at, value)
+	alone.checkRule(at)
 	return len(alone.findings) == 0
 }
 

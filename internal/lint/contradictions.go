@@ -138,7 +138,7 @@ func (n *subject) checkBounds() {
 func extreme(entries []entry, names []string, items bool, stricter func(a, b float64) bool) (found entry, ok bool) {
 	var best float64
 	for _, e := range entries {
-		value, isNumber := number(e.value)
+		value, isNumber := number(e.Value)
 		if e.items != items || !isNumber || !slices.Contains(names, e.short()) {
 			continue
 		}
@@ -151,8 +151,8 @@ func extreme(entries []entry, names []string, items bool, stricter func(a, b flo
 
 // checkBound reports a lower bound above an upper one at that of the subject, or, if both are, at the later one.
 func (n *subject) checkBound(low, high entry) {
-	lower, _ := number(low.value)
-	upper, _ := number(high.value)
+	lower, _ := number(low.Value)
+	upper, _ := number(high.Value)
 	open := lower == upper && low.short() == "Minimum" && (n.isSet("ExclusiveMinimum", low.items) || n.isSet("ExclusiveMaximum", low.items))
 	if lower < upper || lower == upper && !open {
 		return
@@ -168,8 +168,8 @@ func (n *subject) checkBound(low, high entry) {
 	if at.Pos == low.Pos {
 		other = high
 	}
-	value, _ := number(at.value)
-	limit, _ := number(other.value)
+	value, _ := number(at.Value)
+	limit, _ := number(other.Value)
 	d := diagnostic.Error{
 		Code:    CodeContradiction,
 		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation, other.label(), formatNumber(limit)),
@@ -198,7 +198,7 @@ func (n *subject) where(e entry) string {
 // isSet reports whether a marker that is true or false holds for the subject.
 func (n *subject) isSet(short string, items bool) bool {
 	return slices.ContainsFunc(n.limits(), func(e entry) bool {
-		v := reflect.ValueOf(e.value)
+		v := reflect.ValueOf(e.Value)
 		return e.items == items && e.short() == short && v.Kind() == reflect.Bool && v.Bool()
 	})
 }
@@ -235,7 +235,7 @@ func (n *subject) checkRepeated() {
 			continue
 		}
 		before := slices.IndexFunc(n.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })
-		if before < 0 || reflect.DeepEqual(n.entries[before].value, e.value) {
+		if before < 0 || reflect.DeepEqual(n.entries[before].Value, e.Value) {
 			continue
 		}
 		n.reportAt(e, 0, diagnostic.Error{

@@ -67,7 +67,7 @@ func spell(value any) string {
 // checkEnum reports values of enums that are there twice, or that the type does not have.
 func (n *subject) checkEnum() {
 	for _, e := range n.entries {
-		values, ok := e.value.(crdmarkers.Enum)
+		values, ok := e.Value.(crdmarkers.Enum)
 		if !ok {
 			continue
 		}
@@ -170,7 +170,7 @@ func retype(value any, want kind) string {
 func (n *subject) checkDefault() {
 	for _, e := range n.entries {
 		var value any
-		switch marker := e.value.(type) {
+		switch marker := e.Value.(type) {
 		case crdmarkers.Default:
 			value = marker.Value
 		case crdmarkers.KubernetesDefault:
@@ -213,7 +213,7 @@ func (n *subject) refuses(value any) *entry {
 
 // breaks reports whether a value is not what a marker allows.
 func (n *subject) breaks(value any, e entry) bool {
-	if values, ok := e.value.(crdmarkers.Enum); ok {
+	if values, ok := e.Value.(crdmarkers.Enum); ok {
 		for _, allowed := range values {
 			if spell(allowed) == spell(value) {
 				return false
@@ -221,12 +221,12 @@ func (n *subject) breaks(value any, e entry) bool {
 		}
 		return n.shape.kind != "" && len(values) > 0
 	}
-	if pattern, ok := e.value.(crdmarkers.Pattern); ok {
+	if pattern, ok := e.Value.(crdmarkers.Pattern); ok {
 		text, isString := value.(string)
 		compiled, err := regexp.Compile(string(pattern))
 		return isString && err == nil && !compiled.MatchString(text)
 	}
-	limit, ok := number(e.value)
+	limit, ok := number(e.Value)
 	if !ok {
 		return false
 	}

@@ -96,17 +96,18 @@ func copiesAll(places []markers.Marker) bool {
 	})
 }
 
+// asksForCopy reports whether a marker asks for deep copies. One whose arguments are wrong is meant to.
 func asksForCopy(at markers.Marker) bool {
-	if at.Node == nil {
+	if at.Node == nil || at.Definition == nil {
 		return false
 	}
-	name, value, _ := strings.Cut(at.Text, "=")
-	switch strings.TrimSuffix(name, ":") {
-	case "+kubebuilder:object:generate", "+kubebuilder:object:root":
-		return value != "false"
-	case "+k8s:deepcopy-gen":
-		return strings.HasPrefix(value, "package") || value == "true"
-	case "+k8s:deepcopy-gen:interfaces":
+	switch at.Definition.Name {
+	case "kubebuilder:object:generate", "kubebuilder:object:root":
+		return at.Value != false
+	case "k8s:deepcopy-gen":
+		value, _ := at.Value.(ctmarkers.RawArguments)
+		return strings.HasPrefix(string(value), "package") || string(value) == "true"
+	case "k8s:deepcopy-gen:interfaces":
 		return true
 	}
 	return false

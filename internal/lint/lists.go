@@ -19,7 +19,7 @@ func (n *subject) checkList() {
 	}
 	keys := find(n.entries, "listMapKey", "k8s:listMapKey")
 	types := find(n.entries, "listType", "k8s:listType")
-	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.value == crdmarkers.ListType("map") })
+	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.Value == crdmarkers.ListType("map") })
 	switch {
 	case len(keys) > 0 && !isMap:
 		d := diagnostic.Error{
@@ -55,7 +55,7 @@ func (n *subject) checkKeys(keys []entry) {
 		return
 	}
 	for _, key := range keys {
-		name := string(key.value.(crdmarkers.ListMapKey))
+		name := string(key.Value.(crdmarkers.ListMapKey))
 		if names[name] {
 			continue
 		}

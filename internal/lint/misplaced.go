@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"go/ast"
-	"go/token"
 	"slices"
 	"strings"
 
@@ -24,11 +22,8 @@ func answersFor(name string) bool {
 
 // checkIgnored reports a marker that describes nothing, or makes it count where its meaning does not depend on the
 // place.
-func (c *checker) checkIgnored(at markers.Marker, definition *ctmarkers.Definition) {
-	if markers.CountsAnywhere(definition.Name) && at.Placed != markers.PlacedLineEnd {
-		c.checkElsewhere(at, definition)
-		return
-	}
+func (c *checker) checkIgnored(at markers.Marker) {
+	definition := at.Definition
 	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) && definition.Target != ctmarkers.DescribesPackage {
 		return
 	}
@@ -41,7 +36,8 @@ func (c *checker) checkIgnored(at markers.Marker, definition *ctmarkers.Definiti
 
 // checkElsewhere checks a marker that counts although it stands where controller-gen does not look. A lenient run, which
 // does what controller-gen would, reports it instead.
-func (c *checker) checkElsewhere(at markers.Marker, definition *ctmarkers.Definition) {
+func (c *checker) checkElsewhere(at markers.Marker) {
+	definition := at.Definition
 	if c.config.Lenient {
 		d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line behind the comment with the marker"}
 		switch {
@@ -57,12 +53,11 @@ func (c *checker) checkElsewhere(at markers.Marker, definition *ctmarkers.Defini
 		c.report(at.Pos, false, d)
 		return
 	}
-	value, err := definition.Parse(at.Text)
-	if err != nil {
-		c.argumentError(at, definition, err, true)
+	if at.Err != nil {
+		c.argumentError(at, true)
 		return
 	}
-	c.checkRule(at, value)
+	c.checkRule(at)
 }
 
 // whereTo says where a marker that is ignored belongs.
@@ -101,11 +96,8 @@ var targetNames = map[ctmarkers.TargetType]string{
 }
 
 // checkMisplaced reports a marker that describes something else than what it stands on.
-func (c *checker) checkMisplaced(at markers.Marker, definition *ctmarkers.Definition) {
-	if markers.CountsAnywhere(definition.Name) {
-		c.checkElsewhere(at, definition)
-		return
-	}
+func (c *checker) checkMisplaced(at markers.Marker) {
+	definition := at.Definition
 	if !answersFor(definition.Name) && definition.Name != "k8s:enum" {
 		return
 	}
@@ -148,29 +140,14 @@ func kindsOf(targets []ctmarkers.TargetType) string {
 	return strings.Join(names, " or ")
 }
 
-// checkBlockComments reports markers in comments of the other kind.
-func (c *checker) checkBlockComments(file *ast.File) {
-	for _, group := range file.Comments {
-		for _, comment := range group.List {
-			if strings.HasPrefix(comment.Text, "/*") && strings.Contains(comment.Text, "+kubebuilder:") {
-				c.checkBlockComment(comment)
-			}
-		}
+// checkBlock reports a marker in a comment of the other kind.
+func (c *checker) checkBlock(at markers.Marker) {
+	if at.Definition == nil || !strings.HasPrefix(at.Text, "+kubebuilder:") {
+		return
 	}
-}
-
-func (c *checker) checkBlockComment(comment *ast.Comment) {
-	offset := 0
-	for line := range strings.Lines(comment.Text) {
-		text := strings.TrimSpace(strings.TrimLeft(strings.TrimSuffix(strings.TrimSpace(line), "*/"), "/* \t"))
-		if strings.HasPrefix(text, "+kubebuilder:") && c.program.Registry().Definition(text) != nil {
-			definition := c.program.Registry().Definition(text)
-			c.report(comment.Pos()+token.Pos(offset+strings.IndexByte(line, '+')), true, diagnostic.Error{
-				Code:    CodeIgnored,
-				Message: fmt.Sprintf("+%s is ignored %s", definition.Name, markers.PlacedBlock),
-				Hint:    "write // " + text,
-			})
-		}
-		offset += len(line)
-	}
+	c.report(at.Pos, true, diagnostic.Error{
+		Code:    CodeIgnored,
+		Message: fmt.Sprintf("+%s is ignored %s", at.Definition.Name, at.Placed),
+		Hint:    "write // " + at.Text,
+	})
 }

@@ -14,7 +14,7 @@ import (
 // checkPaths reports what is wrong with the columns and paths of a kind.
 func (n *subject) checkPaths() {
 	for _, e := range n.entries {
-		switch value := e.value.(type) {
+		switch value := e.Value.(type) {
 		case crdmarkers.PrintColumn:
 			n.oneOf(e, "type", value.Type, "boolean", "date", "integer", "number", "string")
 			n.oneOf(e, "format", value.Format, "", "byte", "date", "date-time", "double", "float", "int32", "int64", "password")

@@ -21,8 +21,8 @@ var (
 )
 
 // checkRule reports what is wrong with an RBAC marker: what the API server refuses, and verbs that look misspelt.
-func (c *checker) checkRule(at markers.Marker, value any) {
-	rule, ok := value.(rbac.Rule)
+func (c *checker) checkRule(at markers.Marker) {
+	rule, ok := at.Value.(rbac.Rule)
 	if !ok || c.allowed(at.Text) {
 		return
 	}

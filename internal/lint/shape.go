@@ -107,7 +107,7 @@ func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 // they allow anything.
 func overriddenKind(entries []entry) (kind, bool) {
 	for _, e := range entries {
-		switch value := e.value.(type) {
+		switch value := e.Value.(type) {
 		case crdmarkers.Type:
 			switch k := kind(value); k {
 			case kindString, kindInteger, kindNumber, kindBoolean:
@@ -130,7 +130,6 @@ type entry struct {
 	markers.Marker
 	name  string // of the definition, without "items:"
 	items bool   // about the items of a list
-	value any
 }
 
 // short returns the last part of the name of a marker.

@@ -17,7 +17,7 @@ import (
 // checkValues reports arguments that are of the right type and yet never valid.
 func (n *subject) checkValues() {
 	for _, e := range n.entries {
-		switch value := e.value.(type) {
+		switch value := e.Value.(type) {
 		case crdmarkers.ListType:
 			n.oneOf(e, "", string(value), "atomic", "map", "set")
 		case crdmarkers.MapType:
@@ -161,7 +161,7 @@ func (n *subject) is() string {
 
 // checkWhole reports bounds with a fraction for integers.
 func (n *subject) checkWhole(e entry, k kind) {
-	value, ok := number(e.value)
+	value, ok := number(e.Value)
 	if ok && k == kindInteger && value != math.Trunc(value) {
 		n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 			Code:    CodeValue,

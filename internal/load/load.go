@@ -5,13 +5,11 @@ import (
 	"errors"
 	"go/token"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
@@ -20,8 +18,7 @@ type Program struct {
 	dir       string
 	tree      *source.Tree
 	fset      *token.FileSet
-	registry  *ourmarkers.Registry
-	collector *markers.Collector
+	registry  *markers.Registry
 	packages  []*Package
 	folders   map[string]*Package // packages by folder
 	lenient   bool
@@ -36,17 +33,16 @@ type Program struct {
 // parse are an error, joined from *diagnostic.Error, beside the program of all others; without a program nothing could be
 // read at all.
 func Load(ctx context.Context, cfg Config) (*Program, error) {
-	registry, err := ourmarkers.NewRegistry()
+	registry, err := markers.NewRegistry()
 	if err != nil {
 		return nil, err
 	}
 	p := &Program{
-		dir:       cfg.Dir,
-		lenient:   cfg.Lenient,
-		tree:      source.Open(cfg.Overlay),
-		fset:      token.NewFileSet(),
-		registry:  registry,
-		collector: &markers.Collector{Registry: registry.Registry},
+		dir:      cfg.Dir,
+		lenient:  cfg.Lenient,
+		tree:     source.Open(cfg.Overlay),
+		fset:     token.NewFileSet(),
+		registry: registry,
 	}
 	patterns := cfg.Patterns
 	if len(patterns) == 0 {
@@ -67,24 +63,17 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	return p, err
 }
 
-// collect reads the markers of a package.
+// collect reads the markers of a package. Generators of controller-tools that read them again stop at those whose arguments
+// are wrong, so these are taken out of the syntax: generators get as far as to find what else is wrong. A lenient load
+// fails where controller-gen fails, and leaves them.
 func (p *Program) collect(pkg *Package) {
+	pkg.lenient = p.lenient
 	for _, file := range pkg.Syntax {
 		pkg.Markers = append(pkg.Markers, p.registry.Read(p.fset, file)...)
 	}
-	pkg.values, pkg.Arguments = p.collector.MarkersInPackage(pkg.Package)
-	if p.lenient {
-		return // As for controller-gen, a marker counts only where it looks.
-	}
-	for _, at := range pkg.Markers {
-		definition, elsewhere := p.registry.Elsewhere(at)
-		if !elsewhere {
-			continue
-		}
-		value, err := definition.Parse(at.Text)
-		file := pkg.FileAt(at.Pos)
-		if err == nil && pkg.values[file] != nil {
-			pkg.values[file][definition.Name] = append(pkg.values[file][definition.Name], value)
+	for _, m := range pkg.Markers {
+		if m.Counts() && m.Err != nil && !p.lenient {
+			m.Blank()
 		}
 	}
 }
@@ -119,11 +108,8 @@ func (p *Program) Packages() []*Package { return p.packages }
 // Unmatched returns an error for each pattern of a lenient load that matched nothing, joined.
 func (p *Program) Unmatched() error { return p.unmatched }
 
-// Collector returns the markers of all packages, and collects those of packages that [Program.Types] loads.
-func (p *Program) Collector() *markers.Collector { return p.collector }
-
 // Registry returns the markers that are known.
-func (p *Program) Registry() *ourmarkers.Registry { return p.registry }
+func (p *Program) Registry() *markers.Registry { return p.registry }
 
 // Fset returns the positions of all files.
 func (p *Program) Fset() *token.FileSet { return p.fset }
@@ -133,31 +119,4 @@ func (p *Program) Fset() *token.FileSet { return p.fset }
 func (p *Program) Inputs() (in source.Inputs, complete bool) {
 	in, noted := p.tree.Inputs()
 	return in, noted && !p.unknown
-}
-
-// Silence makes generators pass over markers whose arguments are wrong, so that they get as far as to find what else is.
-// What they generate is of no use then.
-func (p *Program) Silence() {
-	for _, pkg := range p.packages {
-		if pkg.Arguments == nil {
-			continue
-		}
-		wrong := map[token.Pos]bool{}
-		for _, err := range Flatten(pkg.Arguments) {
-			if positioned, ok := errors.AsType[loader.PositionedError](err); ok {
-				wrong[positioned.Pos] = true
-			}
-		}
-		for _, file := range pkg.Syntax {
-			for _, group := range file.Comments {
-				for _, comment := range group.List {
-					if wrong[comment.Slash] {
-						comment.Text = "//" + strings.Repeat(" ", len(comment.Text)-len("//"))
-					}
-				}
-			}
-		}
-		// What is still wrong was there before, and is told.
-		pkg.values, _ = p.collector.MarkersInPackage(pkg.Package)
-	}
 }

@@ -31,10 +31,7 @@ const Name = ""
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules := 0
-		for _, values := range program.Packages()[0].values {
-			rules += len(values["kubebuilder:rbac"])
-		}
+		rules := len(program.Packages()[0].Only("kubebuilder:rbac").Syntax[0].Comments)
 		if rules != want {
 			t.Errorf("lenient %v: %d rules count, want %d", lenient, rules, want)
 		}

@@ -6,15 +6,15 @@ import (
 	"go/scanner"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
@@ -32,24 +32,43 @@ type Package struct {
 	module source.Module
 	files  []string // absolute, as Syntax
 	broken []string // generated files that do not parse, absolute
-	values map[ast.Node]markers.MarkerValues
 
-	// Markers are those of all files, whether they describe something or not.
-	Markers []ourmarkers.Marker
-	// Arguments are what the arguments of markers have wrong with them, as controller-tools finds it; nil if they are right.
-	Arguments error
+	// Markers are those of all files, whether they count or not. They are shared: do not modify them.
+	Markers []markers.Marker
+	lenient bool
 }
 
-// Has reports whether any of the named markers stands anywhere in the package.
+// Has reports whether any of the named markers counts anywhere in the package.
 func (p *Package) Has(names ...string) bool {
-	for _, values := range p.values {
-		for _, name := range names {
-			if _, ok := values[name]; ok {
-				return true
+	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
+		return p.counts(m) && slices.Contains(names, m.Definition.Name)
+	})
+}
+
+// counts reports whether a marker counts and is right. For controller-gen one counts only where it looks.
+func (p *Package) counts(m markers.Marker) bool {
+	return m.Definition != nil && m.Err == nil && (m.Counts() || !p.lenient && m.CountsElsewhere())
+}
+
+// Only returns a package that has nothing but the named markers of this one, those that count, as markers of the package:
+// for generators of controller-tools that are about whole packages, and would not find those that stand elsewhere.
+func (p *Package) Only(names ...string) *loader.Package {
+	only := *p.Package.Package
+	only.Syntax = nil
+	for _, file := range p.Syntax {
+		alone := &ast.File{Name: &ast.Ident{}}
+		for _, elsewhere := range []bool{false, true} {
+			for _, m := range p.Markers {
+				inFile := file.FileStart <= m.Pos && m.Pos < file.FileEnd
+				if inFile && p.counts(m) && m.CountsElsewhere() == elsewhere && slices.Contains(names, m.Definition.Name) {
+					comment := &ast.Comment{Slash: m.Pos - 2, Text: "//" + m.Text}
+					alone.Comments = append(alone.Comments, &ast.CommentGroup{List: []*ast.Comment{comment}})
+				}
 			}
 		}
+		only.Syntax = append(only.Syntax, alone)
 	}
-	return false
+	return &loader.Package{Package: &only}
 }
 
 // parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
@@ -118,14 +137,4 @@ func syntaxError(root, name string, err error) error {
 		Hint:    "markers are read from files that parse: mend the syntax first",
 		Cause:   err,
 	}
-}
-
-// FileAt returns the file of the package that a position is in, or nil.
-func (p *Package) FileAt(pos token.Pos) *ast.File {
-	for _, file := range p.Syntax {
-		if file.FileStart <= pos && pos < file.FileEnd {
-			return file
-		}
-	}
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // Problems returns what loaders and generators found wrong with the packages and with all that they import, each
@@ -84,7 +84,7 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 	case packages.ListError, packages.ParseError:
 		d.Message, d.Hint = p.listProblem(e.Msg)
 	default:
-		d.Message, _ = ourmarkers.SplitOffset(diagnostic.OneLine(strings.TrimSpace(e.Msg)))
+		d.Message, _ = markers.SplitOffset(diagnostic.OneLine(strings.TrimSpace(e.Msg)))
 		d.Message, d.Hint = reword(d.Message)
 	}
 	return d
@@ -181,20 +181,4 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},
-}
-
-// Flatten takes the lists that controller-tools nests errors in apart.
-func Flatten(err error) []error {
-	if err == nil {
-		return nil
-	}
-	list, ok := errors.AsType[loader.ErrList](err)
-	if !ok {
-		return []error{err}
-	}
-	var errs []error
-	for _, single := range list {
-		errs = append(errs, Flatten(single)...)
-	}
-	return errs
 }

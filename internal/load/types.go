@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 
@@ -33,7 +34,7 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 		}
 	}
 	modules := slices.SortedFunc(maps.Keys(wanted), func(a, b source.Module) int { return cmp.Compare(a.Dir, b.Dir) })
-	types := genall.GenerationContext{Collector: p.collector}
+	types := genall.GenerationContext{Collector: &markers.Collector{Registry: p.registry.Registry}}
 	if roots, checker, ok := p.resolved(wanted, modules); ok {
 		types.Roots, types.Checker = roots, checker
 		return types, nil

@@ -9,21 +9,41 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Marker is one marker as it stands in a file, and what it describes.
+// Marker is one marker as it stands in a file: what it is, what it says and what it describes.
 type Marker struct {
-	Text    string    // without the slashes, beginning with "+"
-	Pos     token.Pos // of the "+"
-	Comment token.Pos
+	Text string    // without the slashes, beginning with "+"
+	Pos  token.Pos // of the "+"
+
+	// Definition is what the marker stands for: of its target, or of another one if it is misplaced. It is nil for markers
+	// that nobody here knows.
+	Definition *markers.Definition
+	Value      any   // what the arguments say, nil without a definition or if they are wrong
+	Err        error // what is wrong with the arguments
 
 	Target markers.TargetType
-	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it describes; nil if it is ignored
+	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it stands at; nil if nobody looks there
 	Owner  *ast.TypeSpec // the type that it stands on or in; nil outside of types
-	Placed Placement     // why it is ignored
-	Next   string        // what follows a marker that does not describe it: "type X", "field F", or ""
+	Placed Placement
+	Next   string // what follows a marker that does not describe it: "type X", "field F", or ""
+
+	comment *ast.Comment
 }
 
 // Name returns the marker without its value.
 func (m Marker) Name() string { return nameIn(m.Text) }
+
+// Counts reports whether generators read the marker, for better or worse.
+func (m Marker) Counts() bool { return m.Definition != nil && m.Placed == PlacedRight }
+
+// CountsElsewhere reports whether the marker is about the whole project, so that it counts although it stands where
+// controller-gen does not look, or at something that it does not describe.
+func (m Marker) CountsElsewhere() bool {
+	misplaced := m.Placed != PlacedRight && m.Placed != PlacedLineEnd && m.Placed != PlacedBlock
+	return misplaced && m.Definition != nil && countsAnywhere(m.Definition.Name)
+}
+
+// Blank takes the marker out of the syntax tree that it was read from, for those who read comments after.
+func (m Marker) Blank() { m.comment.Text = "//" + strings.Repeat(" ", len(m.comment.Text)-len("//")) }
 
 // nameIn returns a marker without its value.
 func nameIn(text string) string {
@@ -36,7 +56,8 @@ type Placement int
 
 // The placements.
 const (
-	PlacedRight       Placement = iota // where controller-gen looks
+	PlacedRight       Placement = iota // where controller-gen looks, at what it describes
+	PlacedWrong                        // where controller-gen looks, at what it does not describe
 	PlacedFunc                         // in the comment of a function
 	PlacedBody                         // inside a function
 	PlacedValue                        // in the comment of a constant, variable or import, or among them
@@ -70,16 +91,33 @@ func (p Placement) String() string {
 	return ""
 }
 
-// parseMarker returns the marker in a comment, if it is one: a line comment that begins with "+".
-func parseMarker(comment *ast.Comment) (Marker, bool) {
-	rest, ok := strings.CutPrefix(comment.Text, "//")
-	text := strings.TrimSpace(rest)
-	if !ok || !strings.HasPrefix(text, "+") {
-		return Marker{}, false
+// Line returns the marker that a line of a comment is, without what the comment itself consists of, if it is one: it begins
+// with "+". A sentence that mentions a marker is none, and neither is one that is switched off by a blank behind the "+".
+func Line(line string) (text string, ok bool) {
+	text = strings.TrimSpace(line)
+	return text, strings.HasPrefix(text, "+")
+}
+
+// markersIn returns the markers in a comment: a line comment is one, and /* comments */ may have one on each line.
+func markersIn(comment *ast.Comment) []Marker {
+	if rest, ok := strings.CutPrefix(comment.Text, "//"); ok {
+		text, isMarker := Line(rest)
+		if !isMarker {
+			return nil
+		}
+		return []Marker{{Text: text, Pos: comment.Pos() + token.Pos(strings.IndexByte(comment.Text, '+')), comment: comment}}
 	}
-	return Marker{
-		Text: text, Pos: comment.Pos() + token.Pos(strings.IndexByte(comment.Text, '+')), Comment: comment.Pos(),
-	}, true
+	var found []Marker
+	offset := 0
+	for line := range strings.Lines(comment.Text) {
+		if text, ok := Line(strings.TrimLeft(strings.TrimSuffix(strings.TrimSpace(line), "*/"), "/* \t")); ok {
+			found = append(found, Marker{
+				Text: text, Pos: comment.Pos() + token.Pos(offset+strings.IndexByte(line, '+')), Placed: PlacedBlock, comment: comment,
+			})
+		}
+		offset += len(line)
+	}
+	return found
 }
 
 // reader finds what the markers of one file describe, as controller-gen would. A marker describes the type or field
@@ -96,30 +134,42 @@ type reader struct {
 func (r *Registry) Read(fset *token.FileSet, file *ast.File) []Marker {
 	p := &reader{registry: r, file: file, line: func(pos token.Pos) int { return fset.PositionFor(pos, false).Line }}
 	for i, group := range file.Comments {
-		if hasMarker(group) {
+		if slices.ContainsFunc(group.List, func(comment *ast.Comment) bool { return len(markersIn(comment)) > 0 }) {
 			p.place(i)
 		}
 	}
 	return p.found
 }
 
-func hasMarker(group *ast.CommentGroup) bool {
-	return slices.ContainsFunc(group.List, func(comment *ast.Comment) bool {
-		_, ok := parseMarker(comment)
-		return ok
-	})
-}
-
 // add records the markers of a comment group.
 func (p *reader) add(group *ast.CommentGroup, like Marker) {
 	for _, comment := range group.List {
-		m, ok := parseMarker(comment)
-		if !ok {
-			continue
+		for _, m := range markersIn(comment) {
+			if m.Placed == PlacedRight {
+				m.Target, m.Node, m.Owner, m.Placed, m.Next = like.Target, like.Node, like.Owner, like.Placed, like.Next
+			}
+			p.record(m)
 		}
-		like.Text, like.Pos, like.Comment = m.Text, m.Pos, m.Comment
-		p.found = append(p.found, like)
 	}
+}
+
+// record records a marker with what it stands for.
+func (p *reader) record(m Marker) {
+	m.Definition = p.registry.Definition(m.Text)
+	if m.Definition != nil && m.Node != nil {
+		here := p.registry.lookup(m.Text, m.Target)
+		if here == nil {
+			m.Placed = PlacedWrong
+		} else {
+			m.Definition = here
+		}
+	}
+	if m.Definition != nil {
+		if m.Value, m.Err = m.Definition.Parse(m.Text); m.Err != nil {
+			m.Value = nil
+		}
+	}
+	p.found = append(p.found, m)
 }
 
 // lost records the markers of a comment group that are ignored. With a field that is commented out go its markers.
@@ -200,15 +250,15 @@ func (p *reader) free(index int, next *ast.TypeSpec) {
 // packages have.
 func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
 	for _, comment := range group.List {
-		m, ok := parseMarker(comment)
-		if !ok {
-			continue
+		for _, m := range markersIn(comment) {
+			if m.Placed == PlacedRight {
+				m.Target, m.Node, m.Owner = markers.DescribesType, spec, spec
+				if p.registry.Lookup(m.Text, markers.DescribesType) == nil && p.registry.Lookup(m.Text, markers.DescribesPackage) != nil {
+					m.Target, m.Node, m.Owner = markers.DescribesPackage, p.file, nil
+				}
+			}
+			p.record(m)
 		}
-		m.Target, m.Node, m.Owner = markers.DescribesType, spec, spec
-		if p.registry.Lookup(m.Text, markers.DescribesType) == nil && p.registry.Lookup(m.Text, markers.DescribesPackage) != nil {
-			m.Target, m.Node, m.Owner = markers.DescribesPackage, p.file, nil
-		}
-		p.found = append(p.found, m)
 	}
 }
 

@@ -65,13 +65,8 @@ func registerApplyConfiguration(registry *markers.Registry) error {
 }
 
 // IsInsertionPoint reports whether text, a marker beginning with "+", is a place where kubebuilder inserts code.
-func (r *Registry) IsInsertionPoint(text string) bool {
+func IsInsertionPoint(text string) bool {
 	return strings.HasPrefix(text[1:], scaffoldMarker)
-}
-
-// Known reports whether text, a marker beginning with "+", is one that some target accepts.
-func (r *Registry) Known(text string) bool {
-	return r.IsInsertionPoint(text) || r.Definition(text) != nil
 }
 
 // allTargets are what markers can describe.
@@ -81,13 +76,20 @@ var allTargets = []markers.TargetType{markers.DescribesPackage, markers.Describe
 func (r *Registry) Targets(name string) []markers.TargetType {
 	var found []markers.TargetType
 	for _, target := range allTargets {
-		definition := r.Lookup("+"+name, target)
-		// On a field, the library knows the enum marker only to refuse it.
-		if definition != nil && definition.Name == name && !(name == crdmarkers.K8sEnumTag && target == markers.DescribesField) {
+		if definition := r.lookup("+"+name, target); definition != nil && definition.Name == name {
 			found = append(found, target)
 		}
 	}
 	return found
+}
+
+// lookup returns what text, a marker, stands for at a target, or nil.
+func (r *Registry) lookup(text string, target markers.TargetType) *markers.Definition {
+	definition := r.Lookup(text, target)
+	if definition != nil && definition.Name == crdmarkers.K8sEnumTag && target == markers.DescribesField {
+		return nil // On a field, the library knows the enum marker only to refuse it.
+	}
+	return definition
 }
 
 // Definition returns what text, a marker beginning with "+", stands for at some target, or nil.
@@ -105,22 +107,9 @@ func Ours(text string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(text[1:], family) })
 }
 
-// countsAnywhere are the markers that are about the whole project, so that it does not matter what they stand on.
-var countsAnywhere = []string{"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration"}
+// wholeProject are the markers that are about the whole project, so that it does not matter what they stand on.
+var wholeProject = []string{"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration"}
 
-// CountsAnywhere reports whether the marker with a name is about the whole project, so that it does not matter what it
+// countsAnywhere reports whether the marker with a name is about the whole project, so that it does not matter what it
 // stands on.
-func CountsAnywhere(name string) bool { return slices.Contains(countsAnywhere, name) }
-
-// Elsewhere returns the definition of a marker that counts although it stands where controller-gen does not look, or
-// describes something else than what it stands on.
-func (r *Registry) Elsewhere(m Marker) (*markers.Definition, bool) {
-	definition := r.Definition(m.Text)
-	if definition == nil || !CountsAnywhere(definition.Name) {
-		return nil, false
-	}
-	if m.Node == nil {
-		return definition, m.Placed != PlacedLineEnd
-	}
-	return definition, r.Lookup(m.Text, m.Target) == nil
-}
+func countsAnywhere(name string) bool { return slices.Contains(wholeProject, name) }

@@ -96,10 +96,10 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 		return "", false
 	}
 	definition := r.Definition(fixed)
-	if !slices.Contains(countsAnywhere, definition.Name) {
+	if !countsAnywhere(definition.Name) {
 		definition = r.Lookup(fixed, at.Target)
 	}
-	if definition == nil || at.Node == nil && !slices.Contains(countsAnywhere, definition.Name) {
+	if definition == nil || at.Node == nil && !countsAnywhere(definition.Name) {
 		return "", false
 	}
 	_, err := definition.Parse(fixed)

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // above returns the comment that ends right above a position, and the one with a blank line in between above that.
@@ -38,8 +40,8 @@ func lines(group *ast.CommentGroup) []string {
 func withoutMarkers(lines []string) []string {
 	var kept []string
 	for _, line := range lines {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "+") {
-			kept = append(kept, line)
+		if text, isMarker := markers.Line(line); !isMarker {
+			kept = append(kept, text)
 		}
 	}
 	return kept
@@ -49,7 +51,8 @@ func withoutMarkers(lines []string) []string {
 func (t *apiType) readTags(lines []string) {
 	t.applies = true
 	for _, line := range lines {
-		tag, ok := strings.CutPrefix(strings.TrimSpace(line), "+genclient")
+		text, _ := markers.Line(line)
+		tag, ok := strings.CutPrefix(text, "+genclient")
 		if !ok {
 			continue
 		}

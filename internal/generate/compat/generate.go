@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/object"
 	"github.com/kctrl-dev/kctrl/internal/generate/schemapatch"
 	ourwebhook "github.com/kctrl-dev/kctrl/internal/generate/webhook"
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // input is what generators look at.
@@ -61,7 +62,11 @@ func run(dir string, g genall.Generator, ctx genall.GenerationContext, generated
 		if err == nil {
 			return nil
 		}
-		return cmp.Or(ourwebhook.Check(dir, ctx.Roots), err)
+		registry, failed := ourmarkers.NewRegistry()
+		if failed != nil {
+			return failed
+		}
+		return cmp.Or(ourwebhook.Check(registry, dir, ctx.Roots), err)
 	}
 	return g.Generate(&ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // SchemaOptions say how the schemas of types are written.
@@ -46,7 +47,7 @@ func AllowRawJSON(parser *crd.Parser) {
 
 func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
 	parser := &crd.Parser{
-		Collector:                  ctx.Collector,
+		Collector:                  &markers.Collector{Registry: ctx.Collector.Registry}, // its values are changed
 		Checker:                    ctx.Checker,
 		GenerateEmbeddedObjectMeta: options.EmbeddedObjectMeta,
 		AllowDangerousTypes:        options.DangerousTypes,

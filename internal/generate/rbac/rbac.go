@@ -3,6 +3,7 @@ package rbac
 
 import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/rbac"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
@@ -37,10 +38,10 @@ func Emits(pkg *load.Package) bool { return pkg.Has(rbac.RuleDefinition.Name) }
 // returns nothing.
 func Generate(program *load.Program, o Options) ([]artifact.File, error) {
 	sink := &artifact.Sink{Folder: o.Folder}
-	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink, InputRule: o.Header}
+	ctx := &genall.GenerationContext{Collector: &markers.Collector{Registry: program.Registry().Registry}, OutputRule: sink, InputRule: o.Header}
 	for _, pkg := range program.Packages() {
 		if Emits(pkg) {
-			ctx.Roots = append(ctx.Roots, pkg.Package)
+			ctx.Roots = append(ctx.Roots, pkg.Only(rbac.RuleDefinition.Name))
 		}
 	}
 	err := rbac.Generator{RoleName: o.RoleName, FileName: o.FileName, HeaderFile: o.Header.Path(), Year: o.Header.Year}.Generate(ctx)

@@ -2,70 +2,50 @@ package webhook
 
 import (
 	"errors"
-	"go/token"
-	"path/filepath"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-tools/pkg/loader"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // Check returns what is wrong with the webhook markers of packages, joined from *diagnostic.Error. The generator of
 // controller-tools stops at the first, and does not say where it is. File names are made relative to dir.
-func Check(dir string, packages []*loader.Package) error {
+func Check(registry *markers.Registry, dir string, packages []*loader.Package) error {
 	var errs []error
 	for _, pkg := range packages {
 		first := map[bool]bool{}
-		for _, m := range markersIn(pkg, webhook.WebhookConfigDefinition) {
-			config := m.value.(webhook.WebhookConfig)
+		for _, m := range markersIn(registry, pkg, webhook.WebhookConfigDefinition.Name) {
+			config := m.Value.(webhook.WebhookConfig)
 			if first[config.Mutating] {
-				errs = append(errs, m.problem(dir, "a second configuration of this kind in the package", "keep one: all webhooks of a kind share one configuration"))
+				errs = append(errs, problem(dir, pkg, m, "a second configuration of this kind in the package", "keep one: all webhooks of a kind share one configuration"))
 			}
 			first[config.Mutating] = true
 		}
-		for _, m := range markersIn(pkg, webhook.ConfigDefinition) {
-			if message, hint := problemOf(m.value.(webhook.Config)); message != "" {
-				errs = append(errs, m.problem(dir, message, hint))
+		for _, m := range markersIn(registry, pkg, webhook.ConfigDefinition.Name) {
+			if message, hint := problemOf(m.Value.(webhook.Config)); message != "" {
+				errs = append(errs, problem(dir, pkg, m, message, hint))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// found is a marker that could be read.
-type found struct {
-	name  string
-	value any
-	pos   token.Position
-}
-
-func (f found) problem(dir, message, hint string) error {
-	pos := f.pos
-	if rel, err := filepath.Rel(dir, pos.Filename); err == nil && filepath.IsLocal(rel) {
-		pos.Filename = filepath.ToSlash(rel)
-	}
-	return &diagnostic.Error{Pos: pos, Message: "+" + f.name + ": " + message, Hint: hint}
+func problem(dir string, pkg *loader.Package, m markers.Marker, message, hint string) error {
+	pos := diagnostic.Relative(dir, pkg.Fset.Position(m.Pos))
+	return &diagnostic.Error{Pos: pos, Message: "+" + m.Definition.Name + ": " + message, Hint: hint}
 }
 
 // markersIn returns the markers of one definition that stand anywhere in a package. Those that cannot be read are
 // somebody else's to report.
-func markersIn(pkg *loader.Package, definition *markers.Definition) []found {
-	var all []found
+func markersIn(registry *markers.Registry, pkg *loader.Package, name string) []markers.Marker {
+	var all []markers.Marker
 	for _, file := range pkg.Syntax {
-		for _, group := range file.Comments {
-			for _, comment := range group.List {
-				text := strings.TrimSpace(strings.TrimPrefix(comment.Text, "//"))
-				if !strings.HasPrefix(text, "+"+definition.Name+":") {
-					continue
-				}
-				if value, err := definition.Parse(text); err == nil {
-					pos := pkg.Fset.Position(comment.Pos() + token.Pos(strings.IndexByte(comment.Text, '+')))
-					all = append(all, found{definition.Name, value, pos})
-				}
+		for _, m := range registry.Read(pkg.Fset, file) {
+			if m.Definition != nil && m.Definition.Name == name && m.Err == nil {
+				all = append(all, m)
 			}
 		}
 	}

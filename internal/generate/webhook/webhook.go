@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
@@ -25,13 +26,13 @@ func Emits(pkg *load.Package) bool {
 // webhook it returns nothing. Markers that the API server would refuse come back joined from *diagnostic.Error.
 func Generate(program *load.Program, folder string, header artifact.Header) ([]artifact.File, error) {
 	sink := &artifact.Sink{Folder: folder}
-	ctx := &genall.GenerationContext{Collector: program.Collector(), OutputRule: sink, InputRule: header}
+	ctx := &genall.GenerationContext{Collector: &markers.Collector{Registry: program.Registry().Registry}, OutputRule: sink, InputRule: header}
 	for _, pkg := range program.Packages() {
 		if Emits(pkg) {
-			ctx.Roots = append(ctx.Roots, pkg.Package)
+			ctx.Roots = append(ctx.Roots, pkg.Only(webhook.ConfigDefinition.Name, webhook.WebhookConfigDefinition.Name))
 		}
 	}
-	if err := Check(program.Dir(), ctx.Roots); err != nil {
+	if err := Check(program.Registry(), program.Dir(), ctx.Roots); err != nil {
 		return nil, err
 	}
 	err := webhook.Generator{HeaderFile: header.Path(), Year: header.Year}.Generate(ctx)
