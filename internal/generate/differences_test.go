@@ -213,3 +213,33 @@ func TestRecursionMayBeCutByMarkers(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorsInSchemasAreNoPanic(t *testing.T) {
+	for name, test := range map[string]struct{ field, more, at string }{
+		"field":         {field: "error", at: "types.go:15:"},
+		"pointer":       {field: "*error", at: "types.go:15:"},
+		"list":          {field: "[]error", at: "types.go:15:"},
+		"map":           {field: "map[string]error", at: "types.go:15:"},
+		"type":          {field: "E", more: "type E error\n", at: "types.go:18:8"},
+		"struct":        {field: "S", more: "type S struct {\n\tIn []error `json:\"in\"`\n}\n", at: "types.go:19:7"},
+		"alias":         {field: "A", more: "type A = error\n", at: "types.go:1"},
+		"type argument": {field: "Box[error]", more: "type Box[T any] struct {\n\tIn T `json:\"in\"`\n}\n", at: "types.go:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := kind + "type ThingSpec struct {\n\tWrong " + test.field + " `json:\"wrong\"`\n}\n\n" + test.more
+			if name == "field" {
+				if _, printed, failed := runTheirs(t, source, "crd"); !failed || !strings.Contains(printed, "panic: ") {
+					t.Errorf("controller-gen does not panic: %s", printed)
+				}
+			}
+			written, err := runOurs(t, source, "crd")
+			if got := report(err); !strings.Contains(got, test.at) || !strings.Contains(got, "interface") || !strings.Contains(got, "hint: ") || len(written) > 0 {
+				t.Errorf("got %s, written: %v", got, written)
+			}
+		})
+	}
+	source := kind + "type ThingSpec struct {\n\tHidden error `json:\"-\"`\n\tName string `json:\"name\"`\n}\n"
+	if _, err := runOurs(t, source, "crd"); err != nil {
+		t.Error(err)
+	}
+}

@@ -25,7 +25,7 @@ func (g *generation) writeType(f *file, t *apiType) {
 	if t.client || t.embeds("TypeMeta") {
 		f.printf("\nfunc (b %s) IsApplyConfiguration() {}\n", name)
 	}
-	w := &setters{g: g, f: f, receiver: name, written: map[string]bool{}}
+	w := newSetters(g, f, name, t.named)
 	w.write(t.named, nil)
 	w.getters(t.named, nil)
 }
@@ -48,7 +48,7 @@ func (g *generation) writeStruct(f *file, t *apiType) {
 		f.comment(withoutMarkers(doc))
 		written := f.typ(g.applied(m.typ))
 		switch {
-		case m.embedded && tags.inline:
+		case m.embedded && (tags.inline || types.IsInterface(m.typ)):
 			f.printf("%s `json:\"%s\"`\n", written, tags)
 		case m.embedded:
 			f.printf("*%s `json:\"%s\"`\n", written, tags)

@@ -76,7 +76,7 @@ func definitionsOf(ctx genall.GenerationContext, pkg *loader.Package, enabled []
 	parser := crd.NewParser(ctx, crd.SchemaOptions{DangerousTypes: true, IgnoreUnexportedFields: true})
 	wholeObjectMeta(parser)
 	for _, name := range enabled {
-		parser.NeedSchemaFor(ctcrd.TypeIdent{Package: pkg, Name: name})
+		crd.NeedSchema(parser, ctcrd.TypeIdent{Package: pkg, Name: name})
 	}
 	r := resolver{parser: parser, packages: map[string]*loader.Package{}}
 	for ident := range parser.Schemata {

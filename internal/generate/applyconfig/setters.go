@@ -1,6 +1,10 @@
 package applyconfig
 
-import "go/types"
+import (
+	"go/types"
+	"slices"
+	"strings"
+)
 
 // setters writes the functions of an apply configuration that set its fields.
 type setters struct {
@@ -8,6 +12,38 @@ type setters struct {
 	f        *file
 	receiver string          // the type
 	written  map[string]bool // the names of fields, of which the first counts
+	// declared says how often each name is declared in the apply configuration and its embedded structs, by depth.
+	declared []map[string]int
+}
+
+func newSetters(g *generation, f *file, receiver string, t types.Type) *setters {
+	s := &setters{g: g, f: f, receiver: receiver, written: map[string]bool{}}
+	s.declare(t, true, nil)
+	return s
+}
+
+// declare counts the names of the fields of a struct that is embedded in others, from the outermost one on.
+func (s *setters) declare(t types.Type, applied bool, in []types.Type) {
+	if slices.ContainsFunc(in, func(outer types.Type) bool { return types.Identical(outer, t) }) {
+		return // it embeds a pointer to itself
+	}
+	if len(s.declared) == len(in) {
+		s.declared = append(s.declared, map[string]int{})
+	}
+	for _, m := range membersOf(t) {
+		if _, ok := m.tags(); applied && (!ok || hidden(nameOf(t), m)) {
+			continue
+		}
+		of, isApplied := pointedTo(m.typ), applied && s.g.isApplied(m.typ)
+		if m.embedded && isApplied {
+			s.declared[len(in)][s.g.nameOf(of).name+suffix]++
+		} else {
+			s.declared[len(in)][m.name]++
+		}
+		if m.embedded {
+			s.declare(of, isApplied, append(slices.Clip(in), t))
+		}
+	}
 }
 
 // embedding is an embedded field that others are reached through.
@@ -16,6 +52,46 @@ type embedding struct {
 	inline bool
 	// plain says that the type has no apply configuration: its fields are what its package declares, and not pointers.
 	plain bool
+	// in is what it is embedded in, if that is not the apply configuration itself.
+	in *embedding
+	// inner are the embedded structs on the way from a plain type to the fields.
+	inner []string
+}
+
+// depth returns how many embedded fields lead to this one.
+func (e *embedding) depth() int {
+	if e.in == nil || e.in.typ == nil {
+		return 0
+	}
+	return e.in.depth() + 1
+}
+
+// path returns all embedded fields that lead to the fields of this one.
+func (e *embedding) path() string {
+	path := e.name()
+	if e.in != nil && e.in.typ != nil {
+		path = e.in.path() + "." + path
+	}
+	return strings.Join(append([]string{path}, e.inner...), ".")
+}
+
+// isShared reports whether Go cannot tell by its name alone which of several embedded fields, or fields of a plain one, is
+// meant.
+func (s *setters) isShared(e *embedding, field *types.Var) bool {
+	depth := e.depth()
+	for shallower := range depth {
+		if s.declared[shallower][e.name()] > 0 {
+			return true
+		}
+	}
+	if s.declared[depth][e.name()] > 1 {
+		return true
+	}
+	if !e.plain {
+		return false
+	}
+	found, _, _ := types.LookupFieldOrMethod(e.typ, true, field.Pkg(), field.Name())
+	return found != field
 }
 
 // name returns how the field is called: as its type.
@@ -42,14 +118,21 @@ func (s *setters) write(t types.Type, in *embedding) {
 			s.setter(m, &embedding{inline: true, plain: tags.inline})
 			continue
 		}
-		through := &embedding{s.g.applied(m.typ), tags.inline, !s.g.isApplied(m.typ)}
+		through := &embedding{typ: s.g.applied(m.typ), inline: tags.inline, plain: !s.g.isApplied(m.typ), in: in}
 		if in != nil && in.plain {
-			through = in // Its fields are reached as those of the struct that it is embedded in.
+			// Its fields are reached as those of the struct that it is embedded in.
+			inside := *in
+			inside.inner = append(slices.Clip(in.inner), m.name)
+			through = &inside
 		}
 		s.write(embedded(m.typ), through)
 		if !through.inline {
+			at := upper(through.name())
+			if s.isShared(through, m.field) {
+				at = through.path()
+			}
 			s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(through.name()))
-			s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &%[2]s{}\n}\n}\n", upper(through.name()), s.f.typ(through.typ))
+			s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &%[2]s{}\n}\n}\n", at, s.f.typ(through.typ))
 		}
 	}
 }
@@ -107,22 +190,42 @@ func (s *setters) argument(m member) string {
 // begin writes the head of a function and what it has to do first.
 func (s *setters) begin(m member, in *embedding, parameter string) {
 	s.f.printf("func (b *%[1]s) With%[2]s(%[3]s) *%[1]s {\n", s.receiver, m.name, parameter)
-	s.ensure(in)
+	s.ensure(m, in)
 }
 
 // ensure makes a function create the embedded struct that it goes through.
-func (s *setters) ensure(in *embedding) {
-	if in != nil && !in.inline {
+func (s *setters) ensure(m member, in *embedding) {
+	switch {
+	case in == nil:
+	case in.typ != nil && s.isShared(in, m.field):
+		s.create(in)
+	case !in.inline:
 		s.f.printf("b.ensure%sExists()\n", upper(in.name()))
 	}
 }
 
-// place returns how a function reaches a field.
-func place(m member, in *embedding) string {
-	if in != nil && in.typ != nil {
-		return "b." + in.name() + "." + m.name
+// create makes a function create all embedded structs that lead to one.
+func (s *setters) create(e *embedding) {
+	if e == nil || e.typ == nil {
+		return
 	}
-	return "b." + m.name
+	s.create(e.in)
+	if !e.inline {
+		outer := *e
+		outer.inner = nil
+		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &%[2]s{}\n}\n", outer.path(), s.f.typ(e.typ))
+	}
+}
+
+// place returns how a function reaches a field: as controller-gen writes it, but where that does not compile.
+func (s *setters) place(m member, in *embedding) string {
+	switch {
+	case in == nil || in.typ == nil:
+		return "b." + m.name
+	case s.isShared(in, m.field):
+		return "b." + in.path() + "." + m.name
+	}
+	return "b." + in.name() + "." + m.name
 }
 
 func (s *setters) valueSetter(m member, in *embedding) {
@@ -132,10 +235,11 @@ func (s *setters) valueSetter(m member, in *embedding) {
 	s.begin(m, in, "value "+s.argument(m))
 	value := "&value"
 	_, isPointer := m.typ.(*types.Pointer)
-	if s.g.isApplied(m.typ) || nillable(m.typ) || in != nil && in.plain && !isPointer {
+	isEmbeddedInterface := m.embedded && types.IsInterface(m.typ)
+	if s.g.isApplied(m.typ) || nillable(m.typ) || isEmbeddedInterface || in != nil && in.plain && !isPointer {
 		value = "value"
 	}
-	s.f.printf("%s = %s\nreturn b\n}\n", place(m, in), value)
+	s.f.printf("%s = %s\nreturn b\n}\n", s.place(m, in), value)
 }
 
 func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
@@ -149,7 +253,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	s.f.printf("// and returns the receiver, so that objects can be build by chaining \"With\" function invocations.\n")
 	s.f.printf("// If called multiple times, values provided by each call will be appended to the %s field.\n", m.name)
 	s.begin(m, in, "values ..."+s.f.typ(element))
-	at, value := place(m, in), "values[i]"
+	at, value := s.place(m, in), "values[i]"
 	if pointer {
 		s.f.printf("b.ensure%sExists()\n", upper(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name))
 		at = "*" + at
@@ -174,7 +278,7 @@ func (s *setters) mapSetter(m member, in *embedding) {
 	s.f.printf("// overwriting an existing map entries in %s field with the same key.\n", m.name)
 	argument := s.argument(m)
 	s.begin(m, in, "entries "+argument)
-	at := place(m, in)
+	at := s.place(m, in)
 	s.f.printf("if %[1]s == nil && len(entries) > 0 {\n%[1]s = make(%[2]s, len(entries))\n}\n", at, argument)
 	s.f.printf("for k, v := range entries {\n%s[k] = v\n}\nreturn b\n}\n", at)
 }
@@ -187,7 +291,7 @@ func (s *setters) getters(t types.Type, in *embedding) {
 			continue
 		}
 		if m.embedded {
-			s.getters(embedded(m.typ), &embedding{typ: s.g.applied(m.typ), inline: tags.inline})
+			s.getters(embedded(m.typ), &embedding{typ: s.g.applied(m.typ), inline: tags.inline, in: in})
 			continue
 		}
 		if !needsGetter(nameOf(t), m.name) {
@@ -195,8 +299,8 @@ func (s *setters) getters(t types.Type, in *embedding) {
 		}
 		s.f.printf("// Get%[1]s retrieves the value of the %[1]s field in the declarative configuration.\n", m.name)
 		s.f.printf("func (b *%s) Get%s() *%s {\n", s.receiver, m.name, s.argument(m))
-		s.ensure(in)
-		s.f.printf("return %s\n}\n", place(m, in))
+		s.ensure(m, in)
+		s.f.printf("return %s\n}\n", s.place(m, in))
 	}
 }
 

@@ -2,6 +2,7 @@ package compat_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -325,6 +326,112 @@ type Port struct{ Number int32 `+"`json:\"number\"`"+` }
 	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// embedded returns an API package whose structs embed each other and those of another package at random, so that names are
+// declared more than once at several depths. No struct embeds two types that have a field of the same JSON name.
+func embedded(seed uint64) string {
+	random := rand.New(rand.NewPCG(seed, seed))
+	tag := func(name string) string {
+		if random.IntN(3) == 0 {
+			return fmt.Sprintf("`json:%q`", name+",omitempty")
+		}
+		return "`json:\",inline\"`"
+	}
+	var code strings.Builder
+	for i := range 6 {
+		name := fmt.Sprintf("T%d", i)
+		if i == 0 {
+			name = "ThingSpec"
+		}
+		fmt.Fprintf(&code, "type %s struct {\n\tOwn%d string `json:\"own%d\"`\n", name, i, i)
+		for j := i + 1; j < 6; j++ {
+			switch random.IntN(4) {
+			case 0, 1:
+				fmt.Fprintf(&code, "\tT%d %s\n", j, tag(fmt.Sprintf("t%d", j)))
+			case 2:
+				fmt.Fprintf(&code, "\tField%[1]d%[2]d *T%[2]d `json:\"field%[1]d%[2]d\"`\n", i, j)
+			}
+		}
+		for _, foreign := range []string{"LocalObjectReference", "SecretReference", "TypedLocalObjectReference", "ConfigMapEnvSource"} {
+			if random.IntN(3) == 0 {
+				fmt.Fprintf(&code, "\tcorev1.%s %s\n", foreign, tag(strings.ToLower(foreign)))
+			}
+		}
+		code.WriteString("}\n\n")
+	}
+	return "package v1\n\nimport corev1 \"k8s.io/api/core/v1\"\n\nvar _ corev1.SecretReference\n\n" + code.String()
+}
+
+// TestEmbeddedStructsWithTheSameNamesCompile compiles what random structs become that embed one type in several places: where
+// the code of controller-gen compiles, that of kctrl is the same.
+func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
+	const groups, compared = 12, 3
+	types := oracle.Files(t, applied(t, "// +kubebuilder:resource", ""))["api/v1/types.go"]
+	ours := t.TempDir()
+	oracle.Module(t, ours, "example.com/applied")
+	for seed := range uint64(groups) {
+		oracle.Write(t, ours, fmt.Sprintf("g%d/v1/types.go", seed), types)
+		oracle.Write(t, ours, fmt.Sprintf("g%d/v1/spec.go", seed), embedded(seed))
+	}
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	if err := os.CopyFS(theirs, os.DirFS(ours)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, ours, strings.Fields("applyconfiguration object paths=./..."), compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if broken := uncompiled(t, ours); len(broken) > 0 {
+		t.Errorf("these files do not compile: %v", broken)
+	}
+	for group := range compared {
+		_, _ = runPeer(t, theirs, []string{"applyconfiguration", fmt.Sprintf("paths=./g%d/...", group)})
+	}
+	broken, got := uncompiled(t, theirs), oracle.Files(t, ours)
+	if len(broken) == 0 {
+		t.Error("all that controller-gen writes compiles: the structs are too plain")
+	}
+	for name, want := range oracle.Files(t, theirs) {
+		if !broken[name] && want != got[name] {
+			t.Errorf("%s differs (-controller-gen +kctrl):\n%s", name, cmp.Diff(want, got[name]))
+		}
+	}
+}
+
+// uncompiled returns the files in which the compiler finds mistakes.
+func uncompiled(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./...")
+	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	out, _ := command.CombinedOutput()
+	broken := map[string]bool{}
+	for _, line := range strings.Split(string(out), "\n") {
+		if name, _, ok := strings.Cut(line, ".go:"); ok {
+			broken[filepath.ToSlash(name)+".go"] = true
+		}
+	}
+	return broken
+}
+
+// TestEmbeddedInterfacesCompile has a kind without a schema, in which an interface is no mistake.
+func TestEmbeddedInterfacesCompile(t *testing.T) {
+	const spec = "type ThingSpec struct {\n\tLocal `json:\"local\"`\n\tOther `json:\",inline\"`\n\tAny any `json:\"any\"`\n}\n\n" +
+		"type Local interface{ DeepCopyLocal() Local }\n\ntype Other interface{ DeepCopyOther() Other }\n"
+	dir := applied(t, "// +genclient", spec)
+	oracle.Write(t, dir, "api/v1/zz.go", "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime\"\n\nfunc (t *Thing) DeepCopyObject() runtime.Object { return t }\n")
+	if _, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "./...")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	dir = applied(t, "// +kubebuilder:resource", spec)
+	_, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{})
+	if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/types.go:") || !strings.Contains(got, "interface type is not supported") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -29,6 +29,7 @@ type versionType struct {
 func define(parser *crd.Parser, kind schema.GroupKind, types []versionType, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
 	definition := newDefinition(kind)
 	for _, t := range types {
+		NeedSchema(parser, t.ident)
 		parser.NeedFlattenedSchemaFor(t.ident)
 		flattened := parser.FlattenedSchemata[t.ident]
 		props := flattened.DeepCopy()

@@ -39,7 +39,7 @@ func (r *References) Settle(ident crd.TypeIdent) {
 	if r.settled[ident] || ident.Package == nil {
 		return
 	}
-	r.parser.NeedSchemaFor(ident)
+	NeedSchema(r.parser, ident)
 	schema, known := r.parser.Schemata[ident]
 	if !known {
 		return
@@ -146,7 +146,7 @@ func resolve(parser *crd.Parser, in *loader.Package, schema *apiextensionsv1.JSO
 			return apiextensionsv1.JSONSchemaProps{}
 		}
 		seen[ident] = true
-		parser.NeedSchemaFor(ident)
+		NeedSchema(parser, ident)
 		found, in = parser.Schemata[ident], ident.Package
 	}
 	return found

@@ -1,6 +1,11 @@
 package crd
 
 import (
+	"errors"
+	"go/ast"
+	"go/types"
+	"strings"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -55,4 +60,56 @@ func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser 
 	}
 	crd.AddKnownTypes(parser)
 	return parser
+}
+
+// NeedSchema makes the parser read the schema of a type, with those of all types that it consists of. The parser panics at
+// the predeclared type error, which is of no package: that is reported where it stands.
+func NeedSchema(parser *crd.Parser, ident crd.TypeIdent) {
+	defer func() {
+		if reason := recover(); reason != nil && !reportErrorTypes(parser) {
+			panic(reason)
+		}
+	}()
+	parser.NeedSchemaFor(ident)
+}
+
+// reportErrorTypes reports where types whose schemas were needed use the predeclared type error, and whether any does.
+func reportErrorTypes(parser *crd.Parser) bool {
+	found := false
+	for ident := range parser.Schemata {
+		info := parser.Types[ident]
+		if info == nil {
+			continue
+		}
+		report := func(at ast.Node) {
+			found = true
+			err := errors.New("error is an interface type, and an interface type is not supported in CRD schemas")
+			ident.Package.AddError(loader.ErrFromNode(err, at))
+		}
+		if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
+			eachErrorType(ident.Package, info.RawSpec.Type, report)
+		}
+		for _, field := range info.Fields {
+			if !strings.Contains(string(field.Tag), `json:"-"`) {
+				eachErrorType(ident.Package, field.RawField.Type, report)
+			}
+		}
+	}
+	return found
+}
+
+// eachErrorType visits the places in a type whose values are of type error.
+func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node)) {
+	predeclared := types.Universe.Lookup("error").Type()
+	ast.Inspect(of, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.FuncType, *ast.InterfaceType:
+			return false
+		case *ast.Ident:
+			if t := pkg.TypesInfo.TypeOf(node); t != nil && types.Unalias(t) == predeclared {
+				visit(node)
+			}
+		}
+		return true
+	})
 }
