@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,25 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 		list.Dir, list.Env = folder, Environment()
 		if out, err := list.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: go list %s: %w\n%s", p.Name, pattern, err, out)
+		}
+	}
+	return nil
+}
+
+// Compile compiles the packages in dir that the named files, relative to it, belong to. Code for apply configurations
+// imports modules that nothing else of a project may need, which are looked up.
+func (p Project) Compile(ctx context.Context, dir string, names []string) error {
+	folders := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".go") {
+			folders[filepath.Dir(filepath.Join(dir, filepath.FromSlash(name)))] = true
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		build := exec.CommandContext(ctx, "go", "build", "-mod=mod", ".")
+		build.Dir, build.Env = folder, Environment()
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: compile %s: %w\n%s", p.Name, folder, err, out)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "+", project.Name)
-		c := &comparison{project: project, work: work, peer: peer, kctrl: kctrl, repeat: o.repeat}
+		c := &comparison{project: project, work: work, peer: peer, kctrl: kctrl, repeat: o.repeat, compile: o.compile}
 		if err := c.run(ctx, &t); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", project.Name, err))
 		}
@@ -78,6 +78,7 @@ type comparison struct {
 	peer    corpus.Tool
 	kctrl   corpus.Tool
 	repeat  int
+	compile bool
 }
 
 // copyFor is the folder that the tool works in.
@@ -127,6 +128,11 @@ func (c *comparison) compare(ctx context.Context, t *table, call []string) error
 		t.exit(c.project.Name, call, failed, refused)
 		for _, name := range slices.Sorted(maps.Keys(union(want, got))) {
 			t.add(c.project.Name, name, lookup(want, name), lookup(got, name))
+		}
+		if c.compile {
+			if err := c.project.Compile(ctx, c.copyFor(c.kctrl), slices.Sorted(maps.Keys(got))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
