@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ import (
 // The variables by which tests have kctrl end in the middle: a signal that it sends itself before a step, and a file that
 // it writes the number of its steps to.
 const (
-	faultVariable = "KCTRL_TEST_FAULT" // "SIGNAL STEP", both numbers
+	faultVariable = "KCTRL_TEST_FAULT" // "SIGNAL STEP", both numbers; "SIGNAL STEP again" for a second one before the next step
 	stepsVariable = "KCTRL_TEST_STEPS"
 )
 
@@ -33,14 +34,22 @@ const (
 func runFaulty() int {
 	var steps atomic.Int64
 	var number, at int64
-	if n, err := fmt.Sscan(os.Getenv(faultVariable), &number, &at); err != nil && n > 0 {
+	fault, again := strings.CutSuffix(os.Getenv(faultVariable), " again")
+	if n, err := fmt.Sscan(fault, &number, &at); err != nil && n > 0 {
 		return 99
 	}
+	send := func() { _ = syscall.Kill(os.Getpid(), syscall.Signal(number)) }
 	transaction.Step = func() {
-		if steps.Add(1) == at {
-			_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+		switch step := steps.Add(1); {
+		case step == at:
+			send()
 			if syscall.Signal(number) == syscall.SIGKILL {
 				select {}
+			}
+		case step == at+1 && again:
+			for range 1 << 20 { // until kctrl no more listens, and this process ends
+				send()
+				runtime.Gosched()
 			}
 		}
 	}
@@ -231,6 +240,23 @@ func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
 		after := contents(t, dir)
 		if undone, done := difference(before, after), difference(want, after); undone != "" && done != "" {
 			t.Errorf("step %d, %v: the tree is neither as it was\n%s\nnor as it should be\n%s", at, signal, undone, done)
+		}
+	})
+}
+
+// TestASecondSignalEndsCommandsAtOnce sends one while what was written is taken back: the next command goes on with that.
+func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
+	eachFault(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, at int) {
+		dir := w.copy(t, from)
+		code, said := w.run(t, dir, line, fmt.Sprintf("%s=%d %d again", faultVariable, syscall.SIGINT, at))
+		if code != -1 {
+			t.Errorf("step %d: exit code %d, want a death\n%s", at, code, said)
+		}
+		if code, said := w.run(t, dir, line); code != 0 && (strings.Contains(said, "was interrupted here") || !strings.Contains(said, "exists") && !strings.Contains(said, "already")) {
+			t.Errorf("step %d: the next command ends with %d\n%s", at, code, said)
+		}
+		if diff := difference(want, contents(t, dir)); diff != "" {
+			t.Errorf("step %d: after the next command the tree differs:\n%s", at, diff)
 		}
 	})
 }

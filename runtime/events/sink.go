@@ -28,7 +28,7 @@ type Sink interface {
 // NewSink returns a Sink that writes events.k8s.io/v1 through w, which should be a live client. It needs the right to
 // create and patch these, in each namespace of which it tells:
 //
-//	+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func NewSink(w client.Writer) Sink {
 	return &server{writer: w, apiVersion: "events.k8s.io/v1", group: "events.k8s.io", body: body, change: change}
 }
@@ -36,7 +36,7 @@ func NewSink(w client.Writer) Sink {
 // NewCoreSink returns a Sink that writes v1 Events through w, which should be a live client, in the form in which
 // programs wrote them before there was events.k8s.io. It needs the right to create and patch these:
 //
-//	+kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+//	// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 func NewCoreSink(w client.Writer) Sink {
 	return &server{writer: w, apiVersion: "v1", group: `""`, body: coreBody, change: coreChange}
 }
