@@ -45,8 +45,9 @@ corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the AP
 test-large: build ## The informer on a real API server with 50,000 objects that churn.
 	KCTRL_TEST_CHURN=50000 go test -timeout 40m -run TestOnARealServer -v ./runtime/informer
 
-test-faults: ## Kill and signal every writing command at every step of its writing, and run 60 pairs of commands at once.
-	KCTRL_TEST_FAULTS=all go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
+FAULTS ?= 60
+test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=all: every step.
+	KCTRL_TEST_FAULTS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/wire

@@ -204,7 +204,7 @@ func (w *workbench) trees(t *testing.T) (project, outOfDate string) {
 }
 
 // TestKilledCommandsAreTakenBackByTheNext kills commands before one step of their writing after another, and runs them
-// again. With KCTRL_TEST_FAULTS=all, as in make test-faults, every step has its turn.
+// again. See faultsVariable for how many.
 func TestKilledCommandsAreTakenBackByTheNext(t *testing.T) {
 	eachFault(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, at int) {
 		dir := w.copy(t, from)
@@ -289,16 +289,38 @@ func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line st
 	}
 }
 
-// chosenSteps returns all steps, or the first, the last and some in between.
-func chosenSteps(steps int) []int {
-	if os.Getenv("KCTRL_TEST_FAULTS") == "all" {
-		all := make([]int, steps)
-		for i := range all {
-			all[i] = i + 1
-		}
+// faultsVariable is how many steps of each command are tried, and how many pairs of commands; or "all" steps, and 60 pairs.
+const faultsVariable = "KCTRL_TEST_FAULTS"
+
+// faults returns how many faults to try: all there are, or what was asked for, or a few.
+func faults(all, few int) int {
+	text := os.Getenv(faultsVariable)
+	if text == "all" {
 		return all
 	}
-	return []int{1, 2 + rand.IntN(steps/2), steps/2 + rand.IntN(steps/2-2), steps - 2}
+	if n, err := strconv.Atoi(text); err == nil && n > 0 {
+		return min(n, all)
+	}
+	return few
+}
+
+// chosenSteps returns steps, the first and the last but one among them: as many more as are asked for, from all parts of a run.
+func chosenSteps(steps int) []int {
+	n := faults(steps, 2)
+	if n == steps {
+		chosen := make([]int, steps)
+		for i := range chosen {
+			chosen[i] = i + 1
+		}
+		return chosen
+	}
+	chosen := []int{1, steps - 2}
+	for i := range n {
+		from, to := 1+i*steps/n, 1+(i+1)*steps/n
+		chosen = append(chosen, from+rand.IntN(max(to-from, 1)))
+	}
+	slices.Sort(chosen)
+	return slices.Compact(chosen)
 }
 
 // TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs, as make -j2 does.
@@ -311,11 +333,7 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 		"generate", "generate --year 2001", "manifests", "manifests --crd-max-desc-len 0", "manifests --output-crd-dir out",
 		"gen object paths=./...", "gen crd:maxDescLen=0 paths=./... output:crd:dir=out",
 	}
-	rounds := 4
-	if os.Getenv("KCTRL_TEST_FAULTS") == "all" {
-		rounds = 60
-	}
-	for range rounds {
+	for range faults(60, 4) {
 		a, b := lines[rand.IntN(len(lines))], lines[rand.IntN(len(lines))]
 		if a == b {
 			b = "generate --year 2002"

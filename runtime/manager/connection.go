@@ -113,7 +113,7 @@ func (c *connection) Config() *rest.Config { return c.config }
 // Events are written where the objects are that they are about, which takes a right that an operator does not have
 // otherwise:
 //
-//	+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	m.mu.Lock()
 	defer m.mu.Unlock()
