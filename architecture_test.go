@@ -183,7 +183,7 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"generate/compat", "diagnostic transaction source source/resolve load lint " + everyGenerator + " generate/schemapatch generate/incremental",
+		"generate/compat", "diagnostic transaction source source/resolve markers load lint " + everyGenerator + " generate/schemapatch generate/incremental",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"generate/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
