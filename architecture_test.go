@@ -154,21 +154,22 @@ type internalLayer struct {
 // internalLayers orders the packages of internal/, leaves first: a package knows only packages in front of it, and of these
 // only those that are named here.
 var internalLayers = []internalLayer{
-	{"diagnostic", "", "what all others say to users is said with it"},
-	{"transaction", "diagnostic", "it writes files, whatever is in them"},
+	{"regular", "", "it opens files, whoever reads them"},
+	{"diagnostic", "regular", "what all others say to users is said with it"},
+	{"transaction", "diagnostic regular", "it writes files, whatever is in them"},
 	{"watch", "", "it sees files change, and who runs it says what for"},
-	{"kubectl", "diagnostic", "it talks to any API server, also to one that kctrl has not started"},
+	{"kubectl", "diagnostic regular", "it talks to any API server, also to one that kctrl has not started"},
 	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
 	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
 
 	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
-	{"source", "diagnostic source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
+	{"source", "diagnostic regular source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
 	{"markers", "diagnostic", "what is known of markers, whatever package they stand in"},
 	{"load", "diagnostic source source/resolve markers", "packages for generators, right or wrong: it does not check markers"},
 	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
 
 	{"templates", "", "files as text, for who knows where they belong"},
-	{"scaffold", "diagnostic transaction templates", "projects and their files; generators come later"},
+	{"scaffold", "diagnostic regular transaction templates", "projects and their files; generators come later"},
 
 	{"generate/artifact", "", "what all generators make"},
 	{"generate/crd", "diagnostic markers load generate/artifact", "a generator has packages that are checked already"},
@@ -183,7 +184,7 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"generate/compat", "diagnostic transaction source source/resolve markers load lint " + everyGenerator + " generate/schemapatch generate/incremental",
+		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + everyGenerator + " generate/schemapatch generate/incremental",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"generate/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},

@@ -91,11 +91,16 @@ func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	case o.write.output == outputSARIF:
 		return errors.Join(err, printSARIF(s.out, found))
 	case o.write.output == outputJSON && err != nil && !drift:
-		return errors.Join(err, encodeJSON(s.out, struct {
-			Diagnostics []finding `json:"diagnostics"`
-		}{found}))
+		return errors.Join(err, printDiagnostics(s.out, found))
 	}
 	return err
+}
+
+// printDiagnostics prints findings as -o json does.
+func printDiagnostics(out io.Writer, found []finding) error {
+	return encodeJSON(out, struct {
+		Diagnostics []finding `json:"diagnostics"`
+	}{found})
 }
 
 func encodeJSON(out io.Writer, value any) error {

@@ -51,3 +51,17 @@ func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) 
 func progress(s *streams) controlplane.Progress {
 	return controlplane.Progress{Out: s.err, Live: terminal(s.err)}
 }
+
+// environmentNames offers the environments that there are.
+func environmentNames(*streams) []string {
+	environments, err := controlplane.OpenEnvironments()
+	if err != nil {
+		return nil
+	}
+	all, _ := environments.List()
+	names := []string{controlplane.DefaultName}
+	for _, env := range all {
+		names = append(names, env.Name)
+	}
+	return names
+}

@@ -31,7 +31,8 @@ short name, kind or category, with a group where several have it.
   kctrl env get deploy,svc -A
   kctrl env get guestbooks/guestbook-sample -o yaml
   kctrl env get guestbooks guestbook-sample --wait-for Ready --timeout 5m`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runEnvGet(cmd.Context(), s, o, args) },
+		ValidArgsFunction: completeObjects(s, &o.server),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runEnvGet(cmd.Context(), s, o, args) },
 	}
 	flags := cmd.Flags()
 	o.server.addFlags(flags)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,23 +29,66 @@ func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// report prints err, one line for each single error with its hint below, and returns the exit code.
-func report(s *streams, command *cobra.Command, err error) int {
+// report prints err, one line for each single error with its hint below, and returns the exit code. A program that asked
+// for a result in a format of its own gets the errors in it, if there is no other result.
+func report(s *streams, command *cobra.Command, err error, format outputFormat) int {
 	if err == nil {
 		return exitOK
 	}
-	hinted := false
-	for _, e := range diagnostic.All(err) {
-		hinted = s.problem("", e) || hinted
+	misused := errors.Is(err, diagnostic.ErrUsage)
+	all := diagnostic.All(err)
+	for _, e := range all {
+		s.problem("", e)
+	}
+	if misused && !slices.ContainsFunc(all, hinted) {
+		help := command.CommandPath() + " --help lists the flags"
+		fmt.Fprintf(s.err, "usage: %s\nhint: %s\n", command.UseLine(), help)
+		all[len(all)-1] = withHint(all[len(all)-1], help)
+	}
+	if !s.printed() {
+		printFindings(s, command, format, all)
 	}
 	switch {
-	case errors.Is(err, diagnostic.ErrUsage):
-		if !hinted {
-			fmt.Fprintf(s.err, "usage: %s\nhint: %s --help lists the flags\n", command.UseLine(), command.CommandPath())
-		}
+	case misused:
 		return exitUsage
-	case errors.Is(err, diagnostic.ErrDrift):
+	case errors.Is(err, diagnostic.ErrDrift) && !s.lost():
 		return exitDrift
 	}
 	return exitError
+}
+
+func hinted(err error) bool {
+	d, ok := errors.AsType[*diagnostic.Error](err)
+	return ok && d.Hint != ""
+}
+
+// withHint returns err with a hint, which it has not.
+func withHint(err error, hint string) error {
+	e := diagnostic.Error{Message: err.Error(), Class: diagnostic.ErrUsage, Cause: err}
+	if d, ok := errors.AsType[*diagnostic.Error](err); ok {
+		e = *d
+	}
+	e.Hint = hint
+	return &e
+}
+
+// printFindings prints errors as the result, in the format that the command line asks for. It says nothing in other
+// formats, and in those that the command does not have.
+func printFindings(s *streams, command *cobra.Command, format outputFormat, errs []error) {
+	found := make([]finding, len(errs))
+	for i, err := range errs {
+		found[i] = newFinding(err, severityError)
+	}
+	var err error
+	switch format {
+	case outputJSON:
+		err = printDiagnostics(s.out, found)
+	case outputSARIF:
+		if flag := command.Flags().Lookup("output"); flag != nil && flag.Value.Set(string(outputSARIF)) == nil {
+			err = printSARIF(s.out, found)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(s.err, "kctrl: %v\n", s.lostResult(err))
+	}
 }

@@ -64,7 +64,7 @@ it is written. A marker may be named by its last part, such as MinLength or prin
 
 func atMostOneMarker(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError(`unexpected argument "` + args[1] + `"`)
+		return usageError("unexpected argument " + diagnostic.Quote(args[1]))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
 		return help, nil
 	}
 	near := registry.Nearest(asked)
-	d := &diagnostic.Error{Message: `unknown marker "` + name + `"`, Hint: "kctrl explain lists all markers", Class: diagnostic.ErrUsage}
+	d := &diagnostic.Error{Message: "unknown marker " + diagnostic.Quote(name), Hint: "kctrl explain lists all markers", Class: diagnostic.ErrUsage}
 	switch {
 	case len(near) == 1:
 		d.Hint = "did you mean " + near[0] + "?"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,7 @@ func newGenCommand(s *streams) *cobra.Command {
 		Use:   "gen generator[:option=value,...]... [paths=folder;...] [output:[generator:]rule]...",
 		Short: "Generate as controller-gen " + peerVersion + " does, from its own arguments",
 		Long: `Take the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module. In a Makefile, write "kctrl gen"
-where "controller-gen" stands. Files whose content would not change are not touched, and nothing is written if anything
+where "controller-gen" stands, or call kctrl by the name controller-gen. Files whose content would not change are not touched, and nothing is written if anything
 is wrong. What kctrl would refuse and controller-gen does not, such as an unknown marker, is a warning.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
@@ -43,6 +44,23 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 	flags.Bool("help", false, "print this help")
 	return cmd
 }
+
+// commandLine returns the arguments that a program was given. By the name of controller-gen, which tools call by its path
+// alone, kctrl is kctrl gen: a link or a copy, also one with a version in its name.
+func commandLine(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	name := strings.ToLower(args[0][strings.LastIndexAny(args[0], `/\`)+1:])
+	name = strings.TrimSuffix(name, ".exe")
+	if name == peerName || strings.HasPrefix(name, peerName+"-v") {
+		return append([]string{"gen"}, args[1:]...)
+	}
+	return args[1:]
+}
+
+// peerName is the name of the program that kctrl gen replaces.
+const peerName = "controller-gen"
 
 // peerVersion is the version of controller-gen whose output that of kctrl equals.
 const peerVersion = "v0.23.0"

@@ -24,7 +24,7 @@ func runMain() int {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, signaled := untilSignal(context.Background())
-	code := run(ctx, os.Args[1:], newStreams(os.Stdin, os.Stdout, os.Stderr))
+	code := run(ctx, commandLine(os.Args), newStreams(os.Stdin, os.Stdout, os.Stderr))
 	if number := signaled(); number != 0 {
 		return exitSignal + number
 	}

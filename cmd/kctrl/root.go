@@ -29,7 +29,7 @@ func run(ctx context.Context, args []string, s *streams) int {
 	if stopped(ctx, err) {
 		err = errInterrupted
 	}
-	return report(s, command, err)
+	return report(s, command, s.checkResult(err), askedFormat(args))
 }
 
 func newRootCommand(s *streams) *cobra.Command {
@@ -57,6 +57,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	for _, newCommand := range commands {
 		root.AddCommand(newCommand(s))
 	}
+	offerValues(s, root)
 	return root
 }
 
@@ -68,7 +69,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if cmd.HasAvailableSubCommands() {
 		return unknownCommand(cmd, args[0])
 	}
-	return usageError(`unexpected argument "` + args[0] + `"`)
+	return usageError("unexpected argument " + diagnostic.Quote(args[0]))
 }
 
 // usageError says that the command line can never be right.

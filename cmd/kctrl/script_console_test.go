@@ -75,7 +75,6 @@ func steady(output string) string {
 		{`=\S+/kctrl/env/`, "=CACHE/kctrl/env/"},
 		{`\b(\d+m)?\d+(\.\d+)?[ms]\b`, "TIME"},
 		{`\b\d+\.\d+%`, "PERCENT"},
-		{`\(\d+ files\)`, "(N files)"},
 		{`reconcileID=\w+`, "reconcileID=ID"},
 	} {
 		output = regexp.MustCompile(varying.pattern).ReplaceAllString(output, varying.steady)

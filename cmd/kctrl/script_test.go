@@ -17,7 +17,8 @@ import (
 
 // TestMain makes kctrl a command that scripts can call.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kctrl": func() { os.Exit(runFaulty()) }})
+	program := func() { os.Exit(runFaulty()) }
+	testscript.Main(m, map[string]func(){"kctrl": program, "controller-gen": program, "controller-gen-v0.20.1": program})
 }
 
 // TestScript runs the stories in testdata/script: what a user types, and every byte that comes back.

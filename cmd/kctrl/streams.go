@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/term"
@@ -18,8 +19,63 @@ type streams struct {
 	dir      string // the project folder, from -C; "." when not given
 }
 
+// newStreams returns streams that remember whether a result could be written.
 func newStreams(in io.Reader, out, err io.Writer) *streams {
-	return &streams{in: in, out: out, err: err, dir: "."}
+	return &streams{in: in, out: &resultWriter{to: out}, err: err, dir: "."}
+}
+
+// resultWriter passes a result on, and remembers what became of it: what prints it need not look.
+type resultWriter struct {
+	to    io.Writer
+	wrote bool  // whether there was anything to write
+	err   error // the first that to returned
+}
+
+// Write passes p on.
+func (w *resultWriter) Write(p []byte) (int, error) {
+	w.wrote = w.wrote || len(p) > 0
+	n, err := w.to.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// printed reports whether there is a result.
+func (s *streams) printed() bool {
+	out, ok := s.out.(*resultWriter)
+	return ok && out.wrote
+}
+
+// lost reports whether a result could not be written.
+func (s *streams) lost() bool {
+	out, ok := s.out.(*resultWriter)
+	return ok && out.err != nil
+}
+
+// checkResult returns the error of a command, or that its result could not be written.
+func (s *streams) checkResult(err error) error {
+	if !s.lost() {
+		return err
+	}
+	cause := s.out.(*resultWriter).err
+	if err == nil || errors.Is(err, cause) {
+		return s.lostResult(cause)
+	}
+	return errors.Join(err, s.lostResult(cause))
+}
+
+// lostResult says why a result could not be written.
+func (s *streams) lostResult(err error) error {
+	cause := err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		cause = e.Err
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("cannot write to standard output: %v", cause),
+		Hint:    "make room where it leads to, or send it elsewhere",
+		Cause:   err,
+	}
 }
 
 // printf writes to the result stream.
@@ -28,16 +84,12 @@ func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format
 // notice writes a line that is neither a result nor a problem.
 func (s *streams) notice(what string) { fmt.Fprintf(s.err, "kctrl: %s\n", what) }
 
-// problem writes a line about an error or, with its prefix, a warning, and its hint below if it has one. It reports
-// whether it has.
-func (s *streams) problem(prefix string, err error) bool {
-	fmt.Fprintf(s.err, "kctrl: %s%v\n", prefix, err)
-	d, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || d.Hint == "" {
-		return false
+// problem writes a line about an error or, with its prefix, a warning, and its hint below if it has one.
+func (s *streams) problem(prefix string, err error) {
+	fmt.Fprintf(s.err, "kctrl: %s%s\n", prefix, diagnostic.OneLine(err.Error()))
+	if d, ok := errors.AsType[*diagnostic.Error](err); ok && d.Hint != "" {
+		fmt.Fprintf(s.err, "hint: %s\n", diagnostic.OneLine(d.Hint))
 	}
-	fmt.Fprintf(s.err, "hint: %s\n", d.Hint)
-	return true
 }
 
 // terminal reports whether w is a terminal, so that progress may be drawn over itself.

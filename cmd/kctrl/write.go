@@ -162,17 +162,20 @@ func printChanges(s *streams, dryRun bool, plan *scaffold.Plan) {
 	if dryRun {
 		verb = "would "
 	}
-	bundled := 0
+	bundled, packages := false, map[string]bool{} // of the runtime
 	for change := range plan.Changes() {
 		if isBundled(change) {
-			bundled++
+			bundled = true
+			if path.Ext(change.Path) == ".go" {
+				packages[path.Dir(change.Path)] = true
+			}
 			continue
 		}
 		s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
 	}
 	switch {
-	case bundled > 0:
-		s.printf("%swrite %s (%d files)\n", verb, bundleFolder, bundled)
+	case bundled:
+		s.printf("%swrite %s (%d packages)\n", verb, bundleFolder, len(packages))
 	case plan.Len() == 0:
 		s.printf("nothing to do\n")
 	}

@@ -54,7 +54,7 @@ func ValidateName(name string) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("invalid environment name %q", name),
+		Message: "invalid environment name " + diagnostic.Quote(name),
 		Hint:    "use at most 40 lower-case letters, digits and dashes",
 		Class:   diagnostic.ErrUsage,
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // AtFile says that something could not be done to a file, with a hint that fits the cause.
@@ -44,7 +46,7 @@ func CauseHint(err error) string {
 	case strings.HasSuffix(err.Error(), escapes):
 		return "a symbolic link leads out of the project, where kctrl does not go: replace it"
 	}
-	return ""
+	return regular.Remedy(err)
 }
 
 // PlainCause returns the text of err without the operation and path that the os package puts before it.
@@ -73,12 +75,7 @@ func InProject(root, name string) token.Position {
 
 // Unreadable says that a file or folder cannot be read. Its name is made relative to root.
 func Unreadable(root, name string, err error) error {
-	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Cause: err}
-}
-
-// OneLine keeps a message of another tool on one line.
-func OneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), "; ")
+	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err), Cause: err}
 }
 
 // Cut returns what fits in a message of a text that may be of any length.

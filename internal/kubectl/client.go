@@ -51,7 +51,7 @@ type Client struct {
 func Connect(kubeconfig string) (*Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "kubeconfig: " + firstLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
+		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
 	}
 	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout}
 	scheme := runtime.NewScheme()

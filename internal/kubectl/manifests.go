@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // Manifest is an object in a file.
@@ -45,9 +47,9 @@ func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
 	var all []Manifest
 	var errs []error
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		content, err := regular.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, fileProblem(file, err)
 		}
 		manifests, err := parseManifests(file, content)
 		all, errs = append(all, manifests...), append(errs, err)
@@ -55,13 +57,23 @@ func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
 	return all, errors.Join(errs...)
 }
 
+// fileProblem says why a file or folder that the user named cannot be read.
+func fileProblem(name string, err error) error {
+	e := diagnostic.AtFile(name, "cannot read", err)
+	e.Hint = cmp.Or(e.Hint, "name a file or a folder that can be read")
+	return e
+}
+
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or folder", Hint: "-f wants a file, a folder, or - for standard input", Cause: err}
 	}
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
+	if err != nil {
+		return nil, fileProblem(path, err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -83,20 +95,20 @@ func manifestFiles(path string) ([]string, error) {
 
 // BuildKustomization returns the objects that the kustomization in folder makes.
 func BuildKustomization(folder string) ([]Manifest, error) {
+	if info, err := os.Stat(folder); err != nil {
+		return nil, fileProblem(folder, err)
+	} else if !info.IsDir() {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: "is no folder", Hint: "-k wants the folder of a kustomization, -f takes files"}
+	}
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: firstLine(err.Error()), Cause: err}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: diagnostic.OneLine(err.Error()), Hint: "-k wants a folder with a kustomization that kustomize builds", Cause: err}
 	}
 	content, err := resources.AsYaml()
 	if err != nil {
 		return nil, err
 	}
 	return parseManifests(folder, content)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // parseManifests reads all documents of a file, and reports every one that is no object.
@@ -111,7 +123,7 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 			return manifests, errors.Join(errs...)
 		}
 		if err != nil {
-			return nil, errors.Join(append(errs, yamlError(name, err))...)
+			return nil, errors.Join(append(errs, diagnostic.YAML(name, content, err, "repair it, then run the command again"))...)
 		}
 		if isEmpty(&document) {
 			continue
@@ -119,7 +131,7 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 		pos := token.Position{Filename: name, Line: document.Content[0].Line, Column: document.Content[0].Column}
 		var value any
 		if err := document.Decode(&value); err != nil {
-			errs = append(errs, yamlError(name, err))
+			errs = append(errs, diagnostic.YAML(name, content, err, "repair it, then run the command again"))
 			continue
 		}
 		objects, err := toObjects(value)
@@ -135,25 +147,6 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 			manifests = append(manifests, Manifest{Object: o, Pos: pos})
 		}
 	}
-}
-
-// yamlError puts the lines that the YAML parser names at the front: one for each thing that is wrong.
-func yamlError(name string, err error) error {
-	messages := []string{strings.TrimPrefix(firstLine(err.Error()), "yaml: ")}
-	if several, ok := errors.AsType[*yaml.TypeError](err); ok {
-		messages = several.Errors
-	}
-	var errs []error
-	for _, message := range messages {
-		pos := token.Position{Filename: name}
-		if rest, found := strings.CutPrefix(message, "line "); found {
-			if _, err := fmt.Sscanf(rest, "%d:", &pos.Line); err == nil {
-				_, message, _ = strings.Cut(rest, ": ")
-			}
-		}
-		errs = append(errs, &diagnostic.Error{Pos: pos, Message: message, Hint: "this is no valid YAML", Cause: err})
-	}
-	return errors.Join(errs...)
 }
 
 func isEmpty(document *yaml.Node) bool {

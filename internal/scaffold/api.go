@@ -111,11 +111,14 @@ func addResource(project *Project, opts APIOptions) (Resource, error) {
 }
 
 func validateAPI(opts APIOptions) error {
-	if opts.Version == "" || opts.Kind == "" {
+	if missing := missingNames(opts); missing != "" {
 		return &diagnostic.Error{
-			Message: "create api needs a version and a kind",
-			Hint:    "kctrl create api --group webapp --version v1 --kind Guestbook",
-			Class:   diagnostic.ErrUsage,
+			Message: "create api needs " + missing,
+			Hint: fmt.Sprintf("kctrl create api --group %s --version %s --kind %s",
+				orExample(opts.Group, "webapp", accepts(ValidateGroup)),
+				orExample(opts.Version, "v1", accepts(ValidateVersion)),
+				orExample(opts.Kind, "Guestbook", accepts(ValidateKind))),
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	if !opts.Resource && !opts.Controller {
@@ -134,6 +137,19 @@ func validateAPI(opts APIOptions) error {
 		errs = append(errs, ValidatePlural(opts.Plural))
 	}
 	return errors.Join(errs...)
+}
+
+// missingNames says which of the names that make a kind are not given, or nothing.
+func missingNames(opts APIOptions) string {
+	switch {
+	case opts.Version == "" && opts.Kind == "":
+		return "a version and a kind"
+	case opts.Version == "":
+		return "a version"
+	case opts.Kind == "":
+		return "a kind"
+	}
+	return ""
 }
 
 // extendResource asks more of a kind that the project has.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -188,6 +189,9 @@ func packageNames(file *ast.File) []*ast.Ident {
 // is missing or broken is left to others.
 func checkModule(fsys fs.FS, project *Project) error {
 	text, err := fs.ReadFile(fsys, goModFile)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return fileError(goModFile, "cannot read", err) // the go command would wait for it for ever
+	}
 	if err != nil {
 		return nil
 	}

@@ -25,11 +25,7 @@ func checkNewFolder(fsys fs.FS) error {
 	for _, entry := range entries {
 		name := entry.Name()
 		if name == ProjectFile {
-			return &diagnostic.Error{
-				Pos:     token.Position{Filename: ProjectFile},
-				Message: "this folder holds a kctrl project already",
-				Hint:    "kctrl create api adds a kind to it",
-			}
+			return projectExists(fsys)
 		}
 		if !besideProject(name) {
 			strange = append(strange, name)
@@ -46,6 +42,24 @@ func checkNewFolder(fsys fs.FS) error {
 		Message: "the folder is not empty: it has " + what,
 		Hint:    "start in a new folder; only .git, LICENSE, README.md, a new go.mod and dot files may be there",
 	}
+}
+
+// projectExists says which project a folder holds already.
+func projectExists(fsys fs.FS) error {
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: ProjectFile},
+		Message: "this folder holds a kctrl project already",
+		Hint:    "kctrl create api adds a kind to it",
+	}
+	text, err := fs.ReadFile(fsys, ProjectFile)
+	if err != nil {
+		return fileError(ProjectFile, "cannot read", err)
+	}
+	if _, err := parseProject(text); err != nil {
+		e.Message = "this folder holds a project already, which is not one of this kctrl"
+		e.Hint = "start in a new folder"
+	}
+	return e
 }
 
 // besideProject reports whether a new project can start in a folder that holds the named file.

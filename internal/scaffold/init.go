@@ -96,9 +96,10 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 		opts.Repo = existingModule
 	}
 	if opts.Repo == "" {
+		domain := orExample(opts.Domain, "example.com", accepts(ValidateDomain))
 		return nil, &diagnostic.Error{
 			Message: "init needs the path of the Go module",
-			Hint:    "kctrl init --domain " + opts.Domain + " --repo " + opts.Domain + "/guestbook",
+			Hint:    "kctrl init --domain " + domain + " --repo " + domain + "/guestbook",
 			Class:   diagnostic.ErrUsage,
 		}
 	}

@@ -193,7 +193,7 @@ func parseYAMLLock(data []byte) (*Lock, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&doc); err != nil {
-		return nil, lockError(yamlPosition(LockFile, err).Line, yamlMessage(err), err)
+		return nil, diagnostic.YAML(LockFile, data, err, lockRemedy)
 	}
 	if doc.Version != yamlLockVersion {
 		return nil, lockError(0, fmt.Sprintf("version %q is not supported, only %q", doc.Version, lockVersion), nil)
@@ -211,11 +211,14 @@ func parseYAMLLock(data []byte) (*Lock, error) {
 	return lock, nil
 }
 
+// lockRemedy is the hint for a lock that cannot be read.
+const lockRemedy = "restore " + LockFile + " from version control, or delete it: kctrl then makes it anew"
+
 func lockError(line int, message string, cause error) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: LockFile, Line: line},
 		Message: message,
-		Hint:    "restore " + LockFile + " from version control, or delete it: kctrl then makes it anew",
+		Hint:    lockRemedy,
 		Cause:   cause,
 	}
 }

@@ -181,7 +181,7 @@ func projectNameProblem(name string) string {
 func Plural(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
 
 func invalidName(what, value, reason, instead string) error {
-	message := fmt.Sprintf("invalid %s %q: %s", what, value, reason)
+	message := fmt.Sprintf("invalid %s %s: %s", what, diagnostic.Quote(value), reason)
 	if value == "" {
 		message = "the " + what + " is empty"
 	}
@@ -194,6 +194,10 @@ func orExample(fixed, example string, valid func(string) bool) string {
 		return fixed
 	}
 	return example
+}
+
+func accepts(validate func(string) error) func(string) bool {
+	return func(s string) bool { return validate(s) == nil }
 }
 
 func validateWith(check func(string) []string) func(string) bool {

@@ -122,6 +122,9 @@ func LoadProject(fsys fs.FS) (*Project, error) {
 	if err != nil {
 		return nil, fileError(ProjectFile, "cannot read", err)
 	}
+	if len(text) > maxProjectFile {
+		return nil, projectError(&yaml.Node{}, "not a project file: it is too large", "restore it from version control")
+	}
 	project, err := parseProject(text)
 	if err != nil {
 		return nil, err
@@ -141,7 +144,7 @@ func parseProject(text []byte) (*Project, error) {
 	p := &Project{source: text, places: map[string]place{}}
 	r := &projectReader{project: p}
 	if version := mappingValue(root, "version"); version == nil || version.Value != ProjectVersion {
-		return nil, unsupportedVersion(version)
+		return nil, unsupportedVersion(root, version)
 	}
 	r.mapping(root, "", projectFields(p), "resources")
 	if list := mappingValue(root, "resources"); list != nil {
@@ -167,12 +170,12 @@ func projectDocument(text []byte) (*yaml.Node, error) {
 		case err == nil:
 			return nil, projectError(&more, "the file has a second document", "remove it")
 		case !errors.Is(err, io.EOF):
-			return nil, yamlError(ProjectFile, err)
+			return nil, diagnostic.YAML(ProjectFile, text, err, yamlRemedy)
 		}
 		return &doc, nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, yamlError(ProjectFile, err)
+		return nil, diagnostic.YAML(ProjectFile, text, err, yamlRemedy)
 	}
 	return nil, projectError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new folder")
 }
@@ -188,13 +191,38 @@ func conflictIn(text []byte) (line int, found bool) {
 	return 0, false
 }
 
-func unsupportedVersion(version *yaml.Node) error {
+// maxProjectFile is more than any project has to say.
+const maxProjectFile = 1 << 20
+
+// yamlRemedy is the hint for a PROJECT file that is no YAML.
+const yamlRemedy = "repair it, then run the command again"
+
+// unsupportedVersion says what a PROJECT file is that is not one of this kctrl.
+func unsupportedVersion(root, version *yaml.Node) error {
 	hint := "this kctrl supports projects of version " + ProjectVersion + ", made by kctrl init"
-	if version == nil {
-		return projectError(&yaml.Node{Line: 1, Column: 1}, "version is missing", hint)
+	at := &yaml.Node{Line: 1, Column: 1}
+	switch {
+	case version != nil && (version.Kind != yaml.ScalarNode || version.Value == ""):
+		return projectError(version, "version: want a text, got "+describeNode(version), hint)
+	case mappingValue(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
+		if version != nil {
+			at = version
+		}
+		return projectError(at, "this is a project of kubebuilder", peerRemedy)
+	case version == nil:
+		return projectError(at, "version is missing", hint)
 	}
-	return projectError(version, fmt.Sprintf("version %q is not supported", version.Value), hint)
+	return projectError(version, fmt.Sprintf("version %s is not supported", diagnostic.Quote(version.Value)), hint)
 }
+
+// isPeerVersion reports whether a version is one of kubebuilder's: 2, 3, 3-alpha.
+func isPeerVersion(version string) bool {
+	number, _, _ := strings.Cut(version, "-")
+	return number == "1" || number == "2" || number == "3"
+}
+
+// peerRemedy is what kctrl does for a project of kubebuilder: as much as for any Go module.
+const peerRemedy = "kctrl gen takes the place of controller-gen in it; the other commands want a project made by kctrl init"
 
 func projectError(at *yaml.Node, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: nodePosition(ProjectFile, at), Message: message, Hint: hint}

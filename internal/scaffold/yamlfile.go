@@ -36,9 +36,7 @@ func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
 	}
 	docs, err := decodeYAML(src)
 	if err != nil {
-		e := yamlError(filename, err)
-		e.Hint = "repair it, then " + remedy
-		return nil, e
+		return nil, diagnostic.YAML(filename, src, err, "repair it, then "+remedy)
 	}
 	switch len(docs) {
 	case 0:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -37,14 +36,4 @@ func describeNode(node *yaml.Node) string {
 		return fmt.Sprintf("%q", node.Value)
 	}
 	return node.Value
-}
-
-// yamlError says where a file is not YAML.
-func yamlError(filename string, err error) *diagnostic.Error {
-	return &diagnostic.Error{
-		Pos:     yamlPosition(filename, err),
-		Message: "not valid YAML: " + yamlMessage(err),
-		Hint:    "repair it, then run the command again",
-		Cause:   err,
-	}
 }

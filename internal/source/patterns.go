@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -292,6 +293,9 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 	}
 	name := filepath.Join(dir, "go.mod")
 	if !r.tree.Exists(name) {
+		if _, err := r.tree.ReadFile(name); errors.Is(err, regular.ErrNotRegular) {
+			return Module{}, diagnostic.Unreadable(r.dir, name, err)
+		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
 			return Module{}, &diagnostic.Error{

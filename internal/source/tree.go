@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -77,7 +78,7 @@ func (t *Tree) content(name string) ([]byte, error) {
 	switch {
 	case !planned:
 		t.stamp(name)
-		return os.ReadFile(name)
+		return regular.ReadFile(name)
 	case content == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
@@ -87,7 +88,7 @@ func (t *Tree) content(name string) ([]byte, error) {
 func (t *Tree) open(name string) (io.ReadCloser, error) {
 	if _, planned := t.overlay[name]; !planned {
 		t.stamp(name)
-		return os.Open(name)
+		return regular.Open(name)
 	}
 	content, err := t.content(name)
 	return io.NopCloser(bytes.NewReader(content)), err

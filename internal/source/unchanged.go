@@ -3,13 +3,13 @@ package source
 import (
 	"crypto/sha256"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -86,7 +86,7 @@ func (r *rereader) answer(in Input) Answer {
 
 // read returns the content of a file, which is valid until the next one is read.
 func (r *rereader) read(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	file, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/spf13/afero"
 )
 
@@ -77,21 +78,30 @@ func (f *Folder) Create(name string) (afero.File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// Open is part of [afero.Fs].
-func (f *Folder) Open(name string) (afero.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
-
-// OpenFile is part of [afero.Fs].
-func (f *Folder) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
-	open := f.root.OpenFile
-	name, local := f.local(name)
-	if !local {
-		open = os.OpenFile
-	}
-	file, err := open(name, flag, perm)
+// Open is part of [afero.Fs]. Nobody waits for a pipe or a device: it is regular.ErrNotRegular.
+func (f *Folder) Open(name string) (afero.File, error) {
+	file, err := regular.Check(f.open(name, regular.Flags, 0))
 	if err != nil {
 		return nil, err // not a nil *os.File in an interface
 	}
 	return file, nil
+}
+
+// OpenFile is part of [afero.Fs].
+func (f *Folder) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+	file, err := f.open(name, flag, perm)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return file, nil
+}
+
+func (f *Folder) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	name, local := f.local(name)
+	if !local {
+		return os.OpenFile(name, flag, perm)
+	}
+	return f.root.OpenFile(name, flag, perm)
 }
 
 // Mkdir is part of [afero.Fs].

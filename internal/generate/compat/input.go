@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // disk reads the header files and manifests that options name.
@@ -37,7 +39,7 @@ func readError(name string, err error) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("cannot read %q: %v", name, cause),
-		Hint:    "paths in options are relative to the folder that kctrl runs in",
+		Hint:    cmp.Or(regular.Remedy(err), "paths in options are relative to the folder that kctrl runs in"),
 		Cause:   err,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // DefaultBuildTags leave generated code out, so that old output has no say in new output.
@@ -59,6 +60,11 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 	var result *Result
 	if reason == nil {
 		result, reason = a.quick(ctx, patterns)
+	}
+	for _, err := range diagnostic.All(reason) {
+		if errors.Is(err, regular.ErrNotRegular) {
+			return nil, err // the go command would wait for it for ever
+		}
 	}
 	if reason != nil {
 		a.wasThorough = true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // thorough loads as controller-gen does: path by path, with everything that is imported.
@@ -53,7 +53,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 			Checker:   &loader.TypeChecker{NodeFilters: filters},
 		},
 		marked:    roots,
-		read:      os.ReadFile,
+		read:      regular.ReadFile,
 		generated: load.Generated,
 	}
 	result, err := a.command.generate(a.options.Dir, in)

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// peerCommands are commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have by that name, each
+// with what to do instead. The first word may be followed by arguments of its own: "rbac:roleName=manager-role".
+var peerCommands = map[string]string{
+	"alpha":          "kctrl has no alpha commands: what kctrl init and kctrl create api wrote is kept up to date by hand",
+	"create webhook": "kctrl has none: kctrl manifests writes configurations from +kubebuilder:webhook markers, the server is written by hand",
+	"delete":         "kctrl has none: undo what kctrl create api wrote with git",
+	"edit":           "kctrl has none: kctrl init takes --multigroup, --namespaced, --license and --owner",
+
+	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint, "webhook": genHint,
+	"paths": genHint, "output": genHint,
+
+	"use": "kctrl env build compiles the API server, and kctrl env up starts it",
+}
+
+// genHint is for what controller-gen takes: its arguments are those of kctrl gen.
+const genHint = "controller-gen's arguments are those of kctrl gen, as in kctrl gen object paths=./..."
+
+// peerFlags are flags of kubebuilder that kctrl does not have, each with what to do instead.
+var peerFlags = map[string]string{
+	"component-config":      "leave --component-config out: the manager reads flags, environment and file as it is",
+	"fetch-deps":            "leave --fetch-deps out: go.mod and go.sum are written complete",
+	"make":                  "leave --make out: what follows from markers is generated at once",
+	"plugins":               "leave --plugins out: kctrl has no plugins",
+	"project-version":       "leave --project-version out: there is one version of PROJECT",
+	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
+
+	"controller-name":         "leave --controller-name out: a kind has one controller, which has its name",
+	"external-api-domain":     externalHint,
+	"external-api-module":     externalHint,
+	"external-api-path":       externalHint,
+	"image":                   imageHint,
+	"image-container-command": imageHint,
+	"image-container-port":    imageHint,
+	"run-as-user":             imageHint,
+	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
+	"ssa":                     "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl generate then writes apply configurations",
+}
+
+const (
+	externalHint = "kctrl has none: kctrl create api writes controllers for kinds of the project"
+	imageHint    = "kctrl has none: what a kind deploys is written by hand, into the controller of kctrl create api"
+)
+
+// peerCommand says what to do instead of a command of another tool.
+func peerCommand(cmd *cobra.Command, name string) (hint string, known bool) {
+	first, _, _ := strings.Cut(name, ":")
+	first, _, _ = strings.Cut(first, "=")
+	_, path, below := strings.Cut(cmd.CommandPath(), " ")
+	if below {
+		first = path + " " + first
+	}
+	hint, known = peerCommands[first]
+	return hint, known
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// makeTargets are what the Makefile of a project does, and kctrl itself does not.
+var makeTargets = []string{
+	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall", "vet",
+}
+
+// unknownCommand says that cmd has no such subcommand, and which may have been meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	e := &diagnostic.Error{
+		Message: "unknown command " + diagnostic.Quote(name) + ` for "` + cmd.CommandPath() + `"`,
+		Hint:    cmd.CommandPath() + " --help lists the commands",
+		Class:   diagnostic.ErrUsage,
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	near := nearest(name, names)
+	hint, known := peerCommand(cmd, name)
+	switch {
+	case known:
+		e.Hint = hint
+	case near != "":
+		e.Hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
+	case !cmd.HasParent() && slices.Contains(makeTargets, name):
+		e.Hint = "did you mean make " + name + "?"
+	}
+	return e
+}
+
+// flagError explains an error of the flags of cmd. The first argument may be to blame: a command that does not exist has
+// flags that its parent does not know.
+func flagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
+		return unknownCommand(cmd, words[0])
+	}
+	e := &diagnostic.Error{Message: err.Error(), Class: diagnostic.ErrUsage, Cause: err}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		explainUnknownFlag(cmd, unknown, e)
+	} else if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		explainValue(invalid, e)
+	} else if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		e.Message = "--" + missing.GetFlag().Name + " needs a value"
+		e.Hint = "write --" + missing.GetFlag().Name + "=" + exampleValue(missing.GetFlag())
+	} else if syntax, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		e.Message = diagnostic.Quote(syntax.GetSpecifiedFlag()) + " is no flag"
+	}
+	return e
+}
+
+// explainUnknownFlag says which flag may have been meant.
+func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *diagnostic.Error) {
+	name := unknown.GetSpecifiedName()
+	e.Message = "unknown flag: --" + diagnostic.OneLine(name)
+	if group := unknown.GetSpecifiedShortnames(); group != "" {
+		e.Message = "unknown flag: -" + diagnostic.OneLine(group)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	near := nearest(name, names)
+	hint, known := peerFlags[name]
+	switch {
+	case known:
+		e.Hint = hint
+	case !cmd.HasParent() && (name == "version" || name == "v"):
+		e.Hint = "did you mean kctrl version?"
+	case near != "" && len(name) > 1:
+		e.Hint = "did you mean --" + near + "?"
+	}
+}
+
+// explainValue says what a flag wants instead of the value it was given.
+func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
+	flag := invalid.GetFlag()
+	wanted := "another value"
+	own, isOwn := errors.AsType[*diagnostic.Error](invalid.Unwrap())
+	_, isCSV := errors.AsType[*csv.ParseError](invalid.Unwrap())
+	switch {
+	case isOwn:
+		wanted = strings.TrimPrefix(own.Message, "want ")
+	case isCSV:
+		wanted = "a list with commas between its items, and quotes only around whole items"
+	case errors.Is(invalid, strconv.ErrRange):
+		wanted = "a smaller number"
+	default:
+		if text, ok := wantedValues[flag.Value.Type()]; ok {
+			wanted = text
+		}
+	}
+	e.Message = fmt.Sprintf("--%s: want %s, got %s", flag.Name, wanted, diagnostic.Quote(invalid.GetValue()))
+	e.Hint = "write --" + flag.Name + "=" + exampleValue(flag)
+}
+
+// wantedValues says in words what the types of flags are.
+var wantedValues = map[string]string{
+	"bool": "true or false", "int": "a number", "count": "a number", "duration": "a time such as 90s or 5m",
+	"stringToString": "pairs name=value with commas between them",
+}
+
+// exampleValue returns a value that a flag accepts.
+func exampleValue(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "bool":
+		return "true"
+	case "int", "count":
+		return "1"
+	case "duration":
+		return "90s"
+	case "stringToString":
+		return "name=value"
+	case "format":
+		return "json"
+	}
+	name, _ := pflag.UnquoteUsage(flag)
+	first, _, _ := strings.Cut(name, "|")
+	return first
+}
+
+// nearest returns the name that word is most likely a slip of, or nothing.
+func nearest(word string, names []string) string {
+	if len(word) > 2*longestName {
+		return ""
+	}
+	best, least := "", 2+len(word)/6
+	for _, name := range names {
+		if distance := diagnostic.Slips(strings.ToLower(word), name); distance < least {
+			best, least = name, distance
+		}
+	}
+	return best
+}
+
+// longestName is longer than any name of a command or flag: what is much longer is no slip of one.
+const longestName = 50
+
+// askedFormat returns the format of results that a command line asks for, wherever in it and whatever else is wrong with
+// it: a program that reads results in a format reads errors in it.
+func askedFormat(args []string) outputFormat {
+	format := outputText
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		value, given := "", false
+		for _, name := range []string{"-o", "--output", "--format"} {
+			if arg == name && i+1 < len(args) {
+				value, given = args[i+1], true
+			} else if rest, ok := strings.CutPrefix(arg, name+"="); ok {
+				value, given = rest, true
+			}
+		}
+		if rest, ok := strings.CutPrefix(arg, "-o"); ok && !given && rest != "" {
+			value, given = rest, true
+		}
+		if given {
+			format = outputFormat(value)
+		}
+	}
+	return format
+}

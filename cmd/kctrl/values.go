@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// offer is what a shell completes the value of a flag or an argument from. It reads what is there, and offers nothing if
+// that cannot be read.
+type offer func(s *streams) []string
+
+// flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs no
+// row.
+var flagValues = map[string]offer{
+	"name":    environmentNames,
+	"group":   fromProject(func(r scaffold.Resource) string { return r.Group }),
+	"version": fromProject(func(r scaffold.Resource) string { return r.Version }),
+	"kind":    fromProject(func(r scaffold.Resource) string { return r.Kind }),
+}
+
+// folderFlags are the flags whose values are folders; those whose values are files need no row.
+var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths", "data-dir"}
+
+// offerValues lets shells complete the values of all flags of a command and of those below it.
+func offerValues(s *streams, cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if complete := completeFlag(s, flag); complete != nil {
+			// A flag that has its own completion keeps it.
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete)
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		offerValues(s, sub)
+	}
+}
+
+func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
+	words, _ := pflag.UnquoteUsage(flag)
+	values, ok := flagValues[flag.Name]
+	switch {
+	case flag.Value.Type() == "bool":
+		values = func(*streams) []string { return []string{"true", "false"} }
+	case ok:
+	case strings.Contains(words, "|"):
+		values = func(*streams) []string { return strings.Split(words, "|") }
+	case slices.Contains(folderFlags, flag.Name):
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+	case words == "file":
+		return nil // the shell completes files by itself
+	default:
+		return cobra.NoFileCompletions
+	}
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return beginning(begun, values(s)), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// beginning returns the values that begin with what is typed already, each once and in order.
+func beginning(begun string, values []string) []string {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" || !strings.HasPrefix(v, begun) })
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// fromProject offers what the project has in its kinds.
+func fromProject(value func(scaffold.Resource) string) offer {
+	return func(s *streams) []string {
+		var values []string
+		for _, resource := range projectResources(s) {
+			values = append(values, value(resource))
+		}
+		return values
+	}
+}
+
+// resourceNames offers the resources of the project by the names that the API server has for them.
+var resourceNames = fromProject(func(r scaffold.Resource) string { return r.Plural })
+
+func projectResources(s *streams) []scaffold.Resource {
+	root, closer, err := scaffold.OpenRoot(s.dir)
+	if err != nil {
+		return nil
+	}
+	defer closer.Close()
+	project, err := scaffold.LoadProject(afero.NewIOFS(root))
+	if err != nil {
+		return nil
+	}
+	return project.Resources
+}
+
+// completeObjects completes a resource, and then names of its objects on the server that a command would talk to.
+func completeObjects(s *streams, server *serverOptions) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		var values []string
+		switch len(args) {
+		case 0:
+			values = resourceNames(s)
+		case 1:
+			values = objectNames(cmd, s, server, args[0])
+		}
+		return beginning(begun, values), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// objectNames offers the names of the objects of a resource.
+func objectNames(cmd *cobra.Command, s *streams, server *serverOptions, resource string) []string {
+	quiet := newStreams(s.in, io.Discard, io.Discard)
+	quiet.dir = s.dir
+	client, err := server.connect(cmd.Context(), quiet)
+	if err != nil {
+		return nil
+	}
+	client.Notice = nil
+	var out bytes.Buffer
+	selection := kubectl.Selection{Resources: []string{resource}}
+	if err := client.Get(cmd.Context(), &out, selection, kubectl.GetOptions{Output: "name"}); err != nil {
+		return nil
+	}
+	var names []string
+	for line := range strings.Lines(out.String()) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
+		names = append(names, name)
+	}
+	return names
+}

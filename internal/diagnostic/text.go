@@ -1,0 +1,56 @@
+package diagnostic
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longestQuote is how many characters of a value are enough to know it by.
+const longestQuote = 80
+
+// Quote returns a value that somebody gave, in quotes, on one line and without what a terminal would obey. Of a long one
+// it returns the begin.
+func Quote(value string) string {
+	n := 0
+	for i := range value {
+		if n++; n > longestQuote {
+			return strconv.Quote(value[:i]) + "..."
+		}
+	}
+	return strconv.Quote(value)
+}
+
+// longestLine is how many bytes of a message somebody would read.
+const longestLine = 4000
+
+// OneLine returns a text on one line: its lines are joined by "; ", what a terminal would obey is escaped, and what nobody
+// would read to the end is cut off.
+func OneLine(text string) string {
+	if len(text) > longestLine {
+		text = strings.ToValidUTF8(text[:longestLine], "") + "..."
+	}
+	if !strings.ContainsFunc(text, escaped) && utf8.ValidString(text) {
+		return text
+	}
+	var lines []string
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	var out strings.Builder
+	for _, r := range strings.Join(lines, "; ") {
+		if escaped(r) || r == utf8.RuneError {
+			quoted := strconv.QuoteToASCII(string(r))
+			out.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// escaped reports whether a terminal would obey a character, or show the text around it in another order.
+func escaped(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

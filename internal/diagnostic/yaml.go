@@ -1,0 +1,92 @@
+package diagnostic
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	yamlLine  = regexp.MustCompile(`\bline (\d+): `)
+	yamlField = regexp.MustCompile(`^field (.+) not found in type \S+$`)
+	yamlType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `.*`)? into (\\S+)$")
+	yamlTwice = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
+)
+
+// YAML returns what the YAML parser found wrong with a file, one *Error for each thing, joined. A file that git could not
+// merge is nothing but that. The parser tells lines, no columns.
+func YAML(file string, content []byte, err error, hint string) error {
+	if conflict := Conflict(file, content); conflict != nil {
+		return conflict
+	}
+	var errs []error
+	for text := range strings.Lines(err.Error()) {
+		if len(errs) == enoughErrors {
+			errs = append(errs, &Error{Pos: token.Position{Filename: file}, Message: "more lines than these are not valid YAML", Hint: hint, Cause: err})
+			break
+		}
+		text = strings.TrimSpace(text)
+		text = strings.TrimPrefix(strings.TrimPrefix(text, "error converting YAML to JSON: "), "yaml: ")
+		if text == "" || text == "unmarshal errors:" {
+			continue
+		}
+		pos := token.Position{Filename: file, Line: 1}
+		if m := yamlLine.FindStringSubmatchIndex(text); m != nil {
+			pos.Line, _ = strconv.Atoi(text[m[2]:m[3]])
+			text = text[:m[0]] + text[m[1]:]
+		}
+		errs = append(errs, &Error{Pos: pos, Message: "not valid YAML: " + plainYAML(text), Hint: hint, Cause: err})
+	}
+	return errors.Join(errs...)
+}
+
+// enoughErrors is how many errors of one file show what is wrong with it.
+const enoughErrors = 10
+
+// plainYAML says without the names of Go types what the parser says with them.
+func plainYAML(text string) string {
+	if m := yamlField.FindStringSubmatch(text); m != nil {
+		return "unknown field " + Quote(m[1])
+	}
+	if m := yamlTwice.FindStringSubmatch(text); m != nil {
+		return m[1] + " is given twice, first in line " + m[2]
+	}
+	if m := yamlType.FindStringSubmatch(text); m != nil {
+		return "want " + yamlKind(m[2]) + ", got " + yamlKind(m[1])
+	}
+	return OneLine(text)
+}
+
+// yamlKind returns the word for a tag or a Go type.
+func yamlKind(name string) string {
+	switch {
+	case name == "seq", strings.HasPrefix(name, "[]"):
+		return "a list"
+	case name == "str", name == "string":
+		return "a text"
+	case name == "int", name == "float", strings.HasPrefix(name, "int"), strings.HasPrefix(name, "float"):
+		return "a number"
+	case strings.HasPrefix(name, "bool"):
+		return "true or false"
+	case name == "null":
+		return "nothing"
+	}
+	return "a mapping"
+}
+
+// Conflict returns that a file has markers of a merge that git could not finish, at the first of them, or nil.
+func Conflict(file string, content []byte) error {
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if bytes.HasPrefix(line, []byte("<<<<<<< ")) || bytes.HasPrefix(line, []byte(">>>>>>> ")) {
+			return &Error{
+				Pos:     token.Position{Filename: file, Line: i + 1, Column: 1},
+				Message: "has the markers of a merge conflict",
+				Hint:    "resolve the conflict, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>",
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+// Package regular opens the files that kctrl reads. Only files are read: a pipe or a device in the place of one would keep
+// the command waiting for ever.
+package regular
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrNotRegular says that what has the name of a file is a pipe, a socket or a device.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Remedy returns what to do about an error of [Open], or nothing.
+func Remedy(err error) string {
+	if errors.Is(err, ErrNotRegular) {
+		return "put a regular file in its place"
+	}
+	return ""
+}
+
+// Flags open a file for reading without waiting for whoever writes to it. What is opened with them goes through [Check].
+const Flags = os.O_RDONLY | syscall.O_NONBLOCK
+
+// Open opens a file or a folder for reading. An error is a *fs.PathError; it is [ErrNotRegular] for anything else.
+func Open(name string) (*os.File, error) { return Check(os.OpenFile(name, Flags, 0)) }
+
+// ReadFile returns the content of a file. Its errors are those of [Open] and os.ReadFile.
+func ReadFile(name string) ([]byte, error) {
+	file, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		content := make([]byte, 0, info.Size()+1)
+		return readAll(file, content)
+	}
+	return io.ReadAll(file)
+}
+
+// readAll reads the rest of a file into buffer, which grows when the file does.
+func readAll(file *os.File, buffer []byte) ([]byte, error) {
+	for {
+		n, err := file.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buffer, nil
+		case err != nil:
+			return nil, err
+		case len(buffer) == cap(buffer):
+			buffer = append(buffer, 0)[:len(buffer)]
+		}
+	}
+}
+
+// Check closes a file that was opened with [Flags] and is neither a regular file nor a folder, and says so.
+func Check(file *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: file.Name(), Err: ErrNotRegular}
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
