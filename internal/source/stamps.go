@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +21,8 @@ type Stamp struct {
 	Name string // absolute
 	Kind StampKind
 	Identity
+	// Sum is the hash of what is in a file or folder that changed so shortly ago that the next change might not show.
+	Sum Answer
 }
 
 // StampKind says how much of a file or folder counts.
@@ -29,7 +32,8 @@ type StampKind byte
 const (
 	StampMissing StampKind = 'm' // that it does not exist
 	StampFolder  StampKind = 'd' // that it is a folder
-	StampWhole   StampKind = 'w' // everything
+	StampWhole   StampKind = 'w' // everything that the file system says of it
+	StampFresh   StampKind = 'f' // the same, and what is in it
 )
 
 // Identity is what a file system says of a file, and changes with its content: Changed whatever else is set to look the
@@ -87,26 +91,66 @@ func (s Stamp) holds() bool {
 	if err != nil {
 		return false
 	}
-	identity, ok := identityOf(info)
-	return ok && identity == s.Identity
+	if identity, ok := identityOf(info); !ok || identity != s.Identity {
+		return false
+	}
+	return s.Kind == StampWhole || sumOf(s.Name, info) == s.Sum
+}
+
+// sumOf returns the hash of the content of a file, or of the names in a folder and what they are.
+func sumOf(name string, info fs.FileInfo) Answer {
+	if !info.IsDir() {
+		content, err := os.ReadFile(name)
+		return answerContent(content, err)
+	}
+	entries, err := os.ReadDir(name)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Type().String()+" "+entry.Name())
+	}
+	return answerNames(names, err)
 }
 
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// StampFile stamps a file or folder by what its file system says. It reports false if the next change might not show.
+// Settle returns stamps that held at a time, without the content where a change since then is certain to show. It reports
+// whether these are other ones.
+func (s Stamps) Settle(at time.Time) (Stamps, bool) {
+	settled := slices.Clone(s)
+	changed := false
+	for i, stamp := range settled {
+		if stamp.Kind == StampFresh && stamp.isSettled(at) {
+			settled[i].Kind, settled[i].Sum = StampWhole, Answer{}
+			changed = true
+		}
+	}
+	return settled, changed
+}
+
+func (s Stamp) isSettled(at time.Time) bool { return at.Sub(time.Unix(0, s.Changed)) > settleTime }
+
+// StampFile stamps a file or folder of which info tells, before anything is read from it. It reports false if the file
+// system does not say enough.
 func StampFile(name string, info fs.FileInfo) (Stamp, bool) {
 	identity, ok := identityOf(info)
-	settled := ok && time.Since(time.Unix(0, identity.Changed)) > settleTime
-	return Stamp{Name: name, Kind: StampWhole, Identity: identity}, settled
+	stamp := Stamp{Name: name, Kind: StampWhole, Identity: identity}
+	if !ok || stamp.isSettled(time.Now()) {
+		return stamp, ok
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return stamp, false // Nobody knows what a pipe has to say, or when.
+	}
+	stamp.Kind, stamp.Sum = StampFresh, sumOf(name, info)
+	return stamp, true
 }
 
 // stampLog collects stamps. It is safe for concurrent use; a nil log collects nothing.
 type stampLog struct {
-	mu        sync.Mutex
-	stamps    map[string]Stamp // by name
-	unsettled bool             // of something there is no stamp to rely on
+	mu      sync.Mutex
+	stamps  map[string]Stamp // by name
+	unknown bool             // of something there is no stamp to rely on
 }
 
 // found notes what os.Stat has said of name.
@@ -114,11 +158,11 @@ func (l *stampLog) found(name string, info fs.FileInfo, err error) {
 	if l == nil {
 		return
 	}
-	stamp, settled := Stamp{Name: name, Kind: StampMissing}, isMissing(err)
+	stamp, ok := Stamp{Name: name, Kind: StampMissing}, isMissing(err)
 	if err == nil {
-		stamp, settled = StampFile(name, info)
+		stamp, ok = StampFile(name, info)
 	}
-	l.add(stamp, settled)
+	l.add(stamp, ok)
 }
 
 // folder notes that name is a folder, or is not.
@@ -133,15 +177,17 @@ func (l *stampLog) folder(name string, info fs.FileInfo, err error) {
 	l.found(name, info, err)
 }
 
-func (l *stampLog) add(stamp Stamp, settled bool) {
+func (l *stampLog) add(stamp Stamp, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, isKnown := l.stamps[stamp.Name]
 	switch {
-	case !settled || isKnown && known.Kind == stamp.Kind && known != stamp:
-		l.unsettled = true
+	case !ok || isKnown && known.Kind == stamp.Kind && known != stamp:
+		l.unknown = true
 	case isKnown && known.Kind != stamp.Kind && (known.Kind == StampMissing || stamp.Kind == StampMissing):
-		l.unsettled = true
+		l.unknown = true
+	case isKnown && known.Kind != StampFolder && stamp.Kind != StampFolder && known.Identity != stamp.Identity:
+		l.unknown = true
 	case !isKnown || known.Kind == StampFolder:
 		l.stamps[stamp.Name] = stamp
 	}
@@ -151,7 +197,7 @@ func (l *stampLog) add(stamp Stamp, settled bool) {
 func (l *stampLog) all() (Stamps, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.unsettled {
+	if l.unknown {
 		return nil, false
 	}
 	stamps := make(Stamps, 0, len(l.stamps))

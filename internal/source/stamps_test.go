@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -74,8 +75,47 @@ func replace(folder string) error {
 	return os.WriteFile(folder, nil, 0o644)
 }
 
-// TestStampsAreNotReliedOnTooSoon looks at a file that changed a moment ago, and again when it had time to settle.
-func TestStampsAreNotReliedOnTooSoon(t *testing.T) {
+// TestFreshStampsShowWhatTheFileSystemDoesNot changes files and folders within one step of the clock of the file system, so that
+// nothing but what is in them tells.
+func TestFreshStampsShowWhatTheFileSystemDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	file, folder := filepath.Join(dir, "file"), filepath.Join(dir, "folder")
+	if err := errors.Join(os.WriteFile(file, []byte("content"), 0o644), os.Mkdir(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func() error{
+		file:   func() error { return os.WriteFile(file, []byte("another"), 0o644) },
+		folder: func() error { return os.WriteFile(filepath.Join(folder, "a"), nil, 0o644) },
+	} {
+		stamp := stampOf(t, name)
+		if stamp.Kind != source.StampFresh || !(source.Stamps{stamp}).Hold() {
+			t.Fatalf("%s: %c does not hold", name, stamp.Kind)
+		}
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		stamp.Identity = stampOf(t, name).Identity
+		if (source.Stamps{stamp}).Hold() {
+			t.Errorf("%s: the change does not show", name)
+		}
+	}
+}
+
+func stampOf(t *testing.T, name string) source.Stamp {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp, ok := source.StampFile(name, info)
+	if !ok {
+		t.Fatalf("%s has no stamp", name)
+	}
+	return stamp
+}
+
+// TestStampsSettle looks at a file that changed a moment ago, and again when it had time to settle.
+func TestStampsSettle(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -86,12 +126,18 @@ func TestStampsAreNotReliedOnTooSoon(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(info.ModTime()))
-		if _, settled := source.StampFile(name, info); settled {
+		fresh := source.Stamps{stampOf(t, name)}
+		if _, changed := fresh.Settle(time.Now()); changed || fresh[0].Kind != source.StampFresh {
 			t.Error("the next change might not show")
 		}
+		held := time.Now()
 		time.Sleep(3 * time.Second)
-		if _, settled := source.StampFile(name, info); !settled {
-			t.Error("not settled after three seconds")
+		if _, changed := fresh.Settle(held); changed {
+			t.Error("a change since it held might not show")
+		}
+		settled, changed := fresh.Settle(time.Now())
+		if later := stampOf(t, name); !changed || settled[0] != later || later.Kind != source.StampWhole {
+			t.Errorf("not settled after three seconds: %v", settled)
 		}
 	})
 }

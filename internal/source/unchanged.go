@@ -20,7 +20,7 @@ func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string]
 	t.use(environment)
 	t.log = nil
 	t.seen = &sync.Map{}
-	t.stamps = &stampLog{stamps: map[string]Stamp{}, unsettled: len(overlay) > 0}
+	t.stamps = &stampLog{stamps: map[string]Stamp{}, unknown: len(overlay) > 0}
 	// What is in files comes first: other questions are about the same files.
 	var contents, others Inputs
 	for _, input := range in {

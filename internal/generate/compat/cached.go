@@ -60,22 +60,21 @@ func (c *Command) year() string {
 // restore returns the result that was kept, if nothing has changed that it was made from.
 func (m memo) restore() (*Result, bool) {
 	stamped, known := m.store.GetStamped(m.key)
-	known = known && stamped.Inputs.Hold()
-	if known && len(stamped.Outputs) > 0 && stamped.Outputs.Hold() {
+	if known && len(stamped.Outputs) > 0 && m.store.Holds(m.key, stamped) {
 		return m.upToDate(stamped), true
 	}
 	entry, ok := m.store.Get(m.key)
 	if !ok {
 		return nil, false
 	}
-	known = known && stamped.Entry == entry.Sum
-	isNew := !known
-	if isNew {
-		stamps, settled, unchanged := entry.Inputs.Unchanged(m.environment, nil)
-		if !unchanged {
+	inputs := source.Stamps{}
+	if known = known && stamped.Entry == entry.Sum && stamped.Inputs.Hold(); known {
+		inputs = stamped.Inputs
+	} else {
+		var unchanged bool
+		if inputs, known, unchanged = entry.Inputs.Unchanged(m.environment, nil); !unchanged {
 			return nil, false
 		}
-		stamped, known = &incremental.Stamped{Entry: entry.Sum, Inputs: stamps, Warnings: entry.Warnings}, settled
 	}
 	result := newResult(m.dir)
 	for _, file := range entry.Files {
@@ -86,9 +85,8 @@ func (m memo) restore() (*Result, bool) {
 		result.files[filepath.Join(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
 	}
 	result.warn(entry.Warnings)
-	// What goes to standard output has to be read from the entry, and so all is.
-	if hasFiles := len(result.files) > 0 && result.stdout.Len() == 0; known && (isNew || hasFiles) {
-		result.isWritten = func(outputs source.Stamps) { m.noteWritten(result, stamped, outputs) }
+	if known {
+		result.isWritten = func(outputs source.Stamps) { m.noteWritten(result, entry, inputs, outputs) }
 	}
 	return result, true
 }
@@ -103,15 +101,13 @@ func (m memo) upToDate(stamped *incremental.Stamped) *Result {
 	return result
 }
 
-// noteWritten keeps how the disk looks after a result was written without any change.
-func (m memo) noteWritten(result *Result, stamped *incremental.Stamped, outputs source.Stamps) {
+// noteWritten keeps how the disk looks when all files of a result are in place.
+func (m memo) noteWritten(result *Result, entry *incremental.Entry, inputs, outputs source.Stamps) {
 	if result.stdout.Len() > 0 {
-		outputs = nil
+		outputs = nil // What goes to standard output has to be read from the entry, and so all is.
 	}
 	// Without stamps the next run reads what this one has read.
-	_ = m.store.PutStamped(m.key, &incremental.Stamped{
-		Entry: stamped.Entry, Inputs: stamped.Inputs, Outputs: outputs, Warnings: stamped.Warnings,
-	})
+	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs, Warnings: entry.Warnings})
 }
 
 func (r *Result) warn(findings []lint.Finding) {
@@ -143,5 +139,13 @@ func (m memo) keep(result *Result, inputs source.Inputs) {
 	if stdout := result.Stdout(); len(stdout) > 0 {
 		entry.Files = append(entry.Files, incremental.File{Template: standardOutput, Content: stdout})
 	}
-	_ = m.store.Put(m.key, entry)
+	if m.store.Put(m.key, entry) != nil {
+		return
+	}
+	// To write a file may have changed what the next run finds, so all questions are asked again when all are written.
+	result.isWritten = func(outputs source.Stamps) {
+		if stamps, stamped, _ := entry.Inputs.Unchanged(m.environment, nil); stamped {
+			m.noteWritten(result, entry, stamps, outputs)
+		}
+	}
 }

@@ -20,7 +20,7 @@ type Result struct {
 	stdout bytes.Buffer
 	// current are the paths of files that are on disk with the right content, and not in files.
 	current []string
-	// isWritten is told of the files if all had the right content already; may be nil.
+	// isWritten is told of the files once all have the right content; may be nil.
 	isWritten func(source.Stamps)
 }
 

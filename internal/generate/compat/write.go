@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -28,19 +29,30 @@ func (r *Result) Write(ctx context.Context, root string) error {
 	if err != nil {
 		return r.writeError(root, err)
 	}
-	// Stamps from before the comparison show whatever changes during it.
-	stamps, settled := incremental.StampFiles(slices.Collect(maps.Keys(r.files)))
-	changes, err := r.changes(root)
+	stamps, stamped, changes, err := r.compare(root)
 	if err != nil {
 		return err
 	}
-	if len(changes) == 0 {
-		if settled && r.isWritten != nil {
-			r.isWritten(stamps)
+	if len(changes) > 0 {
+		if err := apply(ctx, root, changes); err != nil {
+			return r.named(root, err)
 		}
-		return nil
+		if stamps, stamped, changes, err = r.compare(root); err != nil {
+			return nil // All was written. What somebody has done since then is for the next run to find.
+		}
 	}
-	return r.named(root, apply(ctx, root, changes))
+	if stamped && len(changes) == 0 && r.isWritten != nil {
+		r.isWritten(stamps)
+	}
+	return nil
+}
+
+// compare returns what is not as it has to be, and how the files looked before that was found out: these stamps show
+// whatever changes since then.
+func (r *Result) compare(root string) (stamps source.Stamps, stamped bool, changes []transaction.Change, err error) {
+	stamps, stamped = incremental.StampFiles(slices.Sorted(maps.Keys(r.files)))
+	changes, err = r.changes(root)
+	return stamps, stamped, changes, err
 }
 
 // apply makes the changes, after what a killed command has left in a folder that is not the root is taken back.

@@ -9,7 +9,7 @@ func (s Store) Current(key Key, environment *resolve.Environment, overlay map[st
 	if !ok {
 		return nil, false
 	}
-	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && stamped.Inputs.Hold() {
+	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && s.Holds(key, stamped) {
 		return entry, true
 	}
 	stamps, settled, unchanged := entry.Inputs.Unchanged(environment, overlay)

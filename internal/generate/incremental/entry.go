@@ -21,7 +21,7 @@ type Entry struct {
 	Kinds  []schema.GroupVersionKind
 	// Warnings are what the run warned of, in order.
 	Warnings []lint.Finding
-	// Sum tells an entry that was read from others. It is not written.
+	// Sum tells an entry that was put or read from others.
 	Sum [sha256.Size]byte
 }
 
@@ -79,6 +79,9 @@ func seal(format string, key Key, content []byte) []byte {
 	return text
 }
 
+// sumIn returns the hash that was sealed into the text of an entry.
+func sumIn(text []byte) [sha256.Size]byte { return [sha256.Size]byte(text[len(format):]) }
+
 // open returns a reader of the content of what was sealed for the same key.
 func open(format string, key Key, text []byte) (*reader, error) {
 	head := len(format) + sha256.Size
@@ -101,7 +104,7 @@ func decode(key Key, content []byte) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Entry{Sum: [sha256.Size]byte(content[len(format):])}
+	e := &Entry{Sum: sumIn(content)}
 	for range r.number() {
 		question := source.Question(r.bytes(1)[0])
 		input := source.Input{Question: question, Name: string(r.text())}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"os"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/source"
@@ -22,7 +23,7 @@ type Stamped struct {
 }
 
 // stampedFormat begins every file of stamps, and changes whenever the encoding does.
-const stampedFormat = "kctrl generate stamps 1\n"
+const stampedFormat = "kctrl generate stamps 2\n"
 
 // GetStamped returns the stamps of a key, if there are some that can be trusted.
 func (s Store) GetStamped(key Key) (*Stamped, bool) {
@@ -58,9 +59,10 @@ func (w *writer) stamps(stamps source.Stamps) {
 	for _, stamp := range stamps {
 		w.text([]byte(stamp.Name))
 		*w = append(*w, byte(stamp.Kind))
-		if stamp.Kind != source.StampWhole {
+		if stamp.Kind != source.StampWhole && stamp.Kind != source.StampFresh {
 			continue
 		}
+		*w = append(*w, stamp.Sum[:]...)
 		for _, n := range []uint64{stamp.Device, stamp.Inode, uint64(stamp.Size), uint64(stamp.Modified), uint64(stamp.Changed)} {
 			*w = binary.LittleEndian.AppendUint64(*w, n)
 		}
@@ -72,7 +74,8 @@ func (r *reader) stamps() source.Stamps {
 	stamps := make(source.Stamps, 0, count)
 	for range count {
 		stamp := source.Stamp{Name: string(r.text()), Kind: source.StampKind(r.bytes(1)[0])}
-		if stamp.Kind == source.StampWhole {
+		if stamp.Kind == source.StampWhole || stamp.Kind == source.StampFresh {
+			copy(stamp.Sum[:], r.bytes(len(stamp.Sum)))
 			stamp.Device, stamp.Inode = r.uint64(), r.uint64()
 			stamp.Size, stamp.Modified, stamp.Changed = int64(r.uint64()), int64(r.uint64()), int64(r.uint64())
 		}
@@ -83,8 +86,8 @@ func (r *reader) stamps() source.Stamps {
 
 func (r *reader) uint64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
 
-// StampFiles stamps files that have the content that belongs there. It reports false if the next change of one of them
-// might not show.
+// StampFiles stamps files before they are compared with what belongs there. It reports false if the file system does not
+// say enough of one of them.
 func StampFiles(names []string) (source.Stamps, bool) {
 	var stamps source.Stamps
 	for _, name := range names {
@@ -92,11 +95,27 @@ func StampFiles(names []string) (source.Stamps, bool) {
 		if err != nil {
 			return nil, false
 		}
-		stamp, settled := source.StampFile(name, info)
-		if !settled {
+		stamp, ok := source.StampFile(name, info)
+		if !ok {
 			return nil, false
 		}
 		stamps = append(stamps, stamp)
 	}
 	return stamps, true
+}
+
+// Holds reports whether all is as it was. What has settled since then is noted, so that the next run need not read it.
+func (s Store) Holds(key Key, stamped *Stamped) bool {
+	now := time.Now()
+	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
+		return false
+	}
+	next := *stamped
+	var inputs, outputs bool
+	next.Inputs, inputs = stamped.Inputs.Settle(now)
+	next.Outputs, outputs = stamped.Outputs.Settle(now)
+	if inputs || outputs {
+		_ = s.PutStamped(key, &next)
+	}
+	return true
 }

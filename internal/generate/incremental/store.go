@@ -91,9 +91,11 @@ func (s Store) read(key Key, suffix string) ([]byte, bool) {
 	return content, true
 }
 
-// Put keeps an entry in the place of the one that the key has. An error says why it could not.
+// Put keeps an entry in the place of the one that the key has, and sets its sum. An error says why it could not.
 func (s Store) Put(key Key, entry *Entry) error {
-	if err := s.write(key, entrySuffix, encode(key, entry)); err != nil {
+	content := encode(key, entry)
+	entry.Sum = sumIn(content)
+	if err := s.write(key, entrySuffix, content); err != nil {
 		return err
 	}
 	s.prune(time.Now())
