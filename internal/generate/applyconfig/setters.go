@@ -118,13 +118,14 @@ func (s *setters) write(t types.Type, in *embedding) {
 			s.setter(m, &embedding{inline: true, plain: tags.inline})
 			continue
 		}
-		through := &embedding{typ: s.g.applied(m.typ), inline: tags.inline, plain: !s.g.isApplied(m.typ), in: in}
 		if in != nil && in.plain {
 			// Its fields are reached as those of the struct that it is embedded in.
 			inside := *in
 			inside.inner = append(slices.Clip(in.inner), m.name)
-			through = &inside
+			s.write(embedded(m.typ), &inside)
+			continue
 		}
+		through := &embedding{typ: s.g.applied(m.typ), inline: tags.inline, plain: !s.g.isApplied(m.typ), in: in}
 		s.write(embedded(m.typ), through)
 		if !through.inline {
 			at := upper(through.name())
