@@ -254,7 +254,7 @@ func (p *plan[R]) build(r reconcile.Reconciler[R], first func() (source.Source[R
 		return nil, fmt.Errorf("controller %s: %w", p.name, err)
 	}
 	c := New(p.name, r, p.options())
-	c.feeder.kind = p.kind
+	c.events.kind = p.kind
 	for _, s := range append(append(own, p.sources...), sources...) {
 		errs = append(errs, c.Watch(s))
 	}

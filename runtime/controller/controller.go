@@ -42,7 +42,7 @@ type Controller[R comparable] struct {
 	logger     *slog.Logger
 	metrics    *instruments
 	queue      *workqueue.Queue[R]
-	feeder     *feeder[R]
+	events     *eventQueue[R]
 	gate       *gate[R]
 	synced     chan struct{} // closed when Run need not wait for a source any more
 
@@ -72,7 +72,7 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 		}),
 		synced: make(chan struct{}),
 	}
-	c.feeder = newFeeder(c.queue, opts.Debounce)
+	c.events = newEventQueue(c.queue, opts.Debounce)
 	c.gate = newGate(func(request R, priority int) {
 		// It was got, so its time had come, even if it backs off.
 		c.queue.AddWith(workqueue.AddOptions{Priority: priority, IgnoreBackoff: true}, request)
@@ -167,6 +167,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 // work runs the workers until ctx ends, and returns after the last reconcile.
 func (c *Controller[R]) work(ctx context.Context) {
 	c.logger.Info("controller started", "workers", c.opts.MaxConcurrentReconciles)
+	ctx = c.events.own.signed(ctx)
 	var workers sync.WaitGroup
 	for range c.opts.MaxConcurrentReconciles {
 		workers.Go(func() {
@@ -276,7 +277,7 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
 	if j := source.JournalOf(s); j != nil {
-		c.feeder.authors.follow(j)
+		c.events.own.follow(j)
 	}
 	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}
 	c.feeds = append(c.feeds, f)
@@ -315,7 +316,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		f.waiting = true
 		running.Go(func() {
 			defer close(f.ended)
-			err := f.source.Run(feeding, c.feeder, func() { c.settle(f) })
+			err := f.source.Run(feeding, c.events, func() { c.settle(f) })
 			if err != nil && feeding.Err() == nil {
 				fail(&sourceError{err})
 			}

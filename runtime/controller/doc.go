@@ -15,18 +15,20 @@
 //   - No reconcile begins before every source of the controller has synced, save those of optional kinds that are not
 //     there.
 //   - A source that cannot sync stalls this controller only, and [Controller.Ready] says why.
-//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. What this process
-//     writes neither ends the backoff nor makes it longer. What somebody else changes makes an attempt at once, at most one
-//     each second for one request; when that fails, the backoff goes on as if there had been none. What counts is a new or
-//     deleted object, any change of an owned or watched one, and of the object itself one of the generation, the deletion,
-//     labels, annotations, finalizers or owners, or any if it has no generation. Resyncs do not count.
+//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. What the
+//     controller itself writes neither ends the backoff nor makes it longer. What somebody else changes, such as a user or
+//     another controller of the same process, makes an attempt at once, at most one each second for one request; when that
+//     fails, the backoff goes on as if there had been none. What counts is a new or deleted object, any change of an owned
+//     or watched one, and of the object itself one of the generation, the deletion, labels, annotations, finalizers or
+//     owners, or any if it has no generation. Resyncs do not count.
 //   - What exists at the start is reconciled after what changes meanwhile, but not for ever.
 //   - Predicates of [Builder.WithPredicates] cannot keep the reconciler from the end of an object.
 //   - [ReasonFrom] tells a reconcile which events asked for it.
 //   - Run returns after its last goroutine has ended.
 //
-// The writes of this process are those of all clients that share the Journal of the cache whose kinds are watched. When it
-// is not certain who made a change, it is somebody else's: such as one by a client with another Journal, one whose answer
-// was lost, one that was sent before in the same words, one in an event that stands for several changes, and one that
-// thousands of others have followed before its event came.
+// The writes of a controller are those of its reconciles, of whichever request, that are made with their contexts, by a
+// client that tells the Journal of the cache whose kinds are watched. When it is not certain who made a change, it is
+// somebody else's: such as one with another context, by a client with another Journal, one whose answer was lost or comes
+// after its event, unless that is an event of the request which is reconciled, one that was sent before in the same words,
+// one in an event that stands for several changes, and one that thousands of others have followed before its event came.
 package controller

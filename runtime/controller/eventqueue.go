@@ -2,190 +2,280 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// quietPriority is that of requests for which nothing has changed: what exists at the start, and resyncs. They age in the
-// queue as all do, so that changes go first but not for ever.
-const quietPriority = -100
+const (
+	// quietPriority is that of requests for which nothing has changed: what exists at the start, and resyncs. They age in
+	// the queue as all do, so that changes go first but not for ever.
+	quietPriority = -100
+	// maxUndecided is how many events of a request are kept during its reconcile whose author is not known yet.
+	maxUndecided = 16
+	// maxCauses is how many causes of one reconcile are kept.
+	maxCauses = 4
+	// maxFree is how many requestStates are kept for use by the next requests.
+	maxFree = 64
+)
 
-// maxUndecided is how many events of a request are kept during its reconcile whose author is not known yet.
-const maxUndecided = 16
+// event is one of an object of any kind.
+type event = informer.Event[object.Object]
 
-// feeder is the queue as sources see it: it knows why requests are added, and collects them for a while. What somebody
-// else has changed interrupts the backoff of a request, and what this process has changed does not: see [authors].
-type feeder[R comparable] struct {
+// eventQueue is the queue as sources see it: it knows why requests are added, and collects them for a while. What somebody
+// else has changed interrupts the backoff of a request, and what this controller has changed does not: see [ownWrites].
+type eventQueue[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
-	authors  *authors
-	// kind is that of the objects that the requests name, as [handler.Cause] has it. It is empty when they name none. A
-	// change of nothing but the status of such an object is an answer to what is asked for in it, and calls for nothing.
+	own      *ownWrites
+	// kind is that of the objects that the requests name, as [Cause] has it. It is empty when they name none. A change of
+	// nothing but the status of such an object is an answer to what is asked for in it, and calls for nothing.
 	kind string
 
-	mu      sync.Mutex
-	reasons map[R]reason // of requests that were not got since they were added; those without a cause have none
-	// running has the requests that are reconciled, with the events that have come since. The writes of a reconcile are
-	// told when they return, which may be after their events: so who is the author is decided at the end of it.
-	running map[R][]undecided
+	mu sync.Mutex
+	// requests has those that are reconciled, whose last reconcile has failed, or that were added for an event and not got
+	// since.
+	requests map[R]*requestState[R]
+	free     []*requestState[R]
+}
+
+// requestState is what an eventQueue knows of a request.
+type requestState[R comparable] struct {
+	request R
+	reason  reason // why it was added since it was got last
+	running bool
+	failed  bool // so that it backs off
+	// undecided are the events that have come while it runs. The writes of a reconcile are told when they return, which may
+	// be after their events: so who has made a change is decided at the end of the reconcile, and only if it has failed.
+	undecided []undecided
 }
 
 // undecided is an event of a request that is being reconciled.
 type undecided struct {
-	cause handler.Cause
+	kind  string
+	event event
 	opts  workqueue.AddOptions // with which the request was added
 }
 
-var _ handler.CausalQueue[string] = (*feeder[string])(nil)
+var _ handler.CausalQueue[string] = (*eventQueue[string])(nil)
 
-func newFeeder[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *feeder[R] {
-	return &feeder[R]{
-		queue: queue, debounce: debounce, authors: newAuthors(), reasons: map[R]reason{}, running: map[R][]undecided{},
-	}
+func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *eventQueue[R] {
+	return &eventQueue[R]{queue: queue, debounce: debounce, own: newOwnWrites(), requests: map[R]*requestState[R]{}}
 }
 
-// Because returns the feeder for one event.
-func (f *feeder[R]) Because(cause handler.Cause) handler.Queue[R] {
-	if cause.Quiet {
-		return quiet[R]{f}
+// Because returns the queue for one event.
+func (q *eventQueue[R]) Because(kind string, e event) handler.Queue[R] {
+	if isQuiet(e) {
+		return quietQueue[R]{q}
 	}
-	return &caused[R]{feeder: f, cause: cause}
+	return &causalQueue[R]{queue: q, kind: kind, event: e}
 }
 
-func (f *feeder[R]) Add(requests ...R) { f.AddWith(workqueue.AddOptions{}, requests...) }
+// isQuiet reports whether nothing has changed: the object is one of those that existed at the start, or is delivered again
+// by a resync.
+func isQuiet(e event) bool {
+	if e.Type != informer.Updated {
+		return e.Initial
+	}
+	version := e.Object.GetResourceVersion()
+	return version != "" && version == e.Old.GetResourceVersion()
+}
 
-func (f *feeder[R]) AddAfter(request R, d time.Duration) {
-	f.AddWith(workqueue.AddOptions{After: d}, request)
+func (q *eventQueue[R]) Add(requests ...R) { q.AddWith(workqueue.AddOptions{}, requests...) }
+
+func (q *eventQueue[R]) AddAfter(request R, d time.Duration) {
+	q.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
 // AddWith adds requests for no event of an object: the source, which is no part of the reconciler, asks for them.
-func (f *feeder[R]) AddWith(o workqueue.AddOptions, requests ...R) {
-	o.After = max(o.After, f.debounce)
+func (q *eventQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
+	o.After = max(o.After, q.debounce)
 	o.Hasten = true
-	f.queue.AddWith(o, requests...)
+	q.noteFailures(o, requests)
+	q.queue.AddWith(o, requests...)
 }
 
-// begin returns why a request was added, and forgets it. Until end its events are collected.
-func (f *feeder[R]) begin(request R) reason {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.running[request] = nil
-	because, ok := f.reasons[request]
-	if ok {
-		delete(f.reasons, request)
+// noteFailures notes that requests back off, if they are added as such.
+func (q *eventQueue[R]) noteFailures(o workqueue.AddOptions, requests []R) {
+	if !o.RateLimited {
+		return
 	}
-	return because
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, request := range requests {
+		q.stateLocked(request).failed = true
+	}
+}
+
+// stateLocked returns that of a request, and makes it when there is none.
+func (q *eventQueue[R]) stateLocked(request R) *requestState[R] {
+	s, ok := q.requests[request]
+	if ok {
+		return s
+	}
+	if last := len(q.free) - 1; last >= 0 {
+		s, q.free = q.free[last], q.free[:last]
+	} else {
+		s = &requestState[R]{}
+	}
+	s.request = request
+	q.requests[request] = s
+	return s
+}
+
+// begin returns the state of a request that is to be reconciled, and why it was added, and forgets the latter.
+func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s = q.stateLocked(request)
+	s.running = true
+	because, s.reason = s.reason, reason{}
+	return s, because
 }
 
 // end decides about the events that have come since begin. If the reconcile has not failed there is no backoff to
 // interrupt.
-func (f *feeder[R]) end(request R, failed bool) {
-	f.mu.Lock()
-	events := f.running[request]
-	delete(f.running, request)
-	f.mu.Unlock()
+func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
+	request := s.request
+	events := q.leave(s, failed)
 	if !failed {
 		return
 	}
 	for i := range events {
-		if !f.authors.wrote(&events[i].cause) {
-			f.queue.AddWith(events[i].opts, request)
+		if u := &events[i]; q.counts(request, u.kind, u.event) {
+			q.queue.AddWith(u.opts, request)
 		}
 	}
 }
 
-// note notes why requests are added, before a worker can get them, and appends to each how they are to be added.
-func (f *feeder[R]) note(each []workqueue.AddOptions, cause *handler.Cause, o workqueue.AddOptions, requests []R) []workqueue.AddOptions {
-	hasten := o
-	hasten.Hasten = true
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, request := range requests {
-		f.reasons[request] = f.reasons[request].and(cause)
-		events, runs := f.running[request]
-		switch {
-		case cause.StatusOnly && f.names(request, cause), !runs && f.authors.wrote(cause):
-			each = append(each, o)
-		case runs && len(events) < maxUndecided:
-			f.running[request] = append(events, undecided{*cause, hasten})
-			each = append(each, o)
-		default:
-			each = append(each, hasten)
+// leave notes the end of a reconcile, and returns the events that have come meanwhile.
+func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	events := s.undecided
+	s.running, s.failed, s.undecided = false, failed, nil
+	if !failed && !s.reason.known {
+		delete(q.requests, s.request)
+		if *s = (requestState[R]{}); len(q.free) < maxFree {
+			q.free = append(q.free, s)
 		}
 	}
-	return each
+	return events
 }
 
-// names reports whether the object of a cause is the one that a request names.
-func (f *feeder[R]) names(request R, cause *handler.Cause) bool {
-	if f.kind == "" || cause.Kind != f.kind {
+// counts reports whether an event calls for another attempt at a request that backs off.
+func (q *eventQueue[R]) counts(request R, kind string, e event) bool {
+	return !(q.names(request, kind, e) && isStatusOnly(e)) && !q.own.made(e)
+}
+
+// names reports whether the object of an event is the one that a request names.
+func (q *eventQueue[R]) names(request R, kind string, e event) bool {
+	if q.kind == "" || kind != q.kind {
 		return false
 	}
 	named, ok := any(request).(reconcile.Request)
-	return ok && named.NamespacedName == cause.Key
+	return ok && named.NamespacedName == object.KeyOf(e.Object)
 }
 
-// caused is a feeder for one event.
-type caused[R comparable] struct {
-	feeder *feeder[R]
-	cause  handler.Cause
+// causalQueue is an eventQueue for one event.
+type causalQueue[R comparable] struct {
+	queue *eventQueue[R]
+	kind  string
+	event event
 }
 
-func (c *caused[R]) Add(requests ...R) { c.AddWith(workqueue.AddOptions{}, requests...) }
+func (c *causalQueue[R]) Add(requests ...R) { c.AddWith(workqueue.AddOptions{}, requests...) }
 
-func (c *caused[R]) AddAfter(request R, d time.Duration) {
+func (c *causalQueue[R]) AddAfter(request R, d time.Duration) {
 	c.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
-func (c *caused[R]) AddWith(o workqueue.AddOptions, requests ...R) {
-	o.After = max(o.After, c.feeder.debounce)
-	var few [2]workqueue.AddOptions
-	each := c.feeder.note(few[:0], &c.cause, o, requests)
-	for len(requests) > 0 {
-		n := 1
-		for n < len(requests) && each[n] == each[0] {
-			n++
-		}
-		c.feeder.queue.AddWith(each[0], requests[:n]...)
-		requests, each = requests[n:], each[n:]
+func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
+	o.After = max(o.After, c.queue.debounce)
+	c.queue.noteFailures(o, requests)
+	plain := c.note(o, requests)
+	o.Hasten = true
+	if plain == nil {
+		c.queue.queue.AddWith(o, requests...)
+		return
+	}
+	for i, request := range requests {
+		o.Hasten = !plain[i]
+		c.queue.queue.AddWith(o, request)
 	}
 }
 
-// quiet is a feeder for an event that changes nothing. It is not collected, and no cause.
-type quiet[R comparable] struct{ feeder *feeder[R] }
+// note notes why requests are added, before a worker can get them. It returns which of them must not interrupt their
+// backoff, nil for none: for nearly all events there is none to interrupt, and nothing to decide.
+func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
+	o.Hasten = true
+	c.queue.mu.Lock()
+	defer c.queue.mu.Unlock()
+	for i, request := range requests {
+		s := c.queue.stateLocked(request)
+		s.reason.add(c.kind, c.event)
+		later := s.running && len(s.undecided) < maxUndecided
+		if later {
+			s.undecided = append(s.undecided, undecided{c.kind, c.event, o})
+		}
+		if later || s.failed && !s.running && !c.queue.counts(request, c.kind, c.event) {
+			if plain == nil {
+				plain = make([]bool, len(requests))
+			}
+			plain[i] = true
+		}
+	}
+	return plain
+}
 
-func (q quiet[R]) Add(requests ...R) { q.AddWith(workqueue.AddOptions{}, requests...) }
+// quietQueue is an eventQueue for an event that changes nothing. It is not collected, and no cause.
+type quietQueue[R comparable] struct{ queue *eventQueue[R] }
 
-func (q quiet[R]) AddAfter(request R, d time.Duration) {
+func (q quietQueue[R]) Add(requests ...R) { q.AddWith(workqueue.AddOptions{}, requests...) }
+
+func (q quietQueue[R]) AddAfter(request R, d time.Duration) {
 	q.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
-func (q quiet[R]) AddWith(o workqueue.AddOptions, requests ...R) {
+func (q quietQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	if o.Priority == 0 {
 		o.Priority = quietPriority
 	}
-	q.feeder.queue.AddWith(o, requests...)
+	q.queue.noteFailures(o, requests)
+	q.queue.queue.AddWith(o, requests...)
 }
 
-// maxCauses is how many causes of one reconcile are kept.
-const maxCauses = 4
+// Cause is why a request is in the queue: one event of one object.
+type Cause struct {
+	// Kind is the kind of the object, such as "Deployment.apps", or the name of the source for one that is of no kind.
+	Kind string
+	// Type is what happened to the object.
+	Type informer.EventType
+	// Key names the object.
+	Key object.Key
+}
+
+// String is the cause as logs show it, such as "Updated Deployment.apps default/web".
+func (c Cause) String() string { return fmt.Sprintf("%s %s %s", c.Type, c.Kind, c.Key) }
 
 // Reason is why a reconcile takes place.
 type Reason struct {
 	// Causes are the first events that asked for it since the reconcile before began, in the order in which they came.
 	// There is none for what existed when the controller started, and when the reconciler itself has asked, by an error
 	// or by RequeueAfter.
-	Causes []handler.Cause
+	Causes []Cause
 	// More is how many events came after these.
 	More int
 }
 
-// String is the reason in one line, such as "Updated Deployment.apps default/web and 2 more".
+// String is the reason in one line, such as "Updated Deployment.apps default/web, and more".
 func (r Reason) String() string {
 	var text strings.Builder
 	for i, cause := range r.Causes {
@@ -200,42 +290,35 @@ func (r Reason) String() string {
 	return text.String()
 }
 
-type reasonKey struct{}
-
-// ReasonFrom returns why the reconcile with this context takes place. It is for logs and metrics: what a reconciler does
-// should depend on what it reads alone, because events are merged and a new leader has none.
-func ReasonFrom(ctx context.Context) Reason {
-	because, _ := ctx.Value(reasonKey{}).(reason)
-	return because.exported()
-}
-
 // reason is a Reason while it grows. Most have one cause, which costs no slice.
 type reason struct {
-	first *handler.Cause // nil in the zero value
-	rest  []*handler.Cause
+	known bool // there is a cause
+	first Cause
+	rest  []Cause
 	more  int
 }
 
-// and returns the reason with a cause added.
-func (r reason) and(cause *handler.Cause) reason {
+// add adds an event.
+func (r *reason) add(kind string, e event) {
+	cause := Cause{Kind: kind, Type: e.Type, Key: object.KeyOf(e.Object)}
 	switch {
-	case r.first == nil:
-		r.first = cause
+	case !r.known:
+		r.known, r.first = true, cause
 	case len(r.rest) < maxCauses-1:
 		r.rest = append(r.rest, cause)
 	default:
 		r.more++
 	}
-	return r
 }
 
-func (r reason) exported() Reason {
-	if r.first == nil {
+type reasonKey struct{}
+
+// ReasonFrom returns why the reconcile with this context takes place. The caller may modify it. It is for logs and metrics:
+// what a reconciler does should depend on what it reads alone, because events are merged and a new leader has none.
+func ReasonFrom(ctx context.Context) Reason {
+	because, ok := ctx.Value(reasonKey{}).(reason)
+	if !ok {
 		return Reason{}
 	}
-	all := Reason{Causes: []handler.Cause{*r.first}, More: r.more}
-	for _, cause := range r.rest {
-		all.Causes = append(all.Causes, *cause)
-	}
-	return all
+	return Reason{Causes: append([]Cause{because.first}, because.rest...), More: because.more}
 }

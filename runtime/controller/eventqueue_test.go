@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -15,10 +17,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// because returns the queue of the controller for an event of an object of that name.
+// because returns the queue of the controller for an update of an object of that name, which has changed it unless it is
+// quiet.
 func (s *run) because(name string, quiet bool) handler.Queue[string] {
-	cause := handler.Cause{Kind: "Thing", Type: informer.Updated, Key: object.Key{Namespace: "ns", Name: name}, Quiet: quiet}
-	return s.queue.(handler.CausalQueue[string]).Because(cause)
+	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "1"}}
+	now := before.DeepCopy()
+	if !quiet {
+		now.ResourceVersion = "2"
+	}
+	e := informer.Event[object.Object]{Type: informer.Updated, Old: before, Object: now}
+	return handler.Because(s.queue, "Thing", e)
 }
 
 func TestReconcilerIsToldWhy(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"weak"
@@ -11,22 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
 const (
-	// maxOwnWrites is how many writes of this process are remembered, the last ones, and maxOwnObjects of how many
-	// objects it is remembered what was sent. Events of writes that are forgotten are somebody else's.
+	// maxOwnWrites is how many writes of the controller are remembered, the last ones, and maxOwnObjects of how many
+	// objects it is remembered what this process has sent. Events of writes that are forgotten are somebody else's.
 	maxOwnWrites  = 4096
 	maxOwnObjects = 4096
 	// maxBodies is how many of the last bodies are remembered that were sent for one object.
 	maxBodies = 16
 )
 
-// authors knows which events this process has caused itself. What it is not sure of it takes for somebody else's: that
-// makes an attempt too many, where the opposite would make one too few.
-type authors struct {
+// ownWrites knows which changes the reconciles of a controller have made. What it is not sure of it takes for somebody
+// else's: that makes an attempt too many, where the opposite would make one too few.
+type ownWrites struct {
 	seed maphash.Seed
 
 	mu       sync.Mutex
@@ -48,8 +48,8 @@ type ownWrite struct {
 	ending  bool   // of an end: the object may live on for its finalizers
 }
 
-func newAuthors() *authors {
-	return &authors{
+func newOwnWrites() *ownWrites {
+	return &ownWrites{
 		seed:     maphash.MakeSeed(),
 		journals: map[weak.Pointer[client.Journal]]struct{}{},
 		writes:   newRecent[ownWrite, struct{}](maxOwnWrites),
@@ -58,30 +58,39 @@ func newAuthors() *authors {
 }
 
 // follow notes what is written in j from now on.
-func (a *authors) follow(j *client.Journal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (o *ownWrites) follow(j *client.Journal) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	pointer := weak.Make(j)
-	if _, known := a.journals[pointer]; known {
+	if _, known := o.journals[pointer]; known {
 		return
 	}
-	maps.DeleteFunc(a.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
-	a.journals[pointer] = struct{}{}
-	j.Subscribe(func(_ context.Context, w client.Write) { a.note(w) })
+	maps.DeleteFunc(o.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
+	o.journals[pointer] = struct{}{}
+	j.Subscribe(o.note)
 }
 
-// note remembers a write.
-func (a *authors) note(w client.Write) {
+type writerKey struct{}
+
+// signed returns a context whose writes are those of the controller.
+func (o *ownWrites) signed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, writerKey{}, o)
+}
+
+// note remembers a write of this process, if the controller has made it. Of others, which are other controllers too, it
+// remembers only what was sent.
+func (o *ownWrites) note(ctx context.Context, w client.Write) {
 	if w.UID == "" {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if w.Gone || w.Ending {
-		a.writes.put(ownWrite{uid: w.UID, ending: w.Ending && !w.Gone}, struct{}{})
+	own := ctx.Value(writerKey{}) == o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if own && (w.Gone || w.Ending) {
+		o.writes.put(ownWrite{uid: w.UID, ending: w.Ending && !w.Gone}, struct{}{})
 	}
-	if w.ResourceVersion != "" && w.ResourceVersion != w.Base && !a.mayBeIdleLocked(w) {
-		a.writes.put(ownWrite{uid: w.UID, version: w.ResourceVersion}, struct{}{})
+	if w.ResourceVersion != "" && w.ResourceVersion != w.Base && !o.mayBeIdleLocked(w) && own {
+		o.writes.put(ownWrite{uid: w.UID, version: w.ResourceVersion}, struct{}{})
 	}
 }
 
@@ -89,13 +98,13 @@ func (a *authors) note(w client.Write) {
 // server does not say. A patch or an apply that was sent before is one that mostly changes nothing, and so may be one of
 // which it is forgotten whether it was; what was never sent before is meant to change something, and so is a change of an
 // object that was read.
-func (a *authors) mayBeIdleLocked(w client.Write) bool {
+func (o *ownWrites) mayBeIdleLocked(w client.Write) bool {
 	if w.Body == nil {
 		return false
 	}
-	body := maphash.Bytes(a.seed, w.Body)
-	sent, known := a.sent.get(w.UID)
-	sent.forgot = sent.forgot || !known && a.sent.forgot
+	body := maphash.Bytes(o.seed, w.Body)
+	sent, known := o.sent.get(w.UID)
+	sent.forgot = sent.forgot || !known && o.sent.forgot
 	doubtful := sent.forgot && w.Base == ""
 	if at := slices.Index(sent.hashes, body); at >= 0 {
 		doubtful = true
@@ -104,23 +113,52 @@ func (a *authors) mayBeIdleLocked(w client.Write) bool {
 		sent.hashes, sent.forgot = slices.Delete(sent.hashes, 0, 1), true
 	}
 	sent.hashes = append(sent.hashes, body)
-	a.sent.put(w.UID, sent)
+	o.sent.put(w.UID, sent)
 	return doubtful
 }
 
-// wrote reports whether the change that c tells of is one that this process has made, and nothing but that.
-func (a *authors) wrote(c *handler.Cause) bool {
-	if c.UID == "" || c.Merged {
+// made reports whether the change that e tells of is one that the controller has made, and nothing but that.
+func (o *ownWrites) made(e event) bool {
+	uid := e.Object.GetUID()
+	if uid == "" || e.Merged || e.FinalStateUnknown { // with others, which may be anybody's
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c.Type != informer.Deleted {
-		return a.writes.has(ownWrite{uid: c.UID, version: c.Version}) ||
-			c.Deletion && a.writes.has(ownWrite{uid: c.UID, ending: true})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	state := ownWrite{uid: uid}
+	if e.Type != informer.Deleted {
+		state.version = e.Object.GetResourceVersion()
 	}
-	return a.writes.has(ownWrite{uid: c.UID}) ||
-		c.Deletion && a.writes.has(ownWrite{uid: c.UID, ending: true})
+	return o.writes.has(state) || beginsDeletion(e) && o.writes.has(ownWrite{uid: uid, ending: true})
+}
+
+// beginsDeletion reports whether e has begun the deletion of its object, or is the end of one whose deletion nobody has
+// seen begin.
+func beginsDeletion(e event) bool {
+	switch e.Type {
+	case informer.Updated:
+		return e.Old.GetDeletionTimestamp() == nil && e.Object.GetDeletionTimestamp() != nil
+	case informer.Deleted:
+		return e.Object.GetDeletionTimestamp() == nil
+	}
+	return false
+}
+
+// isStatusOnly reports whether an update has left alone what users and other controllers ask for: the generation, labels,
+// annotations, finalizers, owners, and whether the object is to be deleted. Of an object without a generation nobody can
+// tell.
+func isStatusOnly(e event) bool {
+	if e.Type != informer.Updated {
+		return false
+	}
+	before, now := e.Old, e.Object
+	return now.GetGeneration() != 0 && before.GetGeneration() == now.GetGeneration() &&
+		before.GetUID() == now.GetUID() &&
+		(before.GetDeletionTimestamp() == nil) == (now.GetDeletionTimestamp() == nil) &&
+		maps.Equal(before.GetLabels(), now.GetLabels()) &&
+		maps.Equal(before.GetAnnotations(), now.GetAnnotations()) &&
+		slices.Equal(before.GetFinalizers(), now.GetFinalizers()) &&
+		reflect.DeepEqual(before.GetOwnerReferences(), now.GetOwnerReferences())
 }
 
 // recent is a map that forgets the keys that were put first when it has too many.

@@ -94,16 +94,9 @@ func (w *world) write(kind string, own bool, change func(o thing)) thing {
 	w.version++
 	now.ResourceVersion = strconv.Itoa(w.version)
 	w.objects[kind] = now
-	statusOnly := handler.CauseOf(kind, informer.Event[thing]{Type: informer.Updated, Old: orSame(old, now), Object: now}).StatusOnly
+	statusOnly := old != nil && isStatusOnly(event{Type: informer.Updated, Old: old, Object: now})
 	w.watches[kind] <- seen{old, now, !own && !(kind == thingKind && statusOnly)}
 	return now
-}
-
-func orSame(o, other thing) thing {
-	if o == nil {
-		return other
-	}
-	return o
 }
 
 // change returns a random change of one object.
@@ -205,7 +198,16 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 		most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
 		for ctx.Err() == nil && w.now() < 20*time.Minute {
 			w.pause(most)
-			w.write(w.kind(), false, w.change())
+			answer := w.write(w.kind(), false, w.change())
+			if w.intN(2) == 0 { // another controller of this process, or what is no controller
+				by := context.Background()
+				if w.intN(2) == 0 {
+					by = newOwnWrites().signed(by)
+				}
+				w.journal.Tell(by, client.Write{
+					Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<30)),
+				})
+			}
 		}
 	})
 	all.Wait()
@@ -213,8 +215,8 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 }
 
 // Q07: whoever writes, and however late and merged events come, an attempt is made when the backoff ends, or when
-// somebody else has changed something that counts: then always, at once, and at most once a second. The backoff grows as if
-// there were only its own attempts.
+// somebody else, such as another controller of this process, has changed something that counts: then always, at once, and at
+// most once a second. The backoff grows as if there were only its own attempts.
 func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -236,12 +238,12 @@ const (
 
 func (w *world) run(length time.Duration) {
 	c := New("things", w, Options{BaseDelay: worldBase, MaxDelay: worldLimit, Logger: slog.New(slog.DiscardHandler)})
-	c.feeder.kind = thingKind
+	c.events.kind = thingKind
 	if err := c.Watch(w); err != nil {
 		w.t.Fatal(err)
 	}
 	for kind, o := range w.objects {
-		w.journal.Tell(w.t.Context(), client.Write{UID: o.UID, ResourceVersion: o.ResourceVersion, Body: []byte("apply")})
+		w.journal.Tell(c.events.own.signed(w.t.Context()), client.Write{UID: o.UID, ResourceVersion: o.ResourceVersion, Body: []byte("apply")})
 		_ = kind
 	}
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -308,61 +310,78 @@ func between(times []time.Duration, first, last time.Duration) bool {
 	return false
 }
 
-func ownUpdate(uid, version string) *handler.Cause {
-	return &handler.Cause{Type: informer.Updated, UID: types.UID(uid), Version: version}
+func update(uid, version string) event {
+	return event{Type: informer.Updated, Old: state(uid, "0"), Object: state(uid, version)}
+}
+
+func state(uid, version string) thing {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version}}
+}
+
+func ending(o thing) thing {
+	o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return o
 }
 
 // Q07: what is forgotten, and what the server may have left as somebody else made it, is somebody else's.
 func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
-	a := newAuthors()
+	a := newOwnWrites()
+	own := a.signed(t.Context())
 	apply := client.Write{UID: "u", ResourceVersion: "1", Body: []byte("apply")}
-	a.note(apply)
-	a.note(client.Write{UID: "u", ResourceVersion: "2", Base: "2", Body: []byte("an update of nothing")})
+	a.note(own, apply)
+	a.note(own, client.Write{UID: "u", ResourceVersion: "2", Base: "2", Body: []byte("an update of nothing")})
 	apply.ResourceVersion = "3"
-	a.note(apply)
-	a.note(client.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
-	a.note(client.Write{ResourceVersion: "5"})
-	a.note(client.Write{UID: "gone", Gone: true})
-	a.note(client.Write{UID: "ending", Ending: true})
-	merged := ownUpdate("u", "4")
+	a.note(own, apply)
+	a.note(own, client.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
+	a.note(own, client.Write{ResourceVersion: "5"})
+	a.note(own, client.Write{UID: "gone", Gone: true})
+	a.note(own, client.Write{UID: "ending", Ending: true})
+	for version, by := range map[string]context.Context{"8": newOwnWrites().signed(own), "9": t.Context()} {
+		a.note(by, client.Write{UID: "u", ResourceVersion: version, Base: "7", Body: []byte("by others " + version)})
+	}
+	a.note(t.Context(), client.Write{UID: "theirs", Gone: true, Ending: true})
+	merged := update("u", "4")
 	merged.Merged = true
 	for _, c := range []struct {
 		what  string
-		cause *handler.Cause
+		event event
 		want  bool
 	}{
-		{"the first apply", ownUpdate("u", "1"), true},
-		{"an update that leaves the version", ownUpdate("u", "2"), false},
-		{"the same apply again", ownUpdate("u", "3"), false},
-		{"an update", ownUpdate("u", "4"), true},
-		{"an update of another object", ownUpdate("other", "4"), false},
-		{"a write of an object without a UID", ownUpdate("", "5"), false},
+		{"the first apply", update("u", "1"), true},
+		{"an update that leaves the version", update("u", "2"), false},
+		{"the same apply again", update("u", "3"), false},
+		{"an update", update("u", "4"), true},
+		{"an update of another object", update("other", "4"), false},
+		{"a write of an object without a UID", update("", "5"), false},
 		{"an update in an event with others", merged, false},
-		{"a deletion", &handler.Cause{Type: informer.Deleted, UID: "gone", Version: "9"}, true},
-		{"a deletion by somebody else", &handler.Cause{Type: informer.Deleted, UID: "u", Version: "4"}, false},
-		{"the deletion of one of many", &handler.Cause{Type: informer.Deleted, UID: "ending", Deletion: true}, true},
-		{"the begin of the deletion of one of many", &handler.Cause{Type: informer.Updated, UID: "ending", Deletion: true}, true},
-		{"the end of one whose finalizers others removed", &handler.Cause{Type: informer.Deleted, UID: "ending"}, false},
+		{"a deletion", event{Type: informer.Deleted, Object: ending(state("gone", "9"))}, true},
+		{"a deletion by somebody else", event{Type: informer.Deleted, Object: state("u", "4")}, false},
+		{"a deletion that was noticed later", event{Type: informer.Deleted, Object: state("gone", "9"), FinalStateUnknown: true}, false},
+		{"the deletion of one of many", event{Type: informer.Deleted, Object: state("ending", "9")}, true},
+		{"the begin of the deletion of one of many", event{Type: informer.Updated, Old: state("ending", "8"), Object: ending(state("ending", "9"))}, true},
+		{"the end of one whose finalizers others removed", event{Type: informer.Deleted, Object: ending(state("ending", "9"))}, false},
+		{"a write by another controller", update("u", "8"), false}, {"a write by nobody's reconcile", update("u", "9"), false},
+		{"a deletion by another controller", event{Type: informer.Deleted, Object: state("theirs", "9")}, false},
 	} {
-		if got := a.wrote(c.cause); got != c.want {
+		if got := a.made(c.event); got != c.want {
 			t.Errorf("%s: own %v, want %v", c.what, got, c.want)
 		}
 	}
 	for n := range 3 * maxOwnWrites {
-		a.note(client.Write{UID: types.UID(fmt.Sprint(n)), ResourceVersion: "1", Body: []byte("apply")})
+		a.note(own, client.Write{UID: types.UID(fmt.Sprint(n)), ResourceVersion: "1", Body: []byte("apply")})
 	}
-	if a.wrote(ownUpdate("u", "1")) {
+	if a.made(update("u", "1")) {
 		t.Error("a write before too many others is remembered")
 	}
 	if len(a.writes.values) > maxOwnWrites || len(a.sent.values) > maxOwnObjects {
 		t.Errorf("%d writes and %d objects are remembered", len(a.writes.values), len(a.sent.values))
 	}
-	a.note(client.Write{UID: "u", ResourceVersion: "6", Body: []byte("apply")})
-	if a.wrote(ownUpdate("u", "6")) {
+	a.note(own, client.Write{UID: "u", ResourceVersion: "6", Body: []byte("apply")})
+	if a.made(update("u", "6")) {
 		t.Error("an apply is taken for one that changes something, although it may have been sent before")
 	}
-	a.note(client.Write{UID: "u", ResourceVersion: "7", Base: "6", Body: []byte("a patch of what was read")})
-	if !a.wrote(ownUpdate("u", "7")) {
+	a.note(own, client.Write{UID: "u", ResourceVersion: "7", Base: "6", Body: []byte("a patch of what was read")})
+	if !a.made(update("u", "7")) {
 		t.Error("a patch of what was read is not known")
 	}
 }
@@ -379,12 +398,12 @@ func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
-		c.feeder.Add("a")
+		c.events.Add("a")
 		synctest.Wait()
 		w := &fakeWrites{timeout: time.Minute}
 		c.gate.hold("a", w)
 		<-time.After(time.Second)
-		c.feeder.Because(handler.Cause{Type: informer.Added}).Add("a")
+		c.events.Because("Thing", event{Type: informer.Added, Object: &metav1.PartialObjectMetadata{}}).Add("a")
 		<-time.After(5 * time.Second)
 		w.seen()
 		<-time.After(time.Minute)

@@ -40,7 +40,8 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, writes := cache.TrackWrites(log.IntoContext(ctx, logger))
-	if because := c.feeder.begin(request); because.first != nil {
+	state, because := c.events.begin(request)
+	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
 	}
 	result, err := c.reconcileInTime(tracking, request)
@@ -48,7 +49,7 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	c.gate.hold(request, writes)
 
 	outcome := outcomeOf(ctx, result, err)
-	defer func() { c.feeder.end(request, outcome == failed) }()
+	defer func() { c.events.end(state, outcome == failed) }()
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
 	case failed:

@@ -146,7 +146,7 @@ func TestPanicIsAnErrorWithAStack(t *testing.T) {
 		pass(2 * time.Second)
 		expect(t, "retries", l.took(), "0s a", "1s a")
 		s.end()
-		for _, part := range []string{"reconcile panicked", "oh no", "process_test.go"} {
+		for _, part := range []string{"reconcile panicked", "oh no", "reconcile_test.go"} {
 			if !strings.Contains(s.logs.String(), part) {
 				t.Errorf("%q is not in %s", part, s.logs)
 			}
