@@ -107,12 +107,11 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 		old, existed := c.items.find(key)
 		switch {
 		case !existed || !old.sameObject(&now):
-			changes = append(changes, change(nil, &now))
+			changes = append(changes, merged(change(nil, &now)))
 		case old.sameState(&now):
 			items.put(key, old)
 		default:
-			changes = append(changes, change(&old, &now))
-			changes[len(changes)-1].Merged = true
+			changes = append(changes, merged(change(&old, &now)))
 		}
 	}
 	deletions := c.missing(items)
@@ -159,6 +158,12 @@ func change[T object.Object](old, now *resting[T]) Event[T] {
 		return Event[T]{Type: Added, Object: now.object()}
 	}
 	return Event[T]{Type: Updated, Object: now.object(), Old: old.object()}
+}
+
+// merged returns an event of a list: nobody has seen what led to the state.
+func merged[T object.Object](e Event[T]) Event[T] {
+	e.Merged = true
+	return e
 }
 
 // appendDeletion appends the event of an object that is gone. That of an object that was never seen, which is nil, is told

@@ -128,6 +128,7 @@ func TestCompactedEventsLeadToTheSameState(t *testing.T) {
 		}
 		compacted := compact(slices.Clone(pending))
 		replay(t, state, compacted)
+		checkMerged(t, pending, compacted)
 		if fmt.Sprint(state) != fmt.Sprint(now) || len(compacted) > 2*len(keys) {
 			t.Fatalf("%s became %s: %v, want %v", word(pending), word(compacted), state, now)
 		}
@@ -149,5 +150,55 @@ func replay(t *testing.T, state map[string]string, events []notice[meta]) {
 		if n.event.Type == Deleted {
 			delete(state, key)
 		}
+	}
+}
+
+// checkMerged tests that an event which is not marked as merged is one that was there before, as it was: who looks for the
+// author of a change relies on it.
+func checkMerged(t *testing.T, all, compacted []notice[meta]) {
+	t.Helper()
+	for _, n := range compacted {
+		is := slices.ContainsFunc(all, func(m notice[meta]) bool {
+			return m.synced == n.synced && m.event.Type == n.event.Type && m.event.Object == n.event.Object && m.event.Old == n.event.Old
+		})
+		if !is && !n.event.Merged {
+			t.Fatalf("%s became %s, where %s has merged %v", word(all), word(compacted), word([]notice[meta]{n}), n.event.Merged)
+		}
+	}
+}
+
+func TestFoldedEventsAndDeltasAreMarkedAsMerged(t *testing.T) {
+	for word, want := range map[string]string{
+		"a1 u2": "true", "u2 u3": "true", "u2 d3": "true", "u2 d3 A4": "true false", "d2 A3": "false false", "d2 A3 u4": "false true",
+		"a1 d2 A3": "false", "u2": "false",
+	} {
+		var marks []string
+		all := notices("A1 " + word)[1:]
+		for _, n := range compact(slices.Clone(all)) {
+			marks = append(marks, fmt.Sprint(n.event.Merged))
+		}
+		if got := strings.Join(marks, " "); got != want {
+			t.Errorf("%s: merged %s, want %s", word, got, want)
+		}
+	}
+	state := func(version string) meta {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", ResourceVersion: version}}
+	}
+	for _, both := range [][2]EventType{{Added, Updated}, {Updated, Updated}, {Updated, Deleted}, {Added, Deleted}} {
+		merged, how := Delta[meta]{Type: both[0], Object: state("1")}.fold(Delta[meta]{Type: both[1], Object: state("2")})
+		if how != keepMerged || !merged.Merged || merged.Object.ResourceVersion != "2" {
+			t.Errorf("%v and %v: got %+v", both[0], both[1], merged)
+		}
+	}
+	c := newContents[meta](nil, nil)
+	c.apply(Deltas[meta]{nodeDelta(Added, "changed", 1), nodeDelta(Added, "gone", 1), nodeDelta(Added, "same", 1)})
+	relisted := c.replace(Delta[meta]{Type: Replaced, Objects: []meta{node("changed", 2), node("same", 1), node("new", 2)}}).events
+	for _, e := range relisted {
+		if !e.Merged && !e.FinalStateUnknown {
+			t.Errorf("%v %s of a relist is not merged", e.Type, e.Object.Name)
+		}
+	}
+	if len(relisted) != 3 {
+		t.Errorf("%d events of a relist", len(relisted))
 	}
 }
