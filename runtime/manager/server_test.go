@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -124,7 +125,7 @@ func TestProbesAreRead(t *testing.T) {
 	}
 }
 
-// A client that does not send what it has announced keeps no server from ending in good order, and is named.
+// A client that does not send what it has announced keeps no server from ending in good order.
 func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 	for name, begin := range map[string]string{
 		"nothing":       "",
@@ -157,6 +158,30 @@ func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func TestSlowClientsAreNamedAtTheShutdown(t *testing.T) {
+	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: loopback, GracefulShutdownTimeout: 2 * time.Second})
+	reading := make(chan struct{})
+	m.AddReadyz("reads", func(r *http.Request) error {
+		close(reading)
+		_, err := io.Copy(io.Discard, r.Body)
+		return err
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	u, err := url.Parse(log.url(t, "probes"))
+	ok(t, err)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
+	ok(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprint(conn, "GET /readyz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
+	ok(t, err)
+	<-reading
+	stop()
+	ok(t, <-ended)
+	contains(t, log.String(), "cut off clients that were too slow", "server=probes", conn.LocalAddr().String())
 }
 
 // replicas are processes of one operator, as goroutines.
