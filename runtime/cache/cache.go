@@ -201,3 +201,18 @@ func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 	defer c.mu.Unlock()
 	return c.informers[gvk]
 }
+
+// DropMetrics forgets the metrics of the informers, which their registry would keep, and the stores with them. It is for
+// after Run.
+func (c *Cache) DropMetrics() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range c.informers {
+		i.mu.Lock()
+		parts := i.parts
+		i.mu.Unlock()
+		for _, p := range parts {
+			p.DropMetrics()
+		}
+	}
+}

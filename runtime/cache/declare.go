@@ -303,14 +303,13 @@ func (c *Cache) RemoveNamespace(namespace string) error {
 		}
 	}
 	c.mu.Unlock()
-	objects := c.opts.Metrics.Gauge("informer_objects", "Objects in the store.", "informer")
 	for _, p := range removed {
 		close(p.stay.removed)
 		if p.stay.stop != nil {
 			p.stay.stop()
 			<-p.stay.ended
 		}
-		objects.Set(0, p.Name()+"/"+namespace) // and not its function, which would hold the store
+		p.DropMetrics()
 	}
 	return nil
 }

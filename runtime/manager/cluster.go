@@ -113,6 +113,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	for _, remove := range removals {
 		remove()
 	}
+	c.cache.DropMetrics()
 	c.manager.forget(c)
 	c.hangUp()
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -260,6 +262,47 @@ func TestWhatDoesNotEndIsNamedAndWaitedForAgain(t *testing.T) {
 	})
 }
 
+// series returns the lines of a registry whose labels name one of names.
+func series(t *testing.T, r *metrics.Registry, names ...string) []string {
+	t.Helper()
+	var text strings.Builder
+	_, err := r.WriteTo(&text)
+	ok(t, err)
+	var found []string
+	for line := range strings.Lines(text.String()) {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(line, `="`+name) }) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func TestStoppedClusterLeavesNoMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := kruntime.NewScheme()
+		ok(t, corev1.AddToScheme(scheme))
+		m, _ := newManager(t, newAPIServer(), manager.Options{Scheme: scheme})
+		start(t, m)
+		for _, ran := range []bool{true, false} {
+			own := metrics.NewRegistry()
+			c, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Cache: cache.Options{Metrics: own}})
+			ok(t, err)
+			idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+			ok(t, controller.For[*corev1.ConfigMap](c).Named("far").Owns(&corev1.Secret{}).Complete(idle))
+			if ran {
+				time.Sleep(time.Minute)
+			}
+			if len(series(t, m.Metrics(), "far")) < 5 || len(series(t, own, "configmaps", "secrets")) < 2 {
+				t.Errorf("before the stop: %v and %v", series(t, m.Metrics(), "far"), series(t, own, "configmaps", "secrets"))
+			}
+			ok(t, c.Stop(t.Context()))
+			if left := slices.Concat(series(t, m.Metrics(), "far"), series(t, own, "configmaps", "secrets")); len(left) > 0 {
+				t.Errorf("left behind:\n%s", strings.Join(left, ""))
+			}
+		}
+	})
+}
+
 func TestFailureInAClusterStopsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -285,7 +328,10 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	await(t, here, "a")
 	before := len(managerGoroutines())
 	for round := range 2 {
-		cluster, err := m.AddCluster("remote", c.config, manager.ClusterOptions{Namespaces: []string{remote.Name}})
+		own := metrics.NewRegistry()
+		cluster, err := m.AddCluster("remote", c.config, manager.ClusterOptions{
+			Namespaces: []string{remote.Name}, Cache: cache.Options{Metrics: own},
+		})
 		ok(t, err)
 		names := make(chan string, 100)
 		events := cluster.EventRecorder("far")
@@ -308,6 +354,9 @@ func testClustersComeAndGo(t *testing.T, c live) {
 		ok(t, cluster.Stop(t.Context()))
 		wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n")
 		wantEvent(t, c, object.KeyOf(cm))
+		if left := slices.Concat(series(t, m.Metrics(), "far"), series(t, own, "configmaps")); len(left) > 0 {
+			t.Errorf("left behind:\n%s", strings.Join(left, ""))
+		}
 	}
 	ok(t, eventually(t, func() error {
 		if left := managerGoroutines(); len(left) > before {
