@@ -19,6 +19,7 @@ import (
 // Index finds cached objects of the type T by values of type K that a function takes from them. All methods are safe for
 // concurrent use. The objects are shared with the cache and must not be modified.
 type Index[T object.Object, K comparable] struct {
+	cache     *Cache
 	informer  *Informer
 	prototype T
 	index     *informer.Index[object.Object, K]
@@ -38,7 +39,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	}
 	index := informer.NewIndex(of(i.gvk, prototype, values))
 	i.addIndex(index)
-	return &Index[T, K]{informer: i, prototype: prototype, index: index}, nil
+	return &Index[T, K]{cache: c, informer: i, prototype: prototype, index: index}, nil
 }
 
 // of returns values for objects in whatever Go type they are cached.
@@ -168,6 +169,7 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
 			return
 		}
+		ix.cache.dropNamespace(ctx, ix.informer.gvk, &o)
 		q, err := newQuery(ix.informer.gvk, o, ix.informer.fieldIndexes())
 		if err != nil {
 			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))

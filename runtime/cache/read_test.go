@@ -127,6 +127,24 @@ func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
 					t.Errorf("got %v, %v", each, err)
 				}
 			}
+			index, err := cache.NewIndex(f.cache, &corev1.Namespace{}, func(o *corev1.Namespace) []string { return []string{o.Name} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for each, err := range index.Get(f.ctx, "a", client.InNamespace("x")) {
+				if found++; err != nil || each.Name != "a" {
+					t.Errorf("got %v, %v", each, err)
+				}
+			}
+			for each, err := range index.Range(f.ctx, "a", "b", client.InNamespace("x")) {
+				if found++; err != nil || each.Name != "a" {
+					t.Errorf("got %v, %v", each, err)
+				}
+			}
+			if found != 2 {
+				t.Errorf("the index has %d", found)
+			}
 			expect(t, "requests", f.api.took())
 		})
 	}
