@@ -50,7 +50,7 @@ test-faults: ## Kill and signal every writing command at 60 steps of its writing
 	KCTRL_TEST_FAULTS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
-	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/wire
+	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
 
 clean: ## Remove what build made.
 	rm -rf bin

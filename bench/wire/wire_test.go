@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	goruntime "runtime"
 	"syscall"
 	"testing"
@@ -12,18 +13,20 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/rest/watch"
 
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // objects is how many objects are in a list and in a watch.
@@ -131,47 +134,67 @@ func BenchmarkListTokens(b *testing.B) {
 	})
 }
 
-func decoder(b *testing.B, prototype object.Object, opts wire.Options) *wire.Decoder[object.Object] {
+// body is what every request is answered with.
+type body []byte
+
+func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(b)), Request: r}, nil
+}
+
+// lister lists and watches widgets of a server that has only data.
+func lister(b *testing.B, data []byte, prototype object.Object, scope client.Scope) *client.ListWatcher[object.Object] {
 	b.Helper()
-	opts.GVK = widgetKind
-	d, err := wire.NewDecoder(prototype, opts)
+	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	if err := v1.AddToScheme(scheme); err != nil {
+		b.Fatal(err)
+	}
+	mapper.Add(widgetKind, meta.RESTScopeNamespace)
+	live, err := client.New(&rest.Config{Host: "http://in.memory"}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: body(data)}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return d
+	prototype = prototype.DeepCopyObject().(object.Object)
+	prototype.GetObjectKind().SetGroupVersionKind(widgetKind)
+	lw, err := client.NewListWatcher(live, prototype, scope)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return lw
 }
 
 // form is what objects are decoded to.
 type form struct {
 	name      string
 	prototype object.Object
-	opts      wire.Options
+	scope     client.Scope
 }
 
 func forms() []form {
 	return []form{
-		{"typed", &v1.Widget{}, wire.Options{}},
-		{"typed with managedFields", &v1.Widget{}, wire.Options{KeepManagedFields: true}},
-		{"typed with a mask", &v1.Widget{}, wire.Options{Mask: []string{"metadata", "status.conditions"}}},
-		{"unstructured", &unstructured.Unstructured{}, wire.Options{}},
-		{"metadata", &metav1.PartialObjectMetadata{}, wire.Options{}},
+		{"typed", &v1.Widget{}, client.Scope{}},
+		{"typed with managedFields", &v1.Widget{}, client.Scope{KeepManagedFields: true}},
+		{"typed with a mask", &v1.Widget{}, client.Scope{Mask: []string{"metadata", "status.conditions"}}},
+		{"unstructured", &unstructured.Unstructured{}, client.Scope{}},
+		{"metadata", &metav1.PartialObjectMetadata{}, client.Scope{}},
 	}
 }
 
 func BenchmarkListWire(b *testing.B) {
 	for _, test := range forms() {
 		b.Run(test.name, func(b *testing.B) {
-			d := decoder(b, test.prototype, test.opts)
-			measure(b, list(b), func(data []byte) error {
-				_, err := d.List(bytes.NewReader(data), "application/json", nil)
+			data := list(b)
+			lw := lister(b, data, test.prototype, test.scope)
+			measure(b, data, func([]byte) error {
+				_, err := lw.List(b.Context(), metav1.ListOptions{})
 				return err
 			})
 		})
 	}
 	b.Run("known", func(b *testing.B) {
-		d := decoder(b, &v1.Widget{}, wire.Options{})
 		data := list(b)
-		page, err := d.List(bytes.NewReader(data), "application/json", nil)
+		lw := lister(b, data, &v1.Widget{}, client.Scope{})
+		page, err := lw.List(b.Context(), metav1.ListOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -179,12 +202,13 @@ func BenchmarkListWire(b *testing.B) {
 		for _, item := range page.Items {
 			store[object.KeyOf(item)] = item
 		}
-		known := func(id wire.Identity) (object.Object, bool) {
+		known := func(id client.Identity) (object.Object, bool) {
 			obj, ok := store[object.Key{Namespace: string(id.Namespace), Name: string(id.Name)}]
 			return obj, ok && obj.GetResourceVersion() == string(id.ResourceVersion) && string(obj.GetUID()) == string(id.UID)
 		}
-		measure(b, data, func(data []byte) error {
-			_, err := d.List(bytes.NewReader(data), "application/json", known)
+		reusing := lw.Reusing(func() client.Known[object.Object] { return known })
+		measure(b, data, func([]byte) error {
+			_, err := reusing.List(b.Context(), metav1.ListOptions{})
 			return err
 		})
 	})
@@ -216,16 +240,20 @@ func BenchmarkWatchApimachinery(b *testing.B) {
 }
 
 func BenchmarkWatchWire(b *testing.B) {
-	d := decoder(b, &v1.Widget{}, wire.Options{})
-	measure(b, events(b), func(data []byte) error {
-		stream := d.Watch(bytes.NewReader(data), "application/json", nil)
+	data := events(b)
+	lw := lister(b, data, &v1.Widget{}, client.Scope{})
+	measure(b, data, func([]byte) error {
+		stream, err := lw.Watch(b.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
 		for range objects {
 			if _, err := stream.Next(); err != nil {
 				return err
 			}
 		}
-		_, err := stream.Next()
-		if err == io.EOF {
+		if _, err = stream.Next(); err == io.EOF {
 			return nil
 		}
 		return err
@@ -256,9 +284,9 @@ func BenchmarkRetained(b *testing.B) {
 		return decoded
 	}))
 	for _, test := range forms() {
-		d := decoder(b, test.prototype, test.opts)
+		lw := lister(b, data, test.prototype, test.scope)
 		b.Run("wire,"+test.name, keep(func() any {
-			page, err := d.List(bytes.NewReader(data), "application/json", nil)
+			page, err := lw.List(b.Context(), metav1.ListOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kctrl-dev/kctrl/runtime/wire"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
 // encode returns the JSON of obj with gvk as its apiVersion and kind, which a typed object that was made by hand does not have set.

@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/wire"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/wire"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
 // maxErrorText is how much of an answer that is no Status goes into the error.

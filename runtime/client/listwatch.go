@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // Scope is which objects of a kind are listed and watched, and what of them. The zero value is all objects, without
@@ -30,14 +30,35 @@ type Scope struct {
 	// KeepManagedFields keeps metadata.managedFields, which are left out of what a [ListWatcher] returns otherwise.
 	KeepManagedFields bool
 	// Mask are the only fields that the objects have, with all that is below them, such as "metadata" and
-	// "status.conditions"; none means all. See [wire.Options]. Such an object says so, see [object.Mark], and is not
-	// written as a whole: that is a [*MaskedError].
+	// "status.conditions"; none means all. A path goes through lists. What identifies an object and its state is always
+	// there: apiVersion, kind, and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp.
+	// Such an object says so, see [object.Mask], and is not written as a whole: that is a [*MaskedError].
 	// Informers and caches can keep what is left packed, which takes least memory.
 	Mask []string
-	// Formats are the encodings that the server is asked for, in order of preference: see [wire.Options]. None means
-	// protobuf for kinds whose Go type has that form, and JSON.
-	Formats []wire.Format
+	// Formats are the encodings that the server is asked for, in order of preference. JSON, which every server has, comes
+	// last if it is not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as
+	// those of built-in kinds do, and CBOR only if it is named, since few servers have it.
+	Formats []Format
 }
+
+// Format is an encoding of the API, by the media type that servers know it by.
+type Format string
+
+// The formats.
+const (
+	JSON     = Format(wire.JSON)
+	Protobuf = Format(wire.Protobuf)
+	CBOR     = Format(wire.CBOR)
+)
+
+// Identity is what tells a state of an object from all others. Its fields are only valid during the call that gets it.
+type Identity struct {
+	Namespace, Name, UID, ResourceVersion []byte
+}
+
+// Known returns the object that the caller has already in the state that is identified, if it has. It is asked before an
+// object is built, from the goroutines that decode.
+type Known[T object.Object] func(Identity) (T, bool)
 
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no
 // state: each call is one request.
@@ -46,7 +67,7 @@ type ListWatcher[T object.Object] struct {
 	gvk     schema.GroupVersionKind
 	scope   Scope
 	decoder *wire.Decoder[T]
-	known   func() wire.Known[T] // nil knows nothing
+	known   func() Known[T] // nil knows nothing
 }
 
 // NewListWatcher returns a ListWatcher for the kind of prototype: the Go type of a typed object, the kind that an
@@ -60,12 +81,16 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 	if err != nil {
 		return nil, fmt.Errorf("list and watch: %w", err)
 	}
+	var formats []wire.Format
+	for _, format := range scope.Formats {
+		formats = append(formats, wire.Format(format))
+	}
 	decoder, err := wire.NewDecoder(prototype, wire.Options{
 		GVK:               gvk,
 		Serves:            c.serves(gvk.GroupVersion()),
 		KeepManagedFields: scope.KeepManagedFields,
 		Mask:              scope.Mask,
-		Formats:           scope.Formats,
+		Formats:           formats,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list and watch: %w", err)
@@ -76,7 +101,7 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 // Reusing returns a ListWatcher that does not decode the objects of lists, and the initial ones of watches, that the
 // caller has already: it calls known at the beginning of each, and asks what that returns for each object. A list that
 // repeats what is known then costs little more than its pointers. known may return nil when there is nothing.
-func (lw *ListWatcher[T]) Reusing(known func() wire.Known[T]) *ListWatcher[T] {
+func (lw *ListWatcher[T]) Reusing(known func() Known[T]) *ListWatcher[T] {
 	reusing := *lw
 	reusing.known = known
 	return &reusing
@@ -87,7 +112,11 @@ func (lw *ListWatcher[T]) reused() wire.Known[T] {
 	if lw.known == nil {
 		return nil
 	}
-	return lw.known()
+	known := lw.known()
+	if known == nil {
+		return nil
+	}
+	return func(id wire.Identity) (T, bool) { return known(Identity(id)) }
 }
 
 // List returns one page of the objects in scope. The scope and the selectors of opts must both match.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // negotiation notes what was accepted and what was answered last.
@@ -38,11 +37,11 @@ func testFormatThatIsNotServed(t *testing.T, c live) {
 	})
 	asking, err := client.New(config, client.Options{Scheme: newScheme(t)})
 	ok(t, err)
-	lw, err := client.NewListWatcher(asking, configMap(""), client.Scope{Namespace: c.namespace, Formats: []wire.Format{wire.CBOR}})
+	lw, err := client.NewListWatcher(asking, configMap(""), client.Scope{Namespace: c.namespace, Formats: []client.Format{client.CBOR}})
 	ok(t, err)
 	inJSON := func(what string, err error) {
 		t.Helper()
-		if err != nil || !strings.HasPrefix(last.accept, string(wire.CBOR)+",") || last.answered != string(wire.JSON) {
+		if err != nil || !strings.HasPrefix(last.accept, string(client.CBOR)+",") || last.answered != string(client.JSON) {
 			t.Fatalf("%s: asked for %s, got %s, %v", what, last.accept, last.answered, err)
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // live is a client of a real API server and a namespace there that no other test uses.
@@ -437,7 +436,7 @@ func testEveryResource(t *testing.T, c live) {
 			prototypes = append(prototypes, typed.(object.Object))
 		}
 		for _, prototype := range prototypes {
-			for _, formats := range [][]wire.Format{nil, {wire.JSON}, {wire.CBOR}} {
+			for _, formats := range [][]client.Format{nil, {client.JSON}, {client.CBOR}} {
 				lw, err := client.NewListWatcher(c.REST, prototype, client.Scope{Formats: formats})
 				ok(t, err)
 				page, err := lw.List(t.Context(), metav1.ListOptions{})

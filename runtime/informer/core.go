@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // ErrAlreadyRun is returned by the second Run of an informer, or of a factory.
@@ -121,7 +120,7 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 
 // reuser is a source that need not decode again what the store has.
 type reuser[T object.Object] interface {
-	Reusing(known func() wire.Known[T]) *client.ListWatcher[T]
+	Reusing(known func() client.Known[T]) *client.ListWatcher[T]
 }
 
 // Name returns the name from the options.

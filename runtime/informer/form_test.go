@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/pack"
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 )
 
 // form returns options with the form in which an informer keeps its objects.

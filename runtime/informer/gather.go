@@ -3,8 +3,8 @@ package informer
 import (
 	"iter"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // gathering collects the whole state of a source.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // packedItems are objects that are packed. Whoever reads one gets an object of his own. The strings of a key are part of

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // items are the objects of a store by their keys, in the form in which they rest there: whole, or packed.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 // Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
@@ -111,11 +111,11 @@ func (c *contents[T]) has(key object.Key) bool {
 }
 
 // known returns how to find the objects that need not be decoded again, or nil if there are none.
-func (c *contents[T]) known() wire.Known[T] {
+func (c *contents[T]) known() client.Known[T] {
 	if c.len() == 0 {
 		return nil
 	}
-	return func(id wire.Identity) (T, bool) {
+	return func(id client.Identity) (T, bool) {
 		c.mu.RLock()
 		held, ok := c.items.find(object.Key{Namespace: string(id.Namespace), Name: string(id.Name)})
 		c.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
 // format is an encoding, with the kind whose objects are replayed in it.
@@ -29,15 +29,15 @@ type format struct {
 // formats are those of a custom resource, which controller-runtime reads in JSON, and that of a built-in kind.
 var formats = []format{
 	{
-		name: "JSON", accept: string(wire.JSON), list: string(wire.JSON), watch: string(wire.JSON),
+		name: "JSON", accept: string(client.JSON), list: string(client.JSON), watch: string(client.JSON),
 		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&v1.Widget{}), peer: followByPeer(&v1.Widget{}), encode: newJSON,
 	},
 	{
-		name: "CBOR", accept: string(wire.CBOR), list: string(wire.CBOR), watch: runtime.ContentTypeCBORSequence,
-		sides: []string{kctrlSide}, kctrl: followByKctrl(&v1.Widget{}, wire.CBOR), encode: newCBOR,
+		name: "CBOR", accept: string(client.CBOR), list: string(client.CBOR), watch: runtime.ContentTypeCBORSequence,
+		sides: []string{kctrlSide}, kctrl: followByKctrl(&v1.Widget{}, client.CBOR), encode: newCBOR,
 	},
 	{
-		name: "protobuf", accept: string(wire.Protobuf), list: string(wire.Protobuf), watch: string(wire.Protobuf) + ";stream=watch",
+		name: "protobuf", accept: string(client.Protobuf), list: string(client.Protobuf), watch: string(client.Protobuf) + ";stream=watch",
 		sides: []string{kctrlSide, peerSide}, kctrl: followByKctrl(&corev1.Pod{}), peer: followByPeer(&corev1.Pod{}), encode: newProtobuf,
 	},
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 const kctrlSide = "kctrl"
 
 // followByKctrl caches objects like prototype, which are read in one of formats.
-func followByKctrl[T object.Object](prototype T, formats ...wire.Format) follow {
+func followByKctrl[T object.Object](prototype T, formats ...client.Format) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
 		live, err := client.New(config(), client.Options{Scheme: scheme(), Mapper: mapper(), HTTPClient: &http.Client{Transport: server}})
 		if err != nil {

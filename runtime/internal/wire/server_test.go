@@ -24,7 +24,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
-	"github.com/kctrl-dev/kctrl/runtime/wire"
 )
 
 const mediaCBOR = "application/cbor"
@@ -107,11 +106,11 @@ func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // scopes are what is asked for in each format: whole objects, and parts of them.
-func (s formatServer) scopes(format wire.Format, paths ...string) []client.Scope {
+func (s formatServer) scopes(format client.Format, paths ...string) []client.Scope {
 	return []client.Scope{
-		{Namespace: s.namespace, Formats: []wire.Format{format}},
-		{Namespace: s.namespace, Formats: []wire.Format{format}, KeepManagedFields: true},
-		{Namespace: s.namespace, Formats: []wire.Format{format}, Mask: paths},
+		{Namespace: s.namespace, Formats: []client.Format{format}},
+		{Namespace: s.namespace, Formats: []client.Format{format}, KeepManagedFields: true},
+		{Namespace: s.namespace, Formats: []client.Format{format}, Mask: paths},
 	}
 }
 
@@ -125,15 +124,15 @@ func listWatcher[T object.Object](t *testing.T, s formatServer, prototype T, sco
 }
 
 // compareLists checks that lists of prototype in format are those in JSON.
-func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, format wire.Format, media string, paths ...string) {
+func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, format client.Format, media string, paths ...string) {
 	t.Helper()
-	plain := s.scopes(wire.JSON, paths...)
+	plain := s.scopes(client.JSON, paths...)
 	for i, scope := range s.scopes(format, paths...) {
 		if _, ok := any(prototype).(*metav1.PartialObjectMetadata); ok && len(scope.Mask) > 0 {
 			continue
 		}
 		want, err := listWatcher(t, s, prototype, plain[i]).List(t.Context(), metav1.ListOptions{})
-		if err != nil || s.answers.format() != string(wire.JSON) || len(want.Items) == 0 {
+		if err != nil || s.answers.format() != string(client.JSON) || len(want.Items) == 0 {
 			t.Fatalf("got %v of %s, %v", want, s.answers.format(), err)
 		}
 		got, err := listWatcher(t, s, prototype, scope).List(t.Context(), metav1.ListOptions{})
@@ -148,13 +147,13 @@ func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, fo
 
 // compareWatches checks that streaming lists of prototype in each of formats are those in JSON, and so is what happens
 // while they are open.
-func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, formats map[wire.Format]string, change func()) {
+func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, formats map[client.Format]string, change func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	opened := map[wire.Format]client.Stream[T]{}
+	opened := map[client.Format]client.Stream[T]{}
 	for format, media := range formats {
-		lw := listWatcher(t, s, prototype, client.Scope{Namespace: s.namespace, Formats: []wire.Format{format}})
+		lw := listWatcher(t, s, prototype, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
 		stream, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 		if err != nil || s.answers.format() != media {
 			t.Fatalf("%s: got %s, %v", format, s.answers.format(), err)
@@ -162,7 +161,7 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 		opened[format] = stream
 	}
 	change()
-	read := map[wire.Format][]client.WatchEvent[T]{}
+	read := map[client.Format][]client.WatchEvent[T]{}
 	for format, stream := range opened {
 		for len(read[format]) == 0 || read[format][len(read[format])-1].Type != watch.Deleted {
 			event, err := stream.Next()
@@ -175,7 +174,7 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 			read[format] = append(read[format], event)
 		}
 	}
-	want := read[wire.JSON]
+	want := read[client.JSON]
 	for _, expected := range []watch.EventType{watch.Added, watch.Bookmark, watch.Modified, watch.Deleted} {
 		if !slices.ContainsFunc(want, func(e client.WatchEvent[T]) bool { return e.Type == expected }) {
 			t.Errorf("%T: there was no %s", prototype, expected)
@@ -200,10 +199,10 @@ func testCustomResourceInCBOR(t *testing.T, s formatServer) {
 	untyped, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
 	untyped.SetGroupVersionKind(valveKind)
 	metadata.SetGroupVersionKind(valveKind)
-	compareLists(t, s, &valve{}, wire.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
-	compareLists(t, s, untyped, wire.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
-	compareLists(t, s, metadata, wire.CBOR, mediaCBOR)
-	media := map[wire.Format]string{wire.JSON: string(wire.JSON), wire.CBOR: runtime.ContentTypeCBORSequence}
+	compareLists(t, s, &valve{}, client.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
+	compareLists(t, s, untyped, client.CBOR, mediaCBOR, "metadata.labels", "spec.parts.name")
+	compareLists(t, s, metadata, client.CBOR, mediaCBOR)
+	media := map[client.Format]string{client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence}
 	compareWatches(t, s, &valve{}, media, func() { change(t, s, newValve(s.namespace, 100), &valve{}) })
 	compareWatches(t, s, untyped, media, func() { change(t, s, newValve(s.namespace, 101), &valve{}) })
 	compareWatches(t, s, metadata, media, func() { change(t, s, newValve(s.namespace, 102), &valve{}) })
@@ -220,10 +219,10 @@ func testBuiltInKindInEachFormat(t *testing.T, s formatServer) {
 	for i := range 20 {
 		create(t, s, secret(i))
 	}
-	compareLists(t, s, &corev1.Secret{}, wire.Protobuf, string(wire.Protobuf), "metadata.labels", "data")
-	compareLists(t, s, &corev1.Secret{}, wire.CBOR, mediaCBOR, "metadata.labels", "data")
-	media := map[wire.Format]string{
-		wire.JSON: string(wire.JSON), wire.CBOR: runtime.ContentTypeCBORSequence, wire.Protobuf: string(wire.Protobuf),
+	compareLists(t, s, &corev1.Secret{}, client.Protobuf, string(client.Protobuf), "metadata.labels", "data")
+	compareLists(t, s, &corev1.Secret{}, client.CBOR, mediaCBOR, "metadata.labels", "data")
+	media := map[client.Format]string{
+		client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence, client.Protobuf: string(client.Protobuf),
 	}
 	compareWatches(t, s, &corev1.Secret{}, media, func() { change(t, s, secret(101), &corev1.Secret{}) })
 }
@@ -242,10 +241,10 @@ func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for format, media := range map[wire.Format]string{
-		wire.JSON: string(wire.JSON), wire.CBOR: runtime.ContentTypeCBORSequence, wire.Protobuf: string(wire.Protobuf),
+	for format, media := range map[client.Format]string{
+		client.JSON: string(client.JSON), client.CBOR: runtime.ContentTypeCBORSequence, client.Protobuf: string(client.Protobuf),
 	} {
-		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []wire.Format{format}})
+		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
 		stream, err := lw.Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
 		if err != nil || s.answers.format() != media {
 			t.Fatalf("%s: got %s, %v", format, s.answers.format(), err)
@@ -257,8 +256,8 @@ func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 }
 
 func testRefusalInEachFormat(t *testing.T, s formatServer) {
-	for _, format := range []wire.Format{wire.JSON, wire.CBOR, wire.Protobuf} {
-		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []wire.Format{format}})
+	for _, format := range []client.Format{client.JSON, client.CBOR, client.Protobuf} {
+		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
 		if _, err := lw.List(t.Context(), metav1.ListOptions{Continue: "none"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "continue") {
 			t.Errorf("%s: got %v of %s", format, err, s.answers.format())
 		}

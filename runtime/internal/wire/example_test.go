@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctrl-dev/kctrl/runtime/wire"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
 func ExampleDecoder_List() {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kctrl-dev/kctrl/runtime/pack"
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 )
 
 // widget is an object of which only metadata and conditions are kept.

@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/pack"
 )
 
 // FuzzUnpack unpacks what no packer has made: it is refused, or becomes an object that can be packed.
