@@ -140,7 +140,6 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 	at.Text, at.Definition, at.Value = text, definition, value
 	alone := subject{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
-	alone.checkPaths()
 	alone.checkRule(at)
 	return len(alone.findings) == 0
 }

@@ -35,7 +35,6 @@ func (c *checker) checkType(t *typeDecl) {
 			n.shape = shape{kind: k}
 		}
 		n.check()
-		n.checkPaths()
 	}
 	c.checkFieldNames(t)
 	for _, field := range structFields(t.spec) {
@@ -112,21 +111,13 @@ func number(value any) (float64, bool) {
 
 func formatNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// pairs are the markers of which the first may not be above the second, by the last part of their names.
-var pairs = [][2][]string{
-	{{"Minimum", "minimum"}, {"Maximum", "maximum"}},
-	{{"MinLength"}, {"MaxLength"}},
-	{{"MinItems"}, {"MaxItems", "maxItems"}},
-	{{"MinProperties"}, {"MaxProperties"}},
-}
-
 // checkBounds reports lower bounds above upper bounds. Those of the type of a field count with its own.
 func (n *subject) checkBounds() {
 	all := n.limits()
-	for _, pair := range pairs {
+	for _, of := range []markers.Measure{markers.OfValue, markers.OfLength, markers.OfItems, markers.OfProperties} {
 		for _, items := range []bool{false, true} {
-			low, hasLow := extreme(all, pair[0], items, func(a, b float64) bool { return a > b })
-			high, hasHigh := extreme(all, pair[1], items, func(a, b float64) bool { return a < b })
+			low, hasLow := strictest(all, markers.Limit{Of: of}, items)
+			high, hasHigh := strictest(all, markers.Limit{Of: of, Upper: true}, items)
 			if hasLow && hasHigh {
 				n.checkBound(low, high)
 			}
@@ -134,15 +125,15 @@ func (n *subject) checkBounds() {
 	}
 }
 
-// extreme returns the marker with the strictest value of those with one of the names. Of equal ones the first counts.
-func extreme(entries []entry, names []string, items bool, stricter func(a, b float64) bool) (found entry, ok bool) {
+// strictest returns the marker with the strictest of some limits. Of equal ones the first counts.
+func strictest(entries []entry, limit markers.Limit, items bool) (found entry, ok bool) {
 	var best float64
 	for _, e := range entries {
 		value, isNumber := number(e.Value)
-		if e.items != items || !isNumber || !slices.Contains(names, e.short()) {
+		if e.items != items || !isNumber || e.rules().Limit != limit {
 			continue
 		}
-		if !ok || stricter(value, best) {
+		if !ok || limit.Upper && value < best || !limit.Upper && value > best {
 			found, best, ok = e, value, true
 		}
 	}
@@ -203,10 +194,14 @@ func (n *subject) isSet(short string, items bool) bool {
 	})
 }
 
+// saying returns the markers that say of a field whether it has to be there.
+func saying(entries []entry, presence markers.Presence) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.rules().Presence != presence })
+}
+
 // checkRequired reports fields that are optional and required.
 func (n *subject) checkRequired() {
-	optional := find(n.entries, "optional", "k8s:optional", "kubebuilder:validation:Optional")
-	required := find(n.entries, "required", "k8s:required", "kubebuilder:validation:Required")
+	optional, required := saying(n.entries, markers.Optional), saying(n.entries, markers.Required)
 	if n.field == nil || len(optional) == 0 || len(required) == 0 {
 		return
 	}
@@ -221,17 +216,10 @@ func (n *subject) checkRequired() {
 	})
 }
 
-// single are the markers of which only the last counts when they are repeated.
-var single = []string{
-	"Maximum", "Minimum", "ExclusiveMaximum", "ExclusiveMinimum", "MultipleOf", "MaxLength", "MinLength", "Pattern", "MaxItems",
-	"MinItems", "UniqueItems", "MaxProperties", "MinProperties", "Enum", "Format", "Type", "default", "example", "title", "listType",
-	"mapType", "structType", "scale", "deprecatedversion",
-}
-
 // checkRepeated reports markers that stand twice at one subject with different values, of which only one can hold.
 func (n *subject) checkRepeated() {
 	for i, e := range n.entries {
-		if !slices.Contains(single, e.short()) {
+		if !e.rules().Single {
 			continue
 		}
 		before := slices.IndexFunc(n.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })

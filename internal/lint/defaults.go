@@ -17,40 +17,40 @@ import (
 )
 
 // kindOfValue returns the kind that the value of a marker has.
-func kindOfValue(value any) kind {
+func kindOfValue(value any) markers.Kind {
 	switch v := reflect.ValueOf(value); {
 	case !v.IsValid():
 		return ""
 	case v.Kind() == reflect.String:
-		return kindString
+		return markers.KindString
 	case v.Kind() == reflect.Bool:
-		return kindBoolean
+		return markers.KindBoolean
 	case v.CanInt():
-		return kindInteger
+		return markers.KindInteger
 	case v.CanFloat() && v.Float() == math.Trunc(v.Float()):
-		return kindInteger
+		return markers.KindInteger
 	case v.CanFloat():
-		return kindNumber
+		return markers.KindNumber
 	case v.Kind() == reflect.Slice:
-		return kindArray
+		return markers.KindArray
 	case v.Kind() == reflect.Map:
-		return kindMap
+		return markers.KindMap
 	}
 	return ""
 }
 
 // fits reports whether a value can be one of the kind. Where either is not known it can.
-func fits(value any, want kind) bool {
+func fits(value any, want markers.Kind) bool {
 	got := kindOfValue(value)
 	switch {
 	case got == "" || want == "" || got == want:
 		return true
-	case want == kindNumber:
-		return got == kindInteger
-	case want == kindStruct:
-		return got == kindMap
-	case want == kindArray:
-		return got == kindMap && reflect.ValueOf(value).Len() == 0 // {} is taken for a list where one is wanted.
+	case want == markers.KindNumber:
+		return got == markers.KindInteger
+	case want == markers.KindStruct:
+		return got == markers.KindMap
+	case want == markers.KindArray:
+		return got == markers.KindMap && reflect.ValueOf(value).Len() == 0 // {} is taken for a list where one is wanted.
 	}
 	return false
 }
@@ -79,7 +79,7 @@ func (n *subject) checkEnum() {
 		words := enumWords(e.Text)
 		for i, value := range values {
 			text := spell(value)
-			if len(words) == len(values) && kindOfValue(value) != kindString {
+			if len(words) == len(values) && kindOfValue(value) != markers.KindString {
 				text = words[i].text // as it is written: 1.0 is no 1
 			}
 			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text), Hint: "remove one of the two"}
@@ -87,10 +87,10 @@ func (n *subject) checkEnum() {
 			case !fits(value, want):
 				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)
 				d.Hint = retype(value, want)
-				if want == kindString && d.Hint != "" {
+				if want == markers.KindString && d.Hint != "" {
 					d.Hint = "write " + strconv.Quote(text)
 				}
-				if want == kindArray && !e.items {
+				if want == markers.KindArray && !e.items {
 					d.Hint = "write +" + crdmarkers.ValidationItemsPrefix + "Enum=" + e.Text[markers.ValueOffset(e.Text):]
 				}
 			case !seen[text]:
@@ -147,20 +147,20 @@ func enumWords(text string) []enumWord {
 }
 
 // retype says how to write a value so that it has another type.
-func retype(value any, want kind) string {
+func retype(value any, want markers.Kind) string {
 	text, isString := value.(string)
 	switch {
-	case want == kindString && kindOfValue(value) != kindArray && kindOfValue(value) != kindMap:
+	case want == markers.KindString && kindOfValue(value) != markers.KindArray && kindOfValue(value) != markers.KindMap:
 		return "write " + strconv.Quote(spell(value))
-	case isString && (want == kindInteger || want == kindNumber):
+	case isString && (want == markers.KindInteger || want == markers.KindNumber):
 		if _, err := strconv.ParseFloat(text, 64); err == nil {
 			return "write " + text
 		}
-	case isString && want == kindBoolean && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
+	case isString && want == markers.KindBoolean && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
 		return "write " + strings.ToLower(text)
-	case want == kindArray && text == "[]":
+	case want == markers.KindArray && text == "[]":
 		return "write {}"
-	case want == kindArray:
+	case want == markers.KindArray:
 		return "write {" + spell(value) + "}"
 	}
 	return ""
@@ -182,7 +182,7 @@ func (n *subject) checkDefault() {
 		if !fits(value, n.shape.kind) {
 			n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), n.shape.kind.article()),
+				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), article(n.shape.kind)),
 				Hint:    retype(value, n.shape.kind),
 			})
 			continue
@@ -232,26 +232,20 @@ func (n *subject) breaks(value any, e entry) bool {
 	}
 	amount, isNumber := number(value)
 	size := sizeOf(value)
-	switch e.short() {
-	case "Minimum", "minimum":
-		return isNumber && (amount < limit || amount == limit && n.isSet("ExclusiveMinimum", false))
-	case "Maximum", "maximum":
-		return isNumber && (amount > limit || amount == limit && n.isSet("ExclusiveMaximum", false))
-	case "MultipleOf":
+	switch at := e.rules().Limit; {
+	case e.short() == "MultipleOf":
 		return isNumber && limit != 0 && math.Mod(amount, limit) != 0 && limit == math.Trunc(limit)
-	case "MinLength", "MinItems", "MinProperties":
-		return matches(e.short(), value) && size < limit
-	case "MaxLength", "MaxItems", "maxItems", "MaxProperties":
-		return matches(e.short(), value) && size > limit
+	case at.Of == markers.OfValue && at.Upper:
+		return isNumber && (amount > limit || amount == limit && n.isSet("ExclusiveMaximum", false))
+	case at.Of == markers.OfValue:
+		return isNumber && (amount < limit || amount == limit && n.isSet("ExclusiveMinimum", false))
+	case at.Of == markers.OfLength && kindOfValue(value) != markers.KindString, at.Of == markers.OfItems && kindOfValue(value) != markers.KindArray:
+		return false
+	case at.Of == markers.OfLength, at.Of == markers.OfItems:
+		return at.Upper && size > limit || !at.Upper && size < limit
 	}
+	// An object that is written as a default gets the defaults of its fields first, so its size says nothing.
 	return false
-}
-
-// matches reports whether a bound of sizes is about values such as the given one. An object that is written as a default
-// gets the defaults of its fields first, so its size says nothing.
-func matches(short string, value any) bool {
-	k := kindOfValue(value)
-	return k == kindString && strings.HasSuffix(short, "Length") || k == kindArray && strings.HasSuffix(short, "tems")
 }
 
 // sizeOf returns the number of characters or items of a value.

@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"slices"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/markers"
 
@@ -101,14 +100,6 @@ func asksForCopy(at markers.Marker) bool {
 	if at.Node == nil || at.Definition == nil {
 		return false
 	}
-	switch at.Definition.Name {
-	case "kubebuilder:object:generate", "kubebuilder:object:root":
-		return at.Value != false
-	case "k8s:deepcopy-gen":
-		value, _ := at.Value.(ctmarkers.RawArguments)
-		return strings.HasPrefix(string(value), "package") || string(value) == "true"
-	case "k8s:deepcopy-gen:interfaces":
-		return true
-	}
-	return false
+	asks := markers.RulesOf(at.Definition.Name).Copies
+	return asks != nil && asks(at.Value)
 }

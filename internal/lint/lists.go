@@ -14,7 +14,7 @@ import (
 
 // checkList reports keys of lists that are no fields of the items, and lists that miss or do not have keys.
 func (n *subject) checkList() {
-	if n.shape.kind != "" && n.shape.kind != kindArray {
+	if n.shape.kind != "" && n.shape.kind != markers.KindArray {
 		return
 	}
 	keys := find(n.entries, "listMapKey", "k8s:listMapKey")
@@ -40,7 +40,7 @@ func (n *subject) checkList() {
 		})
 		return
 	}
-	if len(keys) > 0 && n.shape.kind == kindArray {
+	if len(keys) > 0 && n.shape.kind == markers.KindArray {
 		n.checkKeys(keys)
 	}
 }

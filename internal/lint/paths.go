@@ -5,32 +5,12 @@ import (
 	"strings"
 
 	"k8s.io/client-go/util/jsonpath"
-	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkPaths reports what is wrong with the columns and paths of a kind.
-func (n *subject) checkPaths() {
-	for _, e := range n.entries {
-		switch value := e.Value.(type) {
-		case crdmarkers.PrintColumn:
-			n.oneOf(e, "type", value.Type, "boolean", "date", "integer", "number", "string")
-			n.oneOf(e, "format", value.Format, "", "byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-			n.checkPath(e, "JSONPath", value.JSONPath)
-		case crdmarkers.SelectableField:
-			n.checkPath(e, "JSONPath", value.JSONPath)
-		case crdmarkers.SubresourceScale:
-			n.checkPath(e, "specpath", value.SpecPath)
-			n.checkPath(e, "statuspath", value.StatusPath)
-			if value.SelectorPath != nil {
-				n.checkPath(e, "selectorpath", *value.SelectorPath)
-			}
-		}
-	}
-}
-
+// checkPath reports a path in an object that the API server would refuse.
 func (n *subject) checkPath(e entry, argument, path string) {
 	d := diagnostic.Error{Code: CodePath}
 	switch {

@@ -11,52 +11,39 @@ import (
 
 // shape is what values of a Go type look like in JSON, as far as the source of the project tells.
 type shape struct {
-	kind  kind
+	kind  markers.Kind
 	named []*typeDecl // the named types on the way, outermost first; their markers hold too
 	owner *typeDecl   // where items was found
 	items ast.Expr    // the type of the items of a list, or of the values of a map
 }
 
-// kind is a JSON type. The zero value stands for a type that is not known.
-type kind string
-
-const (
-	kindString  kind = "string"
-	kindInteger kind = "integer"
-	kindNumber  kind = "number"
-	kindBoolean kind = "boolean"
-	kindArray   kind = "array"
-	kindMap     kind = "map" // an object with any keys
-	kindStruct  kind = "object"
-)
-
 // article returns a kind with its article, as it reads in a message.
-func (k kind) article() string {
+func article(k markers.Kind) string {
 	switch k {
-	case kindArray:
+	case markers.KindArray:
 		return "a list"
-	case kindInteger:
+	case markers.KindInteger:
 		return "an integer"
-	case kindStruct:
+	case markers.KindStruct:
 		return "an object"
 	}
 	return "a " + string(k)
 }
 
 // predeclared are the kinds of Go's own types.
-var predeclared = map[string]kind{
-	"string": kindString, "bool": kindBoolean, "float32": kindNumber, "float64": kindNumber,
-	"int": kindInteger, "int8": kindInteger, "int16": kindInteger, "int32": kindInteger, "int64": kindInteger, "rune": kindInteger,
-	"uint": kindInteger, "uint8": kindInteger, "uint16": kindInteger, "uint32": kindInteger, "uint64": kindInteger, "byte": kindInteger,
+var predeclared = map[string]markers.Kind{
+	"string": markers.KindString, "bool": markers.KindBoolean, "float32": markers.KindNumber, "float64": markers.KindNumber,
+	"int": markers.KindInteger, "int8": markers.KindInteger, "int16": markers.KindInteger, "int32": markers.KindInteger, "int64": markers.KindInteger, "rune": markers.KindInteger,
+	"uint": markers.KindInteger, "uint8": markers.KindInteger, "uint16": markers.KindInteger, "uint32": markers.KindInteger, "uint64": markers.KindInteger, "byte": markers.KindInteger,
 }
 
 // foreign are the kinds of types that API packages use a lot and that are not of the project.
-var foreign = map[string]kind{
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":      kindString,
-	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": kindString,
-	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":  kindString,
-	"k8s.io/apimachinery/pkg/types.UID":              kindString,
-	"k8s.io/apimachinery/pkg/types.NamespacedName":   kindStruct,
+var foreign = map[string]markers.Kind{
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":      markers.KindString,
+	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": markers.KindString,
+	"k8s.io/apimachinery/pkg/apis/meta/v1.Duration":  markers.KindString,
+	"k8s.io/apimachinery/pkg/types.UID":              markers.KindString,
+	"k8s.io/apimachinery/pkg/types.NamespacedName":   markers.KindStruct,
 }
 
 // shapeOf returns the shape of a type that is written in t.
@@ -69,16 +56,16 @@ func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 		case *ast.StarExpr:
 			expr = e.X
 		case *ast.ArrayType:
-			s.kind, s.owner, s.items = kindArray, t, e.Elt
+			s.kind, s.owner, s.items = markers.KindArray, t, e.Elt
 			if element, ok := e.Elt.(*ast.Ident); ok && element.Name == "byte" && e.Len == nil {
-				s.kind = kindString
+				s.kind = markers.KindString
 			}
 			return s
 		case *ast.MapType:
-			s.kind, s.owner, s.items = kindMap, t, e.Value
+			s.kind, s.owner, s.items = markers.KindMap, t, e.Value
 			return s
 		case *ast.StructType:
-			s.kind = kindStruct
+			s.kind = markers.KindStruct
 			return s
 		case *ast.Ident, *ast.SelectorExpr:
 			named, importPath, name := d.lookup(t, expr)
@@ -105,12 +92,12 @@ func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 
 // overriddenKind returns the kind that markers give a type or field regardless of its Go type. The kind is not known if
 // they allow anything.
-func overriddenKind(entries []entry) (kind, bool) {
+func overriddenKind(entries []entry) (markers.Kind, bool) {
 	for _, e := range entries {
 		switch value := e.Value.(type) {
 		case crdmarkers.Type:
-			switch k := kind(value); k {
-			case kindString, kindInteger, kindNumber, kindBoolean:
+			switch k := markers.Kind(value); k {
+			case markers.KindString, markers.KindInteger, markers.KindNumber, markers.KindBoolean:
 				return k, !e.items
 			}
 			if !e.items {
@@ -134,6 +121,9 @@ type entry struct {
 
 // short returns the last part of the name of a marker.
 func (e entry) short() string { return e.name[strings.LastIndexByte(e.name, ':')+1:] }
+
+// rules returns what is known of the marker.
+func (e entry) rules() markers.Rules { return markers.RulesOf(e.name) }
 
 // label returns the name of a marker as the user wrote it, without its arguments.
 func (e entry) label() string {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -17,30 +16,28 @@ import (
 // checkValues reports arguments that are of the right type and yet never valid.
 func (n *subject) checkValues() {
 	for _, e := range n.entries {
-		switch value := e.Value.(type) {
-		case crdmarkers.ListType:
-			n.oneOf(e, "", string(value), "atomic", "map", "set")
-		case crdmarkers.MapType:
-			n.oneOf(e, "", string(value), "atomic", "granular")
-		case crdmarkers.StructType:
-			n.oneOf(e, "", string(value), "atomic", "granular")
-		case crdmarkers.Type:
-			n.oneOf(e, "", string(value), "", "Any", "array", "boolean", "integer", "number", "object", "string")
-		case crdmarkers.Resource:
-			n.oneOf(e, "scope", value.Scope, "", "Cluster", "Namespaced")
-		case crdmarkers.XValidation:
-			n.oneOf(e, "reason", value.Reason, "", string(apiextensionsv1.FieldValueDuplicate), string(apiextensionsv1.FieldValueForbidden),
-				string(apiextensionsv1.FieldValueInvalid), string(apiextensionsv1.FieldValueRequired))
-		case crdmarkers.UniqueItems:
-			if value {
-				n.badValue(e, "", "the API server refuses true", "write +listType=set")
+		if text, given := e.Argument(""); given && e.rules().Values != nil {
+			n.oneOf(e, "", text, e.rules().Values)
+		}
+		values, paths := e.Arguments()
+		for argument, allowed := range values {
+			if text, given := e.Argument(argument); given {
+				n.oneOf(e, argument, text, allowed)
 			}
-		case crdmarkers.Pattern:
-			n.checkPattern(e, string(value))
-		case crdmarkers.MaxLength, crdmarkers.MinLength, crdmarkers.MaxItems, crdmarkers.MinItems, crdmarkers.MaxProperties, crdmarkers.MinProperties:
-			if size, _ := number(value); size < 0 {
-				n.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
+		}
+		for _, argument := range paths {
+			if text, given := e.Argument(argument); given {
+				n.checkPath(e, argument, text)
 			}
+		}
+		if pattern, ok := e.Value.(crdmarkers.Pattern); ok {
+			n.checkPattern(e, string(pattern))
+		}
+		if e.Value == crdmarkers.UniqueItems(true) {
+			n.badValue(e, "", "the API server refuses true", "write +listType=set")
+		}
+		if size, ok := number(e.Value); ok && size < 0 && e.rules().Limit.Of != "" && e.rules().Limit.Of != markers.OfValue {
+			n.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
 		}
 	}
 }
@@ -56,7 +53,7 @@ func (n *subject) badValue(e entry, argument, message, hint string) {
 }
 
 // oneOf reports a value that is none of those allowed, of which the empty one stands for no value.
-func (n *subject) oneOf(e entry, argument, value string, allowed ...string) {
+func (n *subject) oneOf(e entry, argument, value string, allowed []string) {
 	if slices.Contains(allowed, value) {
 		return
 	}
@@ -86,38 +83,13 @@ func (n *subject) checkPattern(e entry, pattern string) {
 	}
 }
 
-// applies are the kinds that validation markers are about.
-var applies = map[string][]kind{
-	"Maximum": {kindInteger, kindNumber}, "Minimum": {kindInteger, kindNumber}, "MultipleOf": {kindInteger, kindNumber},
-	"maximum": {kindInteger, kindNumber}, "minimum": {kindInteger, kindNumber},
-	"ExclusiveMaximum": {kindInteger, kindNumber}, "ExclusiveMinimum": {kindInteger, kindNumber},
-	"MaxLength": {kindString}, "MinLength": {kindString}, "Pattern": {kindString},
-	"MaxItems": {kindArray}, "maxItems": {kindArray}, "MinItems": {kindArray}, "UniqueItems": {kindArray},
-	"listType": {kindArray}, "listMapKey": {kindArray},
-	"MaxProperties": {kindMap, kindStruct}, "MinProperties": {kindMap, kindStruct},
-	"mapType": {kindMap, kindStruct}, "structType": {kindMap, kindStruct},
-}
-
-// instead are the markers to use for another kind than that which one is about.
-var instead = map[string]map[kind]string{
-	"Maximum":       {kindString: "MaxLength", kindArray: "MaxItems", kindMap: "MaxProperties"},
-	"Minimum":       {kindString: "MinLength", kindArray: "MinItems", kindMap: "MinProperties"},
-	"MaxLength":     {kindInteger: "Maximum", kindNumber: "Maximum", kindArray: "MaxItems", kindMap: "MaxProperties"},
-	"MinLength":     {kindInteger: "Minimum", kindNumber: "Minimum", kindArray: "MinItems", kindMap: "MinProperties"},
-	"MaxItems":      {kindString: "MaxLength", kindMap: "MaxProperties"},
-	"MinItems":      {kindString: "MinLength", kindMap: "MinProperties"},
-	"MaxProperties": {kindString: "MaxLength", kindArray: "MaxItems"},
-	"MinProperties": {kindString: "MinLength", kindArray: "MinItems"},
-	"Pattern":       {kindArray: "items:Pattern"},
-}
-
 // checkApplies reports validation markers that are not about values of the type of the subject.
 func (n *subject) checkApplies() {
 	items := n.items()
 	for _, e := range n.entries {
 		k := n.shape.kind
 		if e.items {
-			if k != "" && k != kindArray {
+			if k != "" && k != markers.KindArray {
 				n.reportAt(e, 0, diagnostic.Error{
 					Code:    CodeMisplaced,
 					Message: fmt.Sprintf("+%s is about the items of a list, and %s", e.label(), n.is()),
@@ -127,23 +99,23 @@ func (n *subject) checkApplies() {
 			}
 			k = items.kind
 		}
-		want := applies[e.short()]
+		want := e.rules().About
 		if k == "" || len(want) == 0 || slices.Contains(want, k) {
 			n.checkWhole(e, k)
 			continue
 		}
 		d := diagnostic.Error{
 			Code:    CodeMisplaced,
-			Message: fmt.Sprintf("+%s is about %s, and %s", e.label(), want[len(want)-1].article(), n.is()),
+			Message: fmt.Sprintf("+%s is about %s, and %s", e.label(), article(want[len(want)-1]), n.is()),
 		}
 		if e.items {
-			d.Message = fmt.Sprintf("+%s is about %s, and the items are of type %s", e.label(), want[len(want)-1].article(), k)
+			d.Message = fmt.Sprintf("+%s is about %s, and the items are of type %s", e.label(), article(want[len(want)-1]), k)
 		}
-		d.Hint = "remove it, or move it to where " + want[len(want)-1].article() + " is"
-		if better := instead[e.short()][k]; better != "" && strings.HasPrefix(e.name, "kubebuilder:validation:") {
+		d.Hint = "remove it, or move it to where " + article(want[len(want)-1]) + " is"
+		if better := e.rules().Otherwise[k]; better != "" && strings.HasPrefix(e.name, "kubebuilder:validation:") {
 			prefix := strings.TrimSuffix(e.label(), e.short())
 			d.Hint = "write +" + prefix + better
-			if k == kindArray && !e.items && n.items().kind == want[0] && better != "items:"+e.short() {
+			if k == markers.KindArray && !e.items && n.items().kind == want[0] && better != "items:"+e.short() {
 				d.Hint += ", or +" + prefix + "items:" + e.short() + " for each item"
 			}
 		}
@@ -154,15 +126,15 @@ func (n *subject) checkApplies() {
 // is says what the subject is, to follow "and".
 func (n *subject) is() string {
 	if n.field != nil {
-		return fmt.Sprintf("%s is %s", markers.FieldName(n.field), n.shape.kind.article())
+		return fmt.Sprintf("%s is %s", markers.FieldName(n.field), article(n.shape.kind))
 	}
-	return fmt.Sprintf("%s is %s", n.decl.name, n.shape.kind.article())
+	return fmt.Sprintf("%s is %s", n.decl.name, article(n.shape.kind))
 }
 
 // checkWhole reports bounds with a fraction for integers.
-func (n *subject) checkWhole(e entry, k kind) {
+func (n *subject) checkWhole(e entry, k markers.Kind) {
 	value, ok := number(e.Value)
-	if ok && k == kindInteger && value != math.Trunc(value) {
+	if ok && k == markers.KindInteger && value != math.Trunc(value) {
 		n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 			Code:    CodeValue,
 			Message: fmt.Sprintf("+%s: want an integer, as the values are, got %s", e.label(), formatNumber(value)),
@@ -172,7 +144,7 @@ func (n *subject) checkWhole(e entry, k kind) {
 
 // items returns the shape of the items of a list.
 func (n *subject) items() shape {
-	if n.shape.kind != kindArray || n.shape.items == nil {
+	if n.shape.kind != markers.KindArray || n.shape.items == nil {
 		return shape{}
 	}
 	return n.decls.shapeOf(n.shape.owner, n.shape.items)

@@ -68,7 +68,7 @@ func (r *Registry) Explain() []Help {
 
 // Help returns what there is to know about the marker with a name.
 func (r *Registry) Help(name string) (Help, bool) {
-	text, ok := helpOf(name)
+	text, ok := rowOf(name)
 	definition := r.Definition("+" + name)
 	if !ok || definition == nil {
 		return Help{}, false
@@ -165,31 +165,15 @@ func typeOf(argument markers.Argument) string {
 	return "text"
 }
 
-// helpText is the part of Help that is written by hand.
-type helpText struct {
-	group     string
-	summary   string
-	details   string
-	example   string
-	instead   string
-	arguments map[string]argumentText
-}
-
-type argumentText struct{ summary, fallback string }
-
-// helpOf returns the text about a marker. The markers for items of lists have that of the marker that they repeat.
-func helpOf(name string) (helpText, bool) {
+// rowOf returns what is known of the marker with a name. A marker for items of lists has the row of the one that it repeats.
+func rowOf(name string) (row, bool) {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
-		text, known := helpOf("kubebuilder:validation:" + rest)
-		text.group = "Items of lists"
-		text.summary = "For each item of a list: " + strings.ToLower(text.summary[:min(1, len(text.summary))]) + text.summary[min(1, len(text.summary)):]
-		text.example = strings.Replace(text.example, "kubebuilder:validation:", crdmarkers.ValidationItemsPrefix, 1)
-		return text, known
+		found, known := rowOf("kubebuilder:validation:" + rest)
+		found.group = "Items of lists"
+		found.summary = "For each item of a list: " + strings.ToLower(found.summary[:min(1, len(found.summary))]) + found.summary[min(1, len(found.summary)):]
+		found.example = strings.Replace(found.example, "kubebuilder:validation:", crdmarkers.ValidationItemsPrefix, 1)
+		return found, known
 	}
-	for _, table := range []map[string]helpText{packageHelp, kindHelp, fieldHelp, validationHelp, projectHelp} {
-		if text, ok := table[name]; ok {
-			return text, true
-		}
-	}
-	return helpText{}, false
+	found, ok := table[name]
+	return found, ok
 }

@@ -39,7 +39,7 @@ func (m Marker) Counts() bool { return m.Definition != nil && m.Placed == Placed
 // controller-gen does not look, or at something that it does not describe.
 func (m Marker) CountsElsewhere() bool {
 	misplaced := m.Placed != PlacedRight && m.Placed != PlacedLineEnd && m.Placed != PlacedBlock
-	return misplaced && m.Definition != nil && countsAnywhere(m.Definition.Name)
+	return misplaced && m.Definition != nil && RulesOf(m.Definition.Name).Anywhere
 }
 
 // Blank takes the marker out of the syntax tree that it was read from, for those who read comments after.

@@ -106,10 +106,3 @@ func (r *Registry) Definition(text string) *markers.Definition {
 func Ours(text string) bool {
 	return slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(text[1:], family) })
 }
-
-// wholeProject are the markers that are about the whole project, so that it does not matter what they stand on.
-var wholeProject = []string{"kubebuilder:rbac", "kubebuilder:webhook", "kubebuilder:webhookconfiguration"}
-
-// countsAnywhere reports whether the marker with a name is about the whole project, so that it does not matter what it
-// stands on.
-func countsAnywhere(name string) bool { return slices.Contains(wholeProject, name) }

@@ -96,10 +96,10 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 		return "", false
 	}
 	definition := r.Definition(fixed)
-	if !countsAnywhere(definition.Name) {
+	if !RulesOf(definition.Name).Anywhere {
 		definition = r.Lookup(fixed, at.Target)
 	}
-	if definition == nil || at.Node == nil && !countsAnywhere(definition.Name) {
+	if definition == nil || at.Node == nil && !RulesOf(definition.Name).Anywhere {
 		return "", false
 	}
 	_, err := definition.Parse(fixed)
@@ -216,8 +216,8 @@ func ArgumentValueOffset(text, name string) int {
 
 // ExampleHint shows how a marker is written.
 func ExampleHint(definition *markers.Definition) string {
-	if help, ok := helpOf(definition.Name); ok {
-		return "for example " + help.example
+	if known, ok := rowOf(definition.Name); ok {
+		return "for example " + known.example
 	}
 	return ""
 }

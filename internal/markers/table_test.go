@@ -2,9 +2,12 @@ package markers
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
 
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
@@ -64,17 +67,15 @@ func TestHelpIsAboutKnownMarkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []map[string]helpText{packageHelp, kindHelp, fieldHelp, validationHelp, projectHelp} {
-		for name, text := range table {
-			definition := registry.Definition("+" + name)
-			if definition == nil || definition.Name != name {
-				t.Errorf("there is help on +%s, which is not known", name)
-				continue
-			}
-			for argument := range maps.Keys(text.arguments) {
-				if _, known := definition.Fields[argument]; !known {
-					t.Errorf("there is help on argument %s of +%s, which is not known", argument, name)
-				}
+	for name, text := range table {
+		definition := registry.Definition("+" + name)
+		if definition == nil || definition.Name != name {
+			t.Errorf("there is a row for +%s, which is not known", name)
+			continue
+		}
+		for argument := range maps.Keys(text.arguments) {
+			if _, known := definition.Fields[argument]; !known {
+				t.Errorf("the row of +%s has an argument %s, which is not known", name, argument)
 			}
 		}
 	}
@@ -109,4 +110,32 @@ func theirTexts(help *markers.DefinitionHelp) []string {
 		texts[i] = strings.TrimSpace(text)
 	}
 	return texts
+}
+
+// TestEveryMarkerHasItsRow looks for definitions without a row, and for rows that leave out what checks need: the kinds of
+// values that a marker of schemas is about, and what a number limits.
+func TestEveryMarkerHasItsRow(t *testing.T) {
+	registry, err := NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, definition := range registry.AllDefinitions() {
+		if _, ok := rowOf(definition.Name); !ok {
+			t.Errorf("+%s has no row in table", definition.Name)
+			continue
+		}
+		rules := RulesOf(definition.Name)
+		value := reflect.New(definition.Output).Elem()
+		if _, ofSchema := value.Interface().(crd.SchemaMarker); ofSchema && rules.About == nil {
+			t.Errorf("the row of +%s does not say which values it is about", definition.Name)
+		}
+		if (value.CanInt() || value.CanFloat()) && rules.Limit.Of == "" && lastPart(definition.Name) != "MultipleOf" {
+			t.Errorf("the row of +%s does not say what its number limits", definition.Name)
+		}
+		for _, otherwise := range rules.Otherwise {
+			if registry.Definition("+kubebuilder:validation:"+otherwise) == nil {
+				t.Errorf("the row of +%s names %s, which is not known", definition.Name, otherwise)
+			}
+		}
+	}
 }
