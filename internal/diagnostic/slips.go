@@ -1,5 +1,28 @@
 package diagnostic
 
+import (
+	"slices"
+	"strings"
+)
+
+// Near returns the known word that who wrote another most likely meant: the one with the fewest slips, in whatever case. It
+// reports false if all differ by more than is likely.
+func Near(word string, known []string) (near string, ok bool) {
+	if len(known) == 0 {
+		return "", false
+	}
+	slips := func(other string) int { return Slips(strings.ToLower(word), strings.ToLower(other)) }
+	near = slices.MinFunc(known, func(a, b string) int { return slips(a) - slips(b) })
+	return near, MayMean(word, near)
+}
+
+// MayMean reports whether who wrote a may have meant b, in whatever case.
+func MayMean(a, b string) bool { return Slips(strings.ToLower(a), strings.ToLower(b)) <= 2 }
+
+// IsSlip reports whether a and b differ by one slip of the keyboard at most, in whatever case: enough where a may as well
+// be somebody else's word.
+func IsSlip(a, b string) bool { return Slips(strings.ToLower(a), strings.ToLower(b)) <= 1 }
+
 // Slips returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make b of a: how
 // likely it is that who wrote a meant b. Of texts whose lengths are far apart it returns no more than that difference.
 func Slips(a, b string) int {

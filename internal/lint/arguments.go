@@ -141,10 +141,7 @@ func plural(names []string) string {
 // argumentHint names the argument that was meant, or all there are.
 func argumentHint(definition *ctmarkers.Definition, wrong string) string {
 	names := slices.Sorted(maps.Keys(definition.FieldNames))
-	near := slices.MinFunc(names, func(a, b string) int {
-		return diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(a)) - diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(b))
-	})
-	if diagnostic.Slips(strings.ToLower(wrong), strings.ToLower(near)) <= 2 {
+	if near, ok := diagnostic.Near(wrong, names); ok {
 		return "write " + near + "="
 	}
 	return "the arguments are " + strings.Join(names, ", ")

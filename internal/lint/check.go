@@ -138,7 +138,7 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 		return false
 	}
 	at.Text, at.Definition, at.Value = text, definition, value
-	alone := subject{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name}}}
+	alone := target{checker: &checker{program: c.program, config: c.config}, entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
 	alone.checkRule(at)
 	return len(alone.findings) == 0

@@ -30,11 +30,11 @@ func (c *checker) checkTypes(pkg *packageDecls) {
 func (c *checker) checkType(t *typeDecl) {
 	entries := t.pkg.entries[t.spec]
 	if len(entries) > 0 {
-		n := subject{checker: c, decl: t, entries: entries, shape: c.decls.shapeOf(t, t.spec.Type)}
+		at := target{checker: c, decl: t, entries: entries, shape: c.decls.shapeOf(t, t.spec.Type)}
 		if k, ok := overriddenKind(entries); ok || t.custom || t.spec.TypeParams != nil {
-			n.shape = shape{kind: k}
+			at.shape = shape{kind: k}
 		}
-		n.check()
+		at.check()
 	}
 	c.checkFieldNames(t)
 	for _, field := range structFields(t.spec) {
@@ -42,16 +42,16 @@ func (c *checker) checkType(t *typeDecl) {
 		if len(entries) == 0 {
 			continue
 		}
-		n := subject{checker: c, decl: t, field: field, entries: entries, shape: c.decls.shapeOf(t, field.Type)}
+		at := target{checker: c, decl: t, field: field, entries: entries, shape: c.decls.shapeOf(t, field.Type)}
 		if k, ok := overriddenKind(entries); ok {
-			n.shape = shape{kind: k}
+			at.shape = shape{kind: k}
 		}
-		n.check()
+		at.check()
 	}
 }
 
-// subject is a type or field with its markers.
-type subject struct {
+// target is a type or field with its markers: what they describe.
+type target struct {
 	*checker
 	decl    *typeDecl  // the type, or that of the field
 	field   *ast.Field // nil for a type
@@ -59,20 +59,20 @@ type subject struct {
 	shape   shape
 }
 
-func (n *subject) check() {
-	n.checkValues()
-	n.checkApplies()
-	n.checkRepeated()
-	n.checkBounds()
-	n.checkRequired()
-	n.checkEnum()
-	n.checkList()
-	n.checkDefault()
+func (t *target) check() {
+	t.checkValues()
+	t.checkApplies()
+	t.checkRepeated()
+	t.checkBounds()
+	t.checkRequired()
+	t.checkEnum()
+	t.checkList()
+	t.checkDefault()
 }
 
 // reportAt reports what is wrong with a marker, offset bytes behind its begin.
-func (n *subject) reportAt(e entry, offset int, d diagnostic.Error) {
-	n.report(e.Pos+token.Pos(offset), n.reaches(e.Marker), d)
+func (t *target) reportAt(e entry, offset int, d diagnostic.Error) {
+	t.report(e.Pos+token.Pos(offset), t.reaches(e.Marker), d)
 }
 
 // find returns the markers with a name, without those for items.
@@ -86,11 +86,11 @@ func find(entries []entry, names ...string) []entry {
 	return found
 }
 
-// limits returns the markers that hold for values of the subject: its own, then those of the named types of it.
-func (n *subject) limits() []entry {
-	all := slices.Clone(n.entries)
-	for _, t := range n.shape.named {
-		all = append(all, t.entries...)
+// limits returns the markers that hold for values of the target: its own, then those of the named types of it.
+func (t *target) limits() []entry {
+	all := slices.Clone(t.entries)
+	for _, named := range t.shape.named {
+		all = append(all, named.entries...)
 	}
 	return all
 }
@@ -112,14 +112,14 @@ func number(value any) (float64, bool) {
 func formatNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
 // checkBounds reports lower bounds above upper bounds. Those of the type of a field count with its own.
-func (n *subject) checkBounds() {
-	all := n.limits()
+func (t *target) checkBounds() {
+	all := t.limits()
 	for _, of := range []markers.Measure{markers.OfValue, markers.OfLength, markers.OfItems, markers.OfProperties} {
 		for _, items := range []bool{false, true} {
 			low, hasLow := strictest(all, markers.Limit{Of: of}, items)
 			high, hasHigh := strictest(all, markers.Limit{Of: of, Upper: true}, items)
 			if hasLow && hasHigh {
-				n.checkBound(low, high)
+				t.checkBound(low, high)
 			}
 		}
 	}
@@ -140,19 +140,19 @@ func strictest(entries []entry, limit markers.Limit, items bool) (found entry, o
 	return found, ok
 }
 
-// checkBound reports a lower bound above an upper one at that of the subject, or, if both are, at the later one.
-func (n *subject) checkBound(low, high entry) {
+// checkBound reports a lower bound above an upper one at that of the target, or, if both are, at the later one.
+func (t *target) checkBound(low, high entry) {
 	lower, _ := number(low.Value)
 	upper, _ := number(high.Value)
-	open := lower == upper && low.short() == "Minimum" && (n.isSet("ExclusiveMinimum", low.items) || n.isSet("ExclusiveMaximum", low.items))
+	open := lower == upper && low.short() == "Minimum" && (t.isSet("ExclusiveMinimum", low.items) || t.isSet("ExclusiveMaximum", low.items))
 	if lower < upper || lower == upper && !open {
 		return
 	}
 	at, relation := low, "above"
-	if n.owns(high) && (!n.owns(low) || high.Pos > low.Pos) {
+	if t.owns(high) && (!t.owns(low) || high.Pos > low.Pos) {
 		at, relation = high, "below"
 	}
-	if !n.owns(at) {
+	if !t.owns(at) {
 		return
 	}
 	other := low
@@ -169,26 +169,26 @@ func (n *subject) checkBound(low, high entry) {
 	if open {
 		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(), formatNumber(value), other.label(), formatNumber(limit))
 	}
-	if !n.owns(other) {
-		d.Hint = fmt.Sprintf("+%s stands at the type, %s", other.label(), n.where(other))
+	if !t.owns(other) {
+		d.Hint = fmt.Sprintf("+%s stands at the type, %s", other.label(), t.where(other))
 	}
-	n.reportAt(at, markers.ValueOffset(at.Text), d)
+	t.reportAt(at, markers.ValueOffset(at.Text), d)
 }
 
-// owns reports whether a marker stands at the subject itself.
-func (n *subject) owns(e entry) bool {
-	return slices.ContainsFunc(n.entries, func(own entry) bool { return own.Pos == e.Pos })
+// owns reports whether a marker stands at the target itself.
+func (t *target) owns(e entry) bool {
+	return slices.ContainsFunc(t.entries, func(own entry) bool { return own.Pos == e.Pos })
 }
 
 // where returns the position of a marker as text.
-func (n *subject) where(e entry) string {
-	pos := diagnostic.Relative(n.program.Dir(), n.program.Fset().Position(e.Pos))
+func (t *target) where(e entry) string {
+	pos := diagnostic.Relative(t.program.Dir(), t.program.Fset().Position(e.Pos))
 	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
 }
 
-// isSet reports whether a marker that is true or false holds for the subject.
-func (n *subject) isSet(short string, items bool) bool {
-	return slices.ContainsFunc(n.limits(), func(e entry) bool {
+// isSet reports whether a marker that is true or false holds for the target.
+func (t *target) isSet(short string, items bool) bool {
+	return slices.ContainsFunc(t.limits(), func(e entry) bool {
 		v := reflect.ValueOf(e.Value)
 		return e.items == items && e.short() == short && v.Kind() == reflect.Bool && v.Bool()
 	})
@@ -200,36 +200,36 @@ func saying(entries []entry, presence markers.Presence) []entry {
 }
 
 // checkRequired reports fields that are optional and required.
-func (n *subject) checkRequired() {
-	optional, required := saying(n.entries, markers.Optional), saying(n.entries, markers.Required)
-	if n.field == nil || len(optional) == 0 || len(required) == 0 {
+func (t *target) checkRequired() {
+	optional, required := saying(t.entries, markers.Optional), saying(t.entries, markers.Required)
+	if t.field == nil || len(optional) == 0 || len(required) == 0 {
 		return
 	}
 	first, later := optional[0], required[0]
 	if later.Pos < first.Pos {
 		first, later = later, first
 	}
-	n.reportAt(later, 0, diagnostic.Error{
+	t.reportAt(later, 0, diagnostic.Error{
 		Code:    CodeContradiction,
 		Message: fmt.Sprintf("+%s contradicts +%s above", later.name, first.name),
 		Hint:    "remove one of the two",
 	})
 }
 
-// checkRepeated reports markers that stand twice at one subject with different values, of which only one can hold.
-func (n *subject) checkRepeated() {
-	for i, e := range n.entries {
+// checkRepeated reports markers that stand twice at one target with different values, of which only one can hold.
+func (t *target) checkRepeated() {
+	for i, e := range t.entries {
 		if !e.rules().Single {
 			continue
 		}
-		before := slices.IndexFunc(n.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })
-		if before < 0 || reflect.DeepEqual(n.entries[before].Value, e.Value) {
+		before := slices.IndexFunc(t.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })
+		if before < 0 || reflect.DeepEqual(t.entries[before].Value, e.Value) {
 			continue
 		}
-		n.reportAt(e, 0, diagnostic.Error{
+		t.reportAt(e, 0, diagnostic.Error{
 			Code:    CodeContradiction,
 			Message: fmt.Sprintf("+%s stands twice, with different values", e.label()),
-			Hint:    "remove one; the other is on line " + strconv.Itoa(n.program.Fset().Position(n.entries[before].Pos).Line),
+			Hint:    "remove one; the other is on line " + strconv.Itoa(t.program.Fset().Position(t.entries[before].Pos).Line),
 		})
 	}
 }

@@ -65,15 +65,15 @@ func spell(value any) string {
 }
 
 // checkEnum reports values of enums that are there twice, or that the type does not have.
-func (n *subject) checkEnum() {
-	for _, e := range n.entries {
+func (t *target) checkEnum() {
+	for _, e := range t.entries {
 		values, ok := e.Value.(crdmarkers.Enum)
 		if !ok {
 			continue
 		}
-		want := n.shape.kind
+		want := t.shape.kind
 		if e.items {
-			want = n.items().kind
+			want = t.items().kind
 		}
 		seen := map[string]bool{}
 		words := enumWords(e.Text)
@@ -101,7 +101,7 @@ func (n *subject) checkEnum() {
 			if len(words) == len(values) {
 				offset = words[i].offset
 			}
-			n.reportAt(e, offset, d)
+			t.reportAt(e, offset, d)
 			break
 		}
 	}
@@ -167,8 +167,8 @@ func retype(value any, want markers.Kind) string {
 }
 
 // checkDefault reports defaults that the API server would refuse.
-func (n *subject) checkDefault() {
-	for _, e := range n.entries {
+func (t *target) checkDefault() {
+	for _, e := range t.entries {
 		var value any
 		switch marker := e.Value.(type) {
 		case crdmarkers.Default:
@@ -179,32 +179,32 @@ func (n *subject) checkDefault() {
 		if value == nil {
 			continue
 		}
-		if !fits(value, n.shape.kind) {
-			n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
+		if !fits(value, t.shape.kind) {
+			t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), article(n.shape.kind)),
-				Hint:    retype(value, n.shape.kind),
+				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), article(t.shape.kind)),
+				Hint:    retype(value, t.shape.kind),
 			})
 			continue
 		}
-		if refused := n.refuses(value); refused != nil {
+		if refused := t.refuses(value); refused != nil {
 			d := diagnostic.Error{
 				Code:    CodeDefault,
 				Message: fmt.Sprintf("default %s is refused by +%s", spell(value), strings.TrimPrefix(refused.Text, "+")),
 				Hint:    "change one of the two",
 			}
-			if !n.owns(*refused) {
-				d.Hint = "the marker stands at the type, " + n.where(*refused)
+			if !t.owns(*refused) {
+				d.Hint = "the marker stands at the type, " + t.where(*refused)
 			}
-			n.reportAt(e, markers.ValueOffset(e.Text), d)
+			t.reportAt(e, markers.ValueOffset(e.Text), d)
 		}
 	}
 }
 
 // refuses returns the marker that a value breaks, or nil.
-func (n *subject) refuses(value any) *entry {
-	for _, e := range n.limits() {
-		if !e.items && n.breaks(value, e) {
+func (t *target) refuses(value any) *entry {
+	for _, e := range t.limits() {
+		if !e.items && t.breaks(value, e) {
 			return &e
 		}
 	}
@@ -212,14 +212,14 @@ func (n *subject) refuses(value any) *entry {
 }
 
 // breaks reports whether a value is not what a marker allows.
-func (n *subject) breaks(value any, e entry) bool {
+func (t *target) breaks(value any, e entry) bool {
 	if values, ok := e.Value.(crdmarkers.Enum); ok {
 		for _, allowed := range values {
 			if spell(allowed) == spell(value) {
 				return false
 			}
 		}
-		return n.shape.kind != "" && len(values) > 0
+		return t.shape.kind != "" && len(values) > 0
 	}
 	if pattern, ok := e.Value.(crdmarkers.Pattern); ok {
 		text, isString := value.(string)
@@ -236,9 +236,9 @@ func (n *subject) breaks(value any, e entry) bool {
 	case e.short() == "MultipleOf":
 		return isNumber && limit != 0 && math.Mod(amount, limit) != 0 && limit == math.Trunc(limit)
 	case at.Of == markers.OfValue && at.Upper:
-		return isNumber && (amount > limit || amount == limit && n.isSet("ExclusiveMaximum", false))
+		return isNumber && (amount > limit || amount == limit && t.isSet("ExclusiveMaximum", false))
 	case at.Of == markers.OfValue:
-		return isNumber && (amount < limit || amount == limit && n.isSet("ExclusiveMinimum", false))
+		return isNumber && (amount < limit || amount == limit && t.isSet("ExclusiveMinimum", false))
 	case at.Of == markers.OfLength && kindOfValue(value) != markers.KindString, at.Of == markers.OfItems && kindOfValue(value) != markers.KindArray:
 		return false
 	case at.Of == markers.OfLength, at.Of == markers.OfItems:

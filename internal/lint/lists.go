@@ -13,12 +13,12 @@ import (
 )
 
 // checkList reports keys of lists that are no fields of the items, and lists that miss or do not have keys.
-func (n *subject) checkList() {
-	if n.shape.kind != "" && n.shape.kind != markers.KindArray {
+func (t *target) checkList() {
+	if t.shape.kind != "" && t.shape.kind != markers.KindArray {
 		return
 	}
-	keys := find(n.entries, "listMapKey", "k8s:listMapKey")
-	types := find(n.entries, "listType", "k8s:listType")
+	keys := find(t.entries, "listMapKey", "k8s:listMapKey")
+	types := find(t.entries, "listType", "k8s:listType")
 	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.Value == crdmarkers.ListType("map") })
 	switch {
 	case len(keys) > 0 && !isMap:
@@ -30,27 +30,27 @@ func (n *subject) checkList() {
 		if len(types) > 0 {
 			d.Hint = fmt.Sprintf("write +%s=map, or remove the key", types[0].name)
 		}
-		n.reportAt(keys[0], 0, d)
+		t.reportAt(keys[0], 0, d)
 		return
 	case isMap && len(keys) == 0:
-		n.reportAt(types[0], 0, diagnostic.Error{
+		t.reportAt(types[0], 0, diagnostic.Error{
 			Code:    CodeContradiction,
 			Message: fmt.Sprintf("+%s=map needs the name of the field that is the key", types[0].name),
 			Hint:    "add // +" + strings.Replace(types[0].name, "listType", "listMapKey", 1) + "=<field>",
 		})
 		return
 	}
-	if len(keys) > 0 && n.shape.kind == markers.KindArray {
-		n.checkKeys(keys)
+	if len(keys) > 0 && t.shape.kind == markers.KindArray {
+		t.checkKeys(keys)
 	}
 }
 
-func (n *subject) checkKeys(keys []entry) {
-	item := n.decls.structOf(n.shape.owner, n.shape.items)
+func (t *target) checkKeys(keys []entry) {
+	item := t.decls.structOf(t.shape.owner, t.shape.items)
 	if item == nil {
 		return
 	}
-	names, complete := n.decls.fieldNames(item)
+	names, complete := t.decls.fieldNames(item)
 	if !complete {
 		return
 	}
@@ -62,13 +62,12 @@ func (n *subject) checkKeys(keys []entry) {
 		all := slices.Sorted(maps.Keys(names))
 		hint := item.name + " has no fields"
 		if len(all) > 0 {
-			near := slices.MinFunc(all, func(a, b string) int { return diagnostic.Slips(name, a) - diagnostic.Slips(name, b) })
 			hint = "the fields are " + strings.Join(all, ", ")
-			if diagnostic.Slips(strings.ToLower(name), strings.ToLower(near)) <= 2 {
+			if near, ok := diagnostic.Near(name, all); ok {
 				hint = fmt.Sprintf("write // +%s=%s", key.name, near)
 			}
 		}
-		n.reportAt(key, markers.ValueOffset(key.Text), diagnostic.Error{
+		t.reportAt(key, markers.ValueOffset(key.Text), diagnostic.Error{
 			Code:    CodeListMapKey,
 			Message: fmt.Sprintf("+%s=%s: the items, of type %s, have no field %q", key.name, name, item.name, name),
 			Hint:    hint,

@@ -11,7 +11,7 @@ import (
 )
 
 // checkPath reports a path in an object that the API server would refuse.
-func (n *subject) checkPath(e entry, argument, path string) {
+func (t *target) checkPath(e entry, argument, path string) {
 	d := diagnostic.Error{Code: CodePath}
 	switch {
 	case path == "":
@@ -31,5 +31,5 @@ func (n *subject) checkPath(e entry, argument, path string) {
 		d.Message = fmt.Sprintf("%q is no JSON path: %s", path, diagnostic.OneLine(err.Error()))
 	}
 	d.Message = fmt.Sprintf("+%s: %s: %s", e.label(), argument, d.Message)
-	n.reportAt(e, markers.ArgumentValueOffset(e.Text, argument), d)
+	t.reportAt(e, markers.ArgumentValueOffset(e.Text, argument), d)
 }

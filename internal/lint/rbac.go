@@ -77,7 +77,7 @@ func meantVerb(word string) (string, bool) {
 		case lower == usual:
 			return usual, true
 		case lower == "" || lower[0] != usual[0] && !sameLetters(lower, usual):
-		case diagnostic.Slips(lower, usual) == 1, strings.ReplaceAll(strings.ReplaceAll(lower, "-", ""), "_", "") == usual:
+		case diagnostic.IsSlip(lower, usual), strings.ReplaceAll(strings.ReplaceAll(lower, "-", ""), "_", "") == usual:
 			return usual, true
 		}
 	}

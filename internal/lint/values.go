@@ -14,58 +14,55 @@ import (
 )
 
 // checkValues reports arguments that are of the right type and yet never valid.
-func (n *subject) checkValues() {
-	for _, e := range n.entries {
+func (t *target) checkValues() {
+	for _, e := range t.entries {
 		if text, given := e.Argument(""); given && e.rules().Values != nil {
-			n.oneOf(e, "", text, e.rules().Values)
+			t.oneOf(e, "", text, e.rules().Values)
 		}
 		values, paths := e.Arguments()
 		for argument, allowed := range values {
 			if text, given := e.Argument(argument); given {
-				n.oneOf(e, argument, text, allowed)
+				t.oneOf(e, argument, text, allowed)
 			}
 		}
 		for _, argument := range paths {
 			if text, given := e.Argument(argument); given {
-				n.checkPath(e, argument, text)
+				t.checkPath(e, argument, text)
 			}
 		}
 		if pattern, ok := e.Value.(crdmarkers.Pattern); ok {
-			n.checkPattern(e, string(pattern))
+			t.checkPattern(e, string(pattern))
 		}
 		if e.Value == crdmarkers.UniqueItems(true) {
-			n.badValue(e, "", "the API server refuses true", "write +listType=set")
+			t.badValue(e, "", "the API server refuses true", "write +listType=set")
 		}
 		if size, ok := number(e.Value); ok && size < 0 && e.rules().Limit.Of != "" && e.rules().Limit.Of != markers.OfValue {
-			n.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
+			t.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
 		}
 	}
 }
 
 // badValue reports the value of an argument; the empty name stands for that of the marker.
-func (n *subject) badValue(e entry, argument, message, hint string) {
+func (t *target) badValue(e entry, argument, message, hint string) {
 	offset := markers.ValueOffset(e.Text)
 	if argument != "" {
 		offset = markers.ArgumentValueOffset(e.Text, argument)
 		message = argument + ": " + message
 	}
-	n.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message), Hint: hint})
+	t.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message), Hint: hint})
 }
 
 // oneOf reports a value that is none of those allowed, of which the empty one stands for no value.
-func (n *subject) oneOf(e entry, argument, value string, allowed []string) {
+func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 	if slices.Contains(allowed, value) {
 		return
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(name string) bool { return name == "" || name == "Any" })
-	near := slices.MinFunc(allowed, func(a, b string) int {
-		return diagnostic.Slips(strings.ToLower(value), strings.ToLower(a)) - diagnostic.Slips(strings.ToLower(value), strings.ToLower(b))
-	})
 	hint := ""
-	if diagnostic.Slips(strings.ToLower(value), strings.ToLower(near)) <= 2 {
+	if near, ok := diagnostic.Near(value, allowed); ok {
 		hint = "write " + near
 	}
-	n.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
+	t.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
 }
 
 // choice lists what can be chosen from.
@@ -76,23 +73,23 @@ func choice(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-func (n *subject) checkPattern(e entry, pattern string) {
+func (t *target) checkPattern(e entry, pattern string) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		n.badValue(e, "", "no regular expression: "+diagnostic.OneLine(message), "patterns are written as for Go's package regexp")
+		t.badValue(e, "", "no regular expression: "+diagnostic.OneLine(message), "patterns are written as for Go's package regexp")
 	}
 }
 
-// checkApplies reports validation markers that are not about values of the type of the subject.
-func (n *subject) checkApplies() {
-	items := n.items()
-	for _, e := range n.entries {
-		k := n.shape.kind
+// checkApplies reports validation markers that are not about values of the type of the target.
+func (t *target) checkApplies() {
+	items := t.items()
+	for _, e := range t.entries {
+		k := t.shape.kind
 		if e.items {
 			if k != "" && k != markers.KindArray {
-				n.reportAt(e, 0, diagnostic.Error{
+				t.reportAt(e, 0, diagnostic.Error{
 					Code:    CodeMisplaced,
-					Message: fmt.Sprintf("+%s is about the items of a list, and %s", e.label(), n.is()),
+					Message: fmt.Sprintf("+%s is about the items of a list, and %s", e.label(), t.is()),
 					Hint:    "write +" + e.name,
 				})
 				continue
@@ -101,12 +98,12 @@ func (n *subject) checkApplies() {
 		}
 		want := e.rules().About
 		if k == "" || len(want) == 0 || slices.Contains(want, k) {
-			n.checkWhole(e, k)
+			t.checkWhole(e, k)
 			continue
 		}
 		d := diagnostic.Error{
 			Code:    CodeMisplaced,
-			Message: fmt.Sprintf("+%s is about %s, and %s", e.label(), article(want[len(want)-1]), n.is()),
+			Message: fmt.Sprintf("+%s is about %s, and %s", e.label(), article(want[len(want)-1]), t.is()),
 		}
 		if e.items {
 			d.Message = fmt.Sprintf("+%s is about %s, and the items are of type %s", e.label(), article(want[len(want)-1]), k)
@@ -115,27 +112,27 @@ func (n *subject) checkApplies() {
 		if better := e.rules().Otherwise[k]; better != "" && strings.HasPrefix(e.name, "kubebuilder:validation:") {
 			prefix := strings.TrimSuffix(e.label(), e.short())
 			d.Hint = "write +" + prefix + better
-			if k == markers.KindArray && !e.items && n.items().kind == want[0] && better != "items:"+e.short() {
+			if k == markers.KindArray && !e.items && t.items().kind == want[0] && better != "items:"+e.short() {
 				d.Hint += ", or +" + prefix + "items:" + e.short() + " for each item"
 			}
 		}
-		n.reportAt(e, 0, d)
+		t.reportAt(e, 0, d)
 	}
 }
 
-// is says what the subject is, to follow "and".
-func (n *subject) is() string {
-	if n.field != nil {
-		return fmt.Sprintf("%s is %s", markers.FieldName(n.field), article(n.shape.kind))
+// is says what the target is, to follow "and".
+func (t *target) is() string {
+	if t.field != nil {
+		return fmt.Sprintf("%s is %s", markers.FieldName(t.field), article(t.shape.kind))
 	}
-	return fmt.Sprintf("%s is %s", n.decl.name, article(n.shape.kind))
+	return fmt.Sprintf("%s is %s", t.decl.name, article(t.shape.kind))
 }
 
 // checkWhole reports bounds with a fraction for integers.
-func (n *subject) checkWhole(e entry, k markers.Kind) {
+func (t *target) checkWhole(e entry, k markers.Kind) {
 	value, ok := number(e.Value)
 	if ok && k == markers.KindInteger && value != math.Trunc(value) {
-		n.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
+		t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 			Code:    CodeValue,
 			Message: fmt.Sprintf("+%s: want an integer, as the values are, got %s", e.label(), formatNumber(value)),
 		})
@@ -143,9 +140,9 @@ func (n *subject) checkWhole(e entry, k markers.Kind) {
 }
 
 // items returns the shape of the items of a list.
-func (n *subject) items() shape {
-	if n.shape.kind != markers.KindArray || n.shape.items == nil {
+func (t *target) items() shape {
+	if t.shape.kind != markers.KindArray || t.shape.items == nil {
 		return shape{}
 	}
-	return n.decls.shapeOf(n.shape.owner, n.shape.items)
+	return t.decls.shapeOf(t.shape.owner, t.shape.items)
 }

@@ -134,7 +134,7 @@ func (r *Registry) Nearest(name string) []string {
 		return []string{fixed[1:]}
 	}
 	for _, known := range r.names {
-		if diagnostic.Slips(strings.ToLower(lastPart(name)), strings.ToLower(lastPart(known))) <= 2 && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
+		if diagnostic.MayMean(lastPart(name), lastPart(known)) && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
 			found = append(found, known)
 		}
 	}

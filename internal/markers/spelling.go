@@ -81,7 +81,7 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 		for _, name := range r.names {
 			wrong, right := strings.ToLower(candidate.name), strings.ToLower(name)
 			distance := diagnostic.Slips(wrong, right)
-			if diagnostic.Slips(familyOf(wrong), familyOf(right)) > 2 || distance > 1+len(lastPart(right))/4 {
+			if !diagnostic.MayMean(familyOf(wrong), familyOf(right)) || distance > likelySlips(right) {
 				continue
 			}
 			switch {
@@ -110,14 +110,14 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 // a marker with one has a misspelt family.
 func (r *Registry) Resembles(at Marker) bool {
 	name := nameIn(at.Text)[1:]
-	if family := familyOf(name); family != "" && diagnostic.Slips(family, "kubebuilder") <= 2 {
+	if family := familyOf(name); family != "" && diagnostic.MayMean(family, "kubebuilder") {
 		return true
 	}
 	if strings.ContainsAny(name, ":./ ") || at.Owner == nil {
 		return false
 	}
 	return slices.ContainsFunc(r.names, func(known string) bool {
-		return len(known) > len("default") && !strings.Contains(known, ":") && diagnostic.Slips(strings.ToLower(name), strings.ToLower(known)) <= 1
+		return len(known) > len("default") && !strings.Contains(known, ":") && diagnostic.IsSlip(name, known)
 	})
 }
 
@@ -157,12 +157,15 @@ const otherFamily = 1000
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = diagnostic.Slips(wrong, right)
-	near = distance <= 1+len(lastPart(right))/4 || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
+	near = distance <= likelySlips(right) || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
 	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
 	}
 	return distance, near
 }
+
+// likelySlips returns how many slips are likely in the name of a marker: more in a longer one.
+func likelySlips(name string) int { return 1 + len(lastPart(name))/4 }
 
 // familyOf returns what stands in front of the first colon of a name.
 func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }

@@ -3,10 +3,8 @@ package compat
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -33,12 +31,8 @@ func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
 }
 
 func readError(name string, err error) error {
-	cause := err
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = e.Err
-	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("cannot read %q: %v", name, cause),
+		Message: fmt.Sprintf("cannot read %q: %s", name, diagnostic.PlainCause(err)),
 		Hint:    cmp.Or(regular.Remedy(err), "paths in options are relative to the folder that kctrl runs in"),
 		Cause:   err,
 	}
