@@ -42,7 +42,7 @@ func (g *generation) runCached(ctx context.Context) error {
 		return err
 	}
 	// What is wrong with types is worth knowing in the same run as what is wrong with markers.
-	err = lint.Beside(g.program, err, g.run(ctx))
+	err = lint.Join(g.program, err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
 	g.tellInputs(inputs)
 	if err == nil && complete && keyed {

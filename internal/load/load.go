@@ -7,11 +7,24 @@ import (
 	"path/filepath"
 	"sync"
 
-	"sigs.k8s.io/controller-tools/pkg/loader"
-
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
+
+// Config says what to load.
+type Config struct {
+	// Dir is the folder of the project, an absolute path. Positions and files are relative to it.
+	Dir string
+	// Overlay replaces files on disk, by absolute path. Nil content stands for a file that does not exist.
+	Overlay map[string][]byte
+	// Patterns say which packages: folders relative to Dir such as "./api/v1", or trees such as "./...". Import paths of
+	// modules below Dir are understood too. A tree ends where another module begins. None means "./...".
+	Patterns []string
+	// Lenient loads as controller-gen does: trees without packages are left to [Program.Unmatched] if other patterns match,
+	// and a marker counts only where controller-gen looks.
+	Lenient bool
+}
 
 // Program is the packages of a project, loaded once for all generators. It belongs to one goroutine.
 type Program struct {
@@ -119,4 +132,18 @@ func (p *Program) Fset() *token.FileSet { return p.fset }
 func (p *Program) Inputs() (in source.Inputs, complete bool) {
 	in, noted := p.tree.Inputs()
 	return in, noted && !p.unknown
+}
+
+// Dir returns the folder that was loaded from, an absolute path.
+func (p *Program) Dir() string { return p.dir }
+
+// ReadFile reads a file that has a say in what is generated, such as a header: it becomes one of [Program.Inputs].
+func (p *Program) ReadFile(name string) ([]byte, error) { return p.tree.ReadFile(name) }
+
+// UsesC reports whether beside the files of a package there are some that use cgo. Programs have none of them.
+func (p *Program) UsesC(pkg *loader.Package) bool {
+	if len(pkg.CompiledGoFiles) == 0 {
+		return false
+	}
+	return p.tree.UsesC(filepath.Dir(pkg.CompiledGoFiles[0]))
 }

@@ -3,17 +3,24 @@ package load
 import (
 	"cmp"
 	"errors"
+	"go/token"
 	"maps"
-	"regexp"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"golang.org/x/tools/go/packages"
-	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
+
+// Problems returns what is wrong with packages that another loader made, as [Program.Problems] does. File names are made
+// relative to dir.
+func Problems(dir string, roots []*loader.Package) error {
+	return (&Program{dir: dir}).Problems(roots)
+}
 
 // Problems returns what loaders and generators found wrong with the packages and with all that they import, each
 // problem once, joined from *diagnostic.Error. Errors of the type checker count only where a generator could not do
@@ -90,62 +97,6 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 	return d
 }
 
-var missingPackage = regexp.MustCompile(`no required module provides package ([^;\s]+)`)
-
-// listProblem rewords an error of the go command: its first line says it, the others how the command got there.
-func (p *Program) listProblem(text string) (message, hint string) {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	first, _, _ = strings.Cut(first, "; to add")
-	message = diagnostic.OneLine(strings.TrimSuffix(strings.TrimPrefix(first, "go: "), ":"))
-	if m := missingPackage.FindStringSubmatch(text); m != nil {
-		if message, hint, ok := p.missingOwn(m[1]); ok {
-			return message, hint
-		}
-	}
-	if strings.Contains(text, "does not contain main module") {
-		message = "no go.mod file: this is not a Go module"
-	}
-	return message, listHint(text)
-}
-
-// missingOwn says why the go command finds no package in a module that was loaded.
-func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) {
-	for _, pkg := range p.packages {
-		if pkg.PkgPath == importPath {
-			return "go.work does not use the module " + pkg.module.Path, "run go work use ., or set GOWORK=off", true
-		}
-		if strings.HasPrefix(importPath, pkg.module.Path+"/") {
-			message, hint = "there is no package "+importPath, "create its folder, or correct the import path"
-		}
-	}
-	return message, hint, message != ""
-}
-
-// listHint says what to do about an error of the go command.
-func listHint(text string) string {
-	for _, known := range []struct{ contains, hint string }{
-		{"missing go.sum entry", "run go mod tidy"},
-		{"no required module provides package", "run go mod tidy"},
-		{"updates to go.mod needed", "run go mod tidy"},
-		{"module lookup disabled", "run go mod download where the module proxy can be reached"},
-		{"dial tcp", "run go mod download where the module proxy can be reached"},
-		{"inconsistent vendoring", "run go mod vendor"},
-		{"vendor/modules.txt", "run go mod vendor"},
-		{"import cycle", "move what both packages need into a third"},
-		{"is not in std", "correct the import path, or run go get for its module"},
-		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
-		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
-		{"does not contain main module", "run kctrl in the folder of a Go module, name it with -C, or start one with go mod init"},
-		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
-		{"requires go >=", "install that version of Go, or lower the one that go.mod asks for"},
-	} {
-		if strings.Contains(text, known.contains) {
-			return known.hint
-		}
-	}
-	return ""
-}
-
 // reword adds to a message of controller-tools or the type checker what to do about it.
 func reword(message string) (reworded, hint string) {
 	for _, known := range rewordings {
@@ -181,4 +132,33 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},
 	{contains: "must apply listType to an array", hint: "move the marker to a field whose type is a slice"},
+}
+
+// parsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. Anything else has no
+// position.
+func parsePosition(text string) token.Position {
+	var pos token.Position
+	name, last, numbered := cutNumber(text)
+	if !numbered {
+		if filepath.Ext(text) == ".go" {
+			pos.Filename = text
+		}
+		return pos
+	}
+	pos.Line = last
+	if before, line, ok := cutNumber(name); ok {
+		name, pos.Line, pos.Column = before, line, last
+	}
+	pos.Filename = name
+	return pos
+}
+
+// cutNumber splits a trailing ":number" off.
+func cutNumber(text string) (before string, number int, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i <= 0 {
+		return text, 0, false
+	}
+	number, err := strconv.Atoi(text[i+1:])
+	return text[:i], number, err == nil
 }

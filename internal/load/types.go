@@ -3,23 +3,14 @@ package load
 import (
 	"cmp"
 	"context"
-	"go/ast"
-	"go/parser"
 	"go/types"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 
-	"golang.org/x/tools/go/packages"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
-
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-
-	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // Types loads the packages that emit wants with all they import, in the form that the generators of controller-tools
@@ -54,89 +45,6 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	}
 	types.Checker = p.narrow(types.Roots)
 	return types, nil
-}
-
-// loadModule lists packages of one module, and everything below them.
-func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths []string) ([]*loader.Package, error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &diagnostic.Error{
-			Message: "the go command was not found",
-			Hint:    "install Go from https://go.dev/dl, or add its bin folder to PATH",
-			Cause:   err,
-		}
-	}
-	loaded, err := loader.LoadRootsWithConfig(&packages.Config{
-		Context: ctx,
-		Dir:     mod.Dir,
-		Fset:    p.fset,
-		Overlay: p.goOverlay(),
-		// With cgo, listing packages would compile their C code.
-		Env: append(os.Environ(), "CGO_ENABLED=0"),
-	}, importPaths...)
-	if err != nil {
-		return nil, p.listError(ctx, mod, err)
-	}
-	return loaded, nil
-}
-
-// goOverlay returns the part of the overlay that the go command has to see. It cannot be told that a file is gone, so
-// such a file is given a build constraint that nothing meets.
-func (p *Program) goOverlay() map[string][]byte {
-	gone := []byte("//go:build ignore && !ignore\n\npackage ignore\n")
-	overlay := map[string][]byte{}
-	for _, pkg := range p.packages {
-		for _, name := range pkg.broken {
-			overlay[name] = gone
-		}
-	}
-	for name, content := range p.tree.Overlay() {
-		base := filepath.Base(name)
-		switch {
-		case filepath.Ext(name) == ".go" && content == nil:
-			overlay[name] = gone
-		case filepath.Ext(name) == ".go" || base == "go.mod" || base == "go.sum" || base == "go.work":
-			overlay[name] = content
-		}
-	}
-	return overlay
-}
-
-// reuseSyntax gives the loaded packages the syntax that was parsed already, and that of files that are not on disk.
-func (p *Program) reuseSyntax(roots []*loader.Package) {
-	parsed := map[string]*ast.File{}
-	for _, pkg := range p.packages {
-		for i, name := range pkg.files {
-			parsed[name] = pkg.Syntax[i]
-		}
-	}
-	for pkg := range Reachable(roots) {
-		known := slices.ContainsFunc(pkg.CompiledGoFiles, func(name string) bool {
-			_, planned := p.tree.Overlay()[name]
-			return planned || parsed[name] != nil
-		})
-		if known {
-			p.parseInto(pkg, parsed)
-		}
-	}
-}
-
-func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
-	var syntax []*ast.File
-	for _, name := range pkg.CompiledGoFiles {
-		file := parsed[name]
-		if file == nil {
-			content, err := p.tree.ReadFile(name)
-			if err == nil {
-				file, err = parser.ParseFile(p.fset, name, content, parserMode)
-			}
-			if err != nil {
-				pkg.AddError(err)
-				return
-			}
-		}
-		syntax = append(syntax, file)
-	}
-	pkg.Syntax = syntax
 }
 
 // Declaring returns the packages of types: those that roots and all that they import have been checked for.
