@@ -107,7 +107,7 @@ func (t *target) checkDefault() {
 		if refused := t.refuses(value); refused != nil {
 			d := diagnostic.Error{
 				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s is refused by +%s", spell(value), strings.TrimPrefix(refused.Text, "+")),
+				Message: fmt.Sprintf("default %s is refused by +%s", spell(value), diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
 				Hint:    "change one of the two",
 			}
 			if !t.owns(*refused) {
@@ -130,7 +130,7 @@ func (t *target) refuses(value any) *entry {
 
 // breaks reports whether a value is not what a marker allows.
 func (t *target) breaks(value any, e entry) bool {
-	if values, ok := e.Value.(crdmarkers.Enum); ok {
+	if values, ok := e.Value.(markers.Enum); ok {
 		for _, allowed := range values {
 			if spell(allowed) == spell(value) {
 				return false

@@ -13,7 +13,7 @@ import (
 // checkEnum reports values of enums that are there twice, or that the type does not have.
 func (t *target) checkEnum() {
 	for _, e := range t.entries {
-		values, ok := e.Value.(crdmarkers.Enum)
+		values, ok := e.Value.(markers.Enum)
 		if !ok {
 			continue
 		}

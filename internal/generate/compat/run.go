@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
+	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
@@ -85,7 +86,7 @@ func (c *Command) registry() (*markers.Registry, error) {
 			return nil, err
 		}
 	}
-	return registry, nil
+	return registry, ourmarkers.ShortenEnums(registry)
 }
 
 // attempt runs a command once, in one way or another.

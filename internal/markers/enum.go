@@ -1,0 +1,118 @@
+package markers
+
+import (
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// Enum is the value of an Enum marker, which means what that of controller-tools means. Its parser copies all that is left of
+// the text for each value, which takes minutes for the hundred thousand values that a program may have written, so it gets
+// the text in parts.
+type Enum []any
+
+// enumPart is how many values are parsed at a time.
+const enumPart = 64
+
+// ShortenEnums makes a registry read Enum markers in a time that grows as the number of their values does.
+func ShortenEnums(registry *markers.Registry) error {
+	for _, definition := range registry.AllDefinitions() {
+		if _, ok := enumDefinitions[definition.Name]; !ok {
+			continue
+		}
+		short, err := markers.MakeDefinition(definition.Name, definition.Target, Enum(nil))
+		if err != nil {
+			return err
+		}
+		if err := registry.Register(short); err != nil {
+			return err
+		}
+		if help := registry.HelpFor(definition); help != nil {
+			registry.AddHelp(short, help)
+		}
+	}
+	return nil
+}
+
+// enumDefinitions are those of controller-tools.
+var enumDefinitions = func() map[string]*markers.Definition {
+	found := map[string]*markers.Definition{}
+	for _, name := range []string{"kubebuilder:validation:Enum", crdmarkers.ValidationItemsPrefix + "Enum"} {
+		found[name] = markers.Must(markers.MakeDefinition(name, markers.DescribesField, crdmarkers.Enum(nil)))
+	}
+	return found
+}()
+
+// ParseMarker parses the values of the marker, which stand in fields.
+func (e *Enum) ParseMarker(_, name, fields string) error {
+	definition := enumDefinitions[name]
+	if definition == nil {
+		definition = enumDefinitions["kubebuilder:validation:Enum"]
+	}
+	if parts, ok := enumParts(fields, enumPart); ok && e.parse(definition, parts) {
+		return nil
+	}
+	value, err := definition.Parse("+" + definition.Name + "=" + fields)
+	values, _ := value.(crdmarkers.Enum)
+	*e = Enum(values)
+	return err
+}
+
+// parse parses a text in parts. It reports false if any is wrong: the whole text then says where.
+func (e *Enum) parse(definition *markers.Definition, parts []string) bool {
+	var all Enum
+	for _, part := range parts {
+		value, err := definition.Parse("+" + definition.Name + "=" + part)
+		values, ok := value.(crdmarkers.Enum)
+		if err != nil || !ok {
+			return false
+		}
+		all = append(all, values...)
+	}
+	*e = all
+	return true
+}
+
+// enumParts splits a list, {a,b} or a;b, into lists of as many values each. It reports false for a text that is short, and
+// for one that is more than a list of plain values.
+func enumParts(fields string, size int) (parts []string, ok bool) {
+	separator, begin, end := byte(';'), "", ""
+	if inner, braced := strings.CutPrefix(fields, "{"); braced && strings.HasSuffix(inner, "}") {
+		separator, begin, end, fields = ',', "{", "}", strings.TrimSuffix(inner, "}")
+	}
+	var quote byte
+	first, last, count := 0, 0, 0 // where the part and the value begin
+	for i := 0; i < len(fields); i++ {
+		switch b := fields[i]; {
+		case quote == '"' && b == '\\':
+			i++
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '"' || b == '`':
+			quote = b
+		case b == separator:
+			if strings.TrimSpace(fields[last:i]) == "" {
+				return nil, false
+			}
+			last = i + 1
+			if count++; count%size == 0 {
+				parts, first = append(parts, begin+fields[first:i]+end), i+1
+			}
+		case strings.IndexByte(",;{}", b) >= 0:
+			return nil, false
+		}
+	}
+	if quote != 0 || count < size || strings.TrimSpace(fields[last:]) == "" {
+		return nil, false
+	}
+	return append(parts, begin+fields[first:]+end), true
+}
+
+// ApplyToSchema writes the values into a schema.
+func (e Enum) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
+	return crdmarkers.Enum(e).ApplyToSchema(ctx, schema)
+}
