@@ -51,8 +51,8 @@ func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, wri
 	if err != nil {
 		return err
 	}
-	all := generate.Options{Object: true, ApplyConfig: true, CRD: true, RBAC: true}
-	if err := generate.Run(ctx, project.dir, plan, project.Project, all); err != nil {
+	follows := generate.Options{Generators: generate.Named(func(g generate.Generator) bool { return g.Follows })}
+	if err := generate.Run(ctx, project.dir, plan, project.Project, follows); err != nil {
 		return err
 	}
 	printNotes(s, plan)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,12 +30,17 @@ func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
 	flags.BoolVar(&o.watch, "watch", false, "go on, and do it again whenever a file changes, until Ctrl-C")
+	for _, g := range generate.Generators() {
+		if g.Flags != nil && slices.Contains(o.Generators, g.Name) {
+			g.Flags(&o.Options, flags)
+		}
+	}
 	o.write.addFlags(flags)
 	allowSARIF(flags, &o.write.output)
 }
 
 func newGenerateCommand(s *streams) *cobra.Command {
-	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Object: true, ApplyConfig: true}}
+	opts := generateOptions{command: "kctrl generate", Options: generate.Options{Generators: generate.Named(makesCode)}}
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Write the Go code that follows from the project: deep copies, apply configurations and registration",
@@ -48,10 +54,13 @@ go.mod and go.sum. Files whose content would not change are not touched.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the text that generated code begins with (default "+generate.DefaultHeaderFile+", if there is one)")
 	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header")
-	flags.StringToStringVar(&opts.External, "external-apply-configurations", nil, "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1")
 	opts.addFlags(flags)
 	return cmd
 }
+
+func makesCode(g generate.Generator) bool { return g.Code }
+
+func makesManifests(g generate.Generator) bool { return !g.Code }
 
 // generateProject plans what the markers of the project ask for, and writes it or compares with it.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {
@@ -80,7 +89,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	if err := scaffold.PlanRuntime(plan, project.Project); err != nil {
 		return err
 	}
-	if o.Object {
+	if slices.Contains(o.Generators, generate.Object) {
 		if err := scaffold.PlanRegistration(plan, project.Project); err != nil {
 			return err
 		}

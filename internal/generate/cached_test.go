@@ -200,11 +200,13 @@ func TestChangesThatCount(t *testing.T) {
 		},
 		"no header any more": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "hack/boilerplate.go.txt") },
 		"an option":          func(_ *testing.T, _ string, o *generate.Options) { o.RoleName = "other" },
-		"fewer generators":   func(_ *testing.T, _ string, o *generate.Options) { o.CRD = false },
-		"other paths":        func(_ *testing.T, _ string, o *generate.Options) { o.Paths = []string{"./api/..."} },
-		"GOOS":               func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOOS", "plan9") },
-		"GOFLAGS":            func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOFLAGS", "-tags=more") },
-		"GOWORK":             func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOWORK", "off") },
+		"fewer generators": func(_ *testing.T, _ string, o *generate.Options) {
+			o.Generators = []string{generate.Object, generate.RBAC}
+		},
+		"other paths": func(_ *testing.T, _ string, o *generate.Options) { o.Paths = []string{"./api/..."} },
+		"GOOS":        func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOOS", "plan9") },
+		"GOFLAGS":     func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOFLAGS", "-tags=more") },
+		"GOWORK":      func(t *testing.T, _ string, _ *generate.Options) { t.Setenv("GOWORK", "off") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := cachedProject(t)

@@ -190,7 +190,7 @@ func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 func TestRecursiveTypesAreRefused(t *testing.T) {
 	dir := thing(t, recursive)
 	plan := scaffold.NewPlan(os.DirFS(dir))
-	got := report(generate.Run(t.Context(), dir, plan, nil, generate.Options{CRD: true}))
+	got := report(generate.Run(t.Context(), dir, plan, nil, generate.Options{Generators: []string{generate.CRD}}))
 	want := "api/v1/types.go:24:2: A is a recursive type, which a CRD cannot describe: A -> B -> A\n" +
 		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion\n"
 	if diff := cmp.Diff(want, got); diff != "" || plan.Len() > 0 {
@@ -201,7 +201,7 @@ func TestRecursiveTypesAreRefused(t *testing.T) {
 func TestRecursionMayBeCutByMarkers(t *testing.T) {
 	for _, marker := range []string{"// +kubebuilder:validation:Schemaless\n\t// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:pruning:PreserveUnknownFields\n\t// +kubebuilder:validation:Type=object"} {
 		source := strings.Replace(recursive, "\tA *A `json:\"a,omitempty\"`", "\t"+marker+"\n\tA *A `json:\"a,omitempty\"`", 1)
-		got := run(t, thing(t, source), generate.Options{CRD: true, CRDFolder: "out"})
+		got := run(t, thing(t, source), generate.Options{Generators: []string{generate.CRD}, CRDFolder: "out"})
 		theirs, _, failed := runTheirs(t, source, "crd")
 		if failed || len(got) == 0 {
 			t.Fatalf("controller-gen failed: %v, kctrl writes %v", failed, got)

@@ -122,7 +122,7 @@ func TestNoGoCommand(t *testing.T) {
 func TestRulesNeedNoGoCommand(t *testing.T) {
 	dir := project(t, "scaffold")
 	t.Setenv("PATH", t.TempDir())
-	if got := run(t, dir, generate.Options{RBAC: true}); len(got) != 1 {
+	if got := run(t, dir, generate.Options{Generators: []string{generate.RBAC}}); len(got) != 1 {
 		t.Errorf("got %v, want only the role", got)
 	}
 }

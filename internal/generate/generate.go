@@ -6,7 +6,6 @@
 package generate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +16,10 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/generate/crd"
-	"github.com/kctrl-dev/kctrl/internal/generate/object"
-	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
-	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-tools/pkg/genall"
 )
 
 // Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
@@ -38,11 +31,11 @@ func Run(ctx context.Context, dir string, plan *scaffold.Plan, project *scaffold
 	if err := o.check(); err != nil {
 		return err
 	}
-	g := &generation{dir: dir, plan: plan, options: o}
+	g := &generation{dir: dir, plan: plan, options: o, generators: o.generators()}
 	if err := g.runCached(ctx); err != nil {
 		return err
 	}
-	if project != nil && g.complete() && o.CRD {
+	if project != nil && g.complete() && slices.Contains(o.Generators, CRD) {
 		if err := g.checkKinds(project); err != nil {
 			return err
 		}
@@ -64,21 +57,14 @@ func overlay(dir string, plan *scaffold.Plan) map[string][]byte {
 	return files
 }
 
-// The names of the generators in PROJECT.lock.
-const (
-	objectTemplate      = "generate/object"
-	applyConfigTemplate = "generate/applyconfig"
-	crdTemplate         = "generate/crd"
-	rbacTemplate        = "generate/rbac"
-	webhookTemplate     = "generate/webhook"
-)
-
 // generation is one run.
 type generation struct {
 	dir     string
 	plan    *scaffold.Plan
 	program *load.Program
 	options Options
+	// generators are those that the options name.
+	generators []Generator
 
 	kinds   map[schema.GroupVersionKind]bool
 	outputs []output
@@ -95,86 +81,29 @@ func (g *generation) complete() bool {
 	return len(g.options.Paths) == 0 || slices.Contains(g.options.Paths, "./...")
 }
 
-// run generates everything in memory.
+// run generates everything in memory. Of the generators of one command none runs after one that has failed.
 func (g *generation) run(ctx context.Context) error {
 	types, err := g.program.Types(ctx, func(pkg *load.Package) bool {
-		return g.options.Object && object.Emits(pkg) || g.options.CRD && crd.Emits(pkg) || g.options.ApplyConfig && applyconfig.Emits(pkg)
+		return slices.ContainsFunc(g.generators, func(of Generator) bool { return of.emits != nil && of.emits(pkg) })
 	})
 	if err != nil {
 		return err
 	}
-	return errors.Join(g.code(types), g.manifests(types), g.program.Problems(types.Roots))
-}
-
-// code generates Go.
-func (g *generation) code(types genall.GenerationContext) error {
-	if !g.options.Object && !g.options.ApplyConfig {
-		return nil
-	}
-	header, err := g.codeHeader()
-	if err != nil {
-		return err
-	}
-	if g.options.Object {
-		if err := g.add(objectTemplate)(object.Generate(types, g.dir, header, g.program.GeneratedElsewhere)); err != nil {
-			return err
+	var errs []error
+	failed := map[bool]bool{}
+	for _, of := range g.generators {
+		if failed[of.Code] {
+			continue
 		}
-	}
-	if !g.options.ApplyConfig {
-		return nil
-	}
-	files, err := applyconfig.Generate(types, applyconfig.Options{Header: header.Text, Year: header.Year, External: g.options.External})
-	for i, f := range files {
-		rel, err := filepath.Rel(g.dir, f.Path)
-		if err != nil || !filepath.IsLocal(rel) {
-			return outputError(f.Path, "is outside the project")
-		}
-		files[i].Path = filepath.ToSlash(rel)
-	}
-	return g.add(applyConfigTemplate)(files, err)
-}
-
-// manifests generates YAML.
-func (g *generation) manifests(types genall.GenerationContext) error {
-	o := g.options
-	if !o.CRD && !o.RBAC && !o.Webhook {
-		return nil
-	}
-	header, err := g.header(o.ManifestHeaderFile)
-	if err != nil {
-		return err
-	}
-	if o.CRD {
-		schemas := o.CRDs
-		schemas.HeaderFile, schemas.Year = header.Path(), header.Year
-		types.InputRule = header
-		result, err := crd.Generate(types, o.crdFolder(), schemas)
-		if err := g.add(crdTemplate)(result.Files, err); err != nil {
-			return err
-		}
-		g.kinds = result.Kinds
-	}
-	if o.RBAC {
-		name := cmp.Or(o.RoleName, DefaultRoleName)
-		role := rbac.Options{Folder: o.rbacFolder(), RoleName: name, FileName: o.RoleFile, Header: header}
-		if err := g.add(rbacTemplate)(rbac.Generate(g.program, role)); err != nil {
-			return err
-		}
-	}
-	if o.Webhook {
-		return g.add(webhookTemplate)(webhook.Generate(g.program, o.webhookFolder(), header))
-	}
-	return nil
-}
-
-// add returns a function that takes the result of a generator.
-func (g *generation) add(template string) func([]artifact.File, error) error {
-	return func(files []artifact.File, err error) error {
+		files, err := of.generate(g, types)
 		for _, f := range files {
-			g.outputs = append(g.outputs, output{f, template})
+			g.outputs = append(g.outputs, output{f, of.template()})
 		}
-		return err
+		if err != nil {
+			errs, failed[of.Code] = append(errs, err), true
+		}
 	}
+	return errors.Join(append(errs, g.program.Problems(types.Roots))...)
 }
 
 // codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.

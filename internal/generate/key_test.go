@@ -14,7 +14,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fsys := fstest.MapFS{}
 	seen := map[incremental.Key]string{}
 	count := func(name string, o Options) {
-		g := &generation{dir: "/p", plan: scaffold.NewPlan(fsys), options: o}
+		g := &generation{dir: "/p", plan: scaffold.NewPlan(fsys), options: o, generators: o.generators()}
 		key, _, ok := g.key()
 		if other, known := seen[key]; known || !ok {
 			t.Errorf("%s: key %v, that of %q", name, ok, other)
@@ -58,8 +58,8 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{
-		"header.txt": {Object: true, HeaderFile: "header.txt"}, "manifest.txt": {CRD: true, ManifestHeaderFile: "manifest.txt"},
-		DefaultHeaderFile: {Object: true},
+		"header.txt": {Generators: []string{Object}, HeaderFile: "header.txt"}, "manifest.txt": {Generators: []string{CRD}, ManifestHeaderFile: "manifest.txt"},
+		DefaultHeaderFile: {Generators: []string{Object}},
 	} {
 		if o.HeaderFile+o.ManifestHeaderFile != "" {
 			count(name+" that is not there", o)

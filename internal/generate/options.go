@@ -25,16 +25,8 @@ const DefaultRoleName = "manager-role"
 
 // Options say what to generate. The zero value generates nothing.
 type Options struct {
-	// Object generates zz_generated.deepcopy.go in API packages.
-	Object bool
-	// ApplyConfig generates apply configurations in API packages that ask for them.
-	ApplyConfig bool
-	// CRD generates <group>_<plural>.yaml for each kind.
-	CRD bool
-	// RBAC generates role.yaml.
-	RBAC bool
-	// Webhook generates manifests.yaml with the webhook configurations.
-	Webhook bool
+	// Generators are the names of the generators that run; see [Generators]. Their order is that of the list.
+	Generators []string
 
 	// Paths are the packages to look at, as in load.Config. None, or "./...", means all packages of the project; only
 	// then are files removed that nothing generates any more.

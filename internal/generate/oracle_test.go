@@ -59,7 +59,9 @@ func run(t *testing.T, dir string, o generate.Options) map[string]string {
 }
 
 // everything asks for all generators.
-func everything() generate.Options { return generate.Options{Object: true, CRD: true, RBAC: true} }
+func everything() generate.Options {
+	return generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}}
+}
 
 // runPeer runs controller-gen in dir, and returns the files that it wrote.
 func runPeer(t *testing.T, dir string, args ...string) map[string]string {
@@ -95,12 +97,12 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 	}{
 		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd", "webhook"}, func(o *generate.Options) { o.Year = "2026" }},
 		{"scaffold", []string{"crd:maxDescLen=0", "rbac:roleName=guest"}, func(o *generate.Options) {
-			o.Object, o.CRDs.MaxDescLen, o.RoleName = false, new(int), "guest"
+			o.Generators, o.CRDs.MaxDescLen, o.RoleName = []string{generate.CRD, generate.RBAC}, new(int), "guest"
 		}},
 		{"fields", []string{"object", "crd"}, nil},
 		{"fields", []string{"crd:maxDescLen=40"}, func(o *generate.Options) {
 			length := 40
-			o.Object, o.CRDs.MaxDescLen = false, &length
+			o.Generators, o.CRDs.MaxDescLen = []string{generate.CRD, generate.RBAC}, &length
 		}},
 		{"versions", []string{"object:headerFile=hack/boilerplate.go.txt", "crd", "rbac:roleName=manager-role"}, nil},
 		{"rules", []string{"object", "crd", "rbac:roleName=manager-role"}, nil},
@@ -129,7 +131,7 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 // TestOutputIsTheSameInEveryRun has types on which controller-gen writes something else in about one run of three.
 func TestOutputIsTheSameInEveryRun(t *testing.T) {
 	dir := project(t, "order")
-	onlyCRD := generate.Options{CRD: true}
+	onlyCRD := generate.Options{Generators: []string{generate.CRD}}
 	want := run(t, dir, onlyCRD)
 	rules := want["config/crd/bases/order.example.com_things.yaml"]
 	first, second := strings.Index(rules, "self == oldSelf"), strings.Index(rules, "self != 'a'")

@@ -31,7 +31,7 @@ func TestSchemasOfAliasesBytesAndForeignTypes(t *testing.T) {
 		}
 	}
 
-	got := run(t, project(t, "schemas"), generate.Options{CRD: true, Object: true})["config/crd/bases/schemas.example.com_things.yaml"]
+	got := run(t, project(t, "schemas"), generate.Options{Generators: []string{generate.CRD, generate.Object}})["config/crd/bases/schemas.example.com_things.yaml"]
 	_, schema, _ := strings.Cut(got, "          spec:\n")
 	golden := filepath.Join("testdata", "schemas", "want.yaml")
 	if *update {

@@ -7,14 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/generate/crd"
-	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -37,8 +36,13 @@ func (g *generation) write() error {
 	if err := g.prune(made); err != nil {
 		return err
 	}
-	if g.options.RBAC && !made[g.options.rolePath()] {
-		return g.emptyRole()
+	for _, of := range g.generators {
+		if of.leave == nil {
+			continue
+		}
+		if err := of.leave(g, made); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -57,17 +61,11 @@ func (g *generation) prune(made map[string]bool) error {
 		return err
 	}
 	// Code is where the types are. Manifests are in the folder of this run: what is in another was asked for by other flags.
-	ran := map[string]func(name string) bool{
-		objectTemplate:      func(string) bool { return g.options.Object },
-		applyConfigTemplate: func(string) bool { return g.options.ApplyConfig },
-		crdTemplate:         func(name string) bool { return g.options.CRD && path.Dir(name) == g.options.crdFolder() },
-		webhookTemplate:     func(name string) bool { return g.options.Webhook && path.Dir(name) == g.options.webhookFolder() },
-		// Without rules there is no other file that the role has moved to; see emptyRole.
-		rbacTemplate: func(name string) bool { return made[g.options.rolePath()] && path.Dir(name) == g.options.rbacFolder() },
-	}
 	for entry := range lock.All() {
-		generates, ok := ran[entry.Template]
-		if !ok || !generates(entry.Path) || made[entry.Path] || g.isBehindLink(entry.Path) {
+		ran := slices.ContainsFunc(g.generators, func(of Generator) bool {
+			return of.template() == entry.Template && of.leave == nil && of.makes(entry.Path, g.options)
+		})
+		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
 		}
 		if err := g.plan.Delete(entry.Path, scaffold.Once); err != nil {
@@ -93,11 +91,6 @@ func (g *generation) isBehindLink(name string) bool {
 	return false
 }
 
-// kustomizations are the folders whose kustomization lists what is deployed, by the folder of what they list.
-func kustomizations() map[string]string {
-	return map[string]string{crd.Folder: "config/crd", webhook.Folder: "config/webhook"}
-}
-
 // list adds a manifest that is new to the kustomization of its folder, if the project has one.
 func (g *generation) list(o output) error {
 	if _, err := g.plan.Read(o.Path); !errors.Is(err, fs.ErrNotExist) {
@@ -114,11 +107,11 @@ func (g *generation) unlist(name string) error {
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
 
 func (g *generation) editKustomization(name string, edit listEdit) error {
-	folder, listed := kustomizations()[path.Dir(name)]
-	if !listed {
+	i := slices.IndexFunc(all, func(of Generator) bool { return of.kustomization != "" && of.usual == path.Dir(name) })
+	if i < 0 {
 		return nil
 	}
-	kustomization, found, err := g.plan.Kustomization(folder)
+	kustomization, found, err := g.plan.Kustomization(all[i].kustomization)
 	if err != nil || !found {
 		return err
 	}
@@ -136,8 +129,11 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 
 // emptyRole takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file
 // and with it rights that nobody wants; deleting it would break the kustomization that lists it.
-func (g *generation) emptyRole() error {
+func (g *generation) emptyRole(made map[string]bool) error {
 	file := g.options.rolePath()
+	if made[file] {
+		return nil
+	}
 	content, err := g.plan.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -166,5 +162,5 @@ func (g *generation) emptyRole() error {
 		}
 		emptied = append(emptied, "---\n"+string(text)...)
 	}
-	return g.writeFile(output{artifact.File{Path: file, Content: emptied}, rbacTemplate})
+	return g.writeFile(output{artifact.File{Path: file, Content: emptied}, "generate/" + RBAC})
 }

@@ -90,10 +90,10 @@ func TestOutputsOfRemovedTypesGo(t *testing.T) {
 func TestOnlyGeneratorsThatRunRemove(t *testing.T) {
 	dir := generated(t)
 	remove(t, dir, "api/v1/guestbook_types.go")
-	if changes := again(t, dir, generate.Options{Object: true}); len(changes) != 1 {
+	if changes := again(t, dir, generate.Options{Generators: []string{generate.Object}}); len(changes) != 1 {
 		t.Errorf("deep copies alone change %v", changes)
 	}
-	if changes := again(t, dir, generate.Options{RBAC: true}); len(changes) != 0 {
+	if changes := again(t, dir, generate.Options{Generators: []string{generate.RBAC}}); len(changes) != 0 {
 		t.Errorf("the role alone changes %v", changes)
 	}
 }
@@ -103,7 +103,7 @@ func TestFilesOfOthersStay(t *testing.T) {
 	write(t, dir, "config/crd/bases/example.org_others.yaml", "kind: CustomResourceDefinition\n")
 	write(t, dir, crdFile, "# edited\n")
 	remove(t, dir, "api/v1/guestbook_types.go")
-	again(t, dir, generate.Options{CRD: true})
+	again(t, dir, generate.Options{Generators: []string{generate.CRD}})
 	read(t, dir, "config/crd/bases/example.org_others.yaml")
 	if got := read(t, dir, crdFile); got != "# edited\n" {
 		t.Errorf("an edited CRD was changed to %q", got)
@@ -171,7 +171,7 @@ func TestNestedModulesAreTheirOwn(t *testing.T) {
 	write(t, dir, "third_party/other/go.mod", "module example.com/other\n")
 	write(t, dir, "third_party/other/api/types.go", "// +groupName=other.example.com\n// +kubebuilder:nonsense=1\npackage api\n")
 	write(t, dir, "_ignored/x.go", "package x\n\n// +kubebuilder:nonsense=1\n")
-	if diff := cmp.Diff(want, run(t, dir, generate.Options{Object: true, CRD: true, RBAC: true})); diff != "" {
+	if diff := cmp.Diff(want, run(t, dir, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,51 @@
+package generate
+
+import (
+	"errors"
+	"strconv"
+)
+
+// optionalInt is a flag with a number, of which a negative one means none.
+type optionalInt struct{ to **int }
+
+func (v optionalInt) String() string {
+	if v.to == nil || *v.to == nil {
+		return "-1"
+	}
+	return strconv.Itoa(**v.to)
+}
+
+// Set accepts an integer.
+func (v optionalInt) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("want a number")
+	}
+	if *v.to = &n; n < 0 {
+		*v.to = nil
+	}
+	return nil
+}
+
+// Type names the flag's type in help texts.
+func (optionalInt) Type() string { return "int" }
+
+// optionalBool is a flag that may be neither true nor false.
+type optionalBool struct{ to **bool }
+
+func (v optionalBool) String() string {
+	return strconv.FormatBool(v.to != nil && *v.to != nil && **v.to)
+}
+
+// Set accepts true and false.
+func (v optionalBool) Set(text string) error {
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("want true or false")
+	}
+	*v.to = &b
+	return nil
+}
+
+// Type names the flag's type in help texts.
+func (optionalBool) Type() string { return "bool" }

@@ -1,0 +1,174 @@
+package generate
+
+import (
+	"cmp"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/crd"
+	"github.com/kctrl-dev/kctrl/internal/generate/object"
+	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
+	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
+	"github.com/kctrl-dev/kctrl/internal/load"
+)
+
+// Generator makes one kind of files in a project. All commands range over [Generators]: another one is a package that
+// makes the files, and a row in their list.
+type Generator struct {
+	// Name is what Options and PROJECT.lock call it.
+	Name string
+	// Code says that it makes Go, for kctrl generate. The others make manifests, for kctrl manifests.
+	Code bool
+	// Follows says that its files follow from the kinds and controllers that kctrl create api adds.
+	Follows bool
+	// Flags adds the flags of its own, which set options. Nil means there are none.
+	Flags func(o *Options, flags *pflag.FlagSet)
+
+	// emits reports whether it may have to know the types of a package. Nil means that it reads markers alone.
+	emits func(*load.Package) bool
+	// generate makes the files, with paths relative to the project.
+	generate func(*generation, genall.GenerationContext) ([]artifact.File, error)
+	// folder is where the files are written, relative to the project. Nil means beside the types.
+	folder func(Options) string
+	// kustomization is the folder whose kustomization lists files in the usual one. Empty means that none does.
+	kustomization, usual string
+	// leave deals with what the project has of a generator that has nothing to make. Nil means that what it made earlier
+	// and makes no more is deleted.
+	leave func(g *generation, made map[string]bool) error
+}
+
+// The names of the generators that others refer to.
+const (
+	Object = "object"
+	CRD    = "crd"
+	RBAC   = "rbac"
+)
+
+// all are the generators, in the order in which they run.
+var all = []Generator{
+	{Name: Object, Code: true, Follows: true, emits: object.Emits, generate: (*generation).object},
+	{Name: "applyconfig", Code: true, Follows: true, emits: applyconfig.Emits, generate: (*generation).applyConfigurations, Flags: applyFlags},
+	{
+		Name: CRD, Follows: true, emits: crd.Emits, generate: (*generation).crds, Flags: crdFlags,
+		folder: Options.crdFolder, kustomization: "config/crd", usual: crd.Folder,
+	},
+	{Name: RBAC, Follows: true, generate: (*generation).role, Flags: rbacFlags, folder: Options.rbacFolder, leave: (*generation).emptyRole},
+	{
+		Name: "webhook", generate: (*generation).webhooks, Flags: webhookFlags,
+		folder: Options.webhookFolder, kustomization: "config/webhook", usual: webhook.Folder,
+	},
+}
+
+// Generators returns all generators, in the order in which they run.
+func Generators() []Generator { return slices.Clone(all) }
+
+// Named returns the names of the generators that are wanted.
+func Named(wanted func(Generator) bool) []string {
+	var names []string
+	for _, g := range all {
+		if wanted(g) {
+			names = append(names, g.Name)
+		}
+	}
+	return names
+}
+
+// generators returns those that the options name.
+func (o Options) generators() []Generator {
+	return slices.DeleteFunc(Generators(), func(g Generator) bool { return !slices.Contains(o.Generators, g.Name) })
+}
+
+// template is what PROJECT.lock calls the files of a generator.
+func (g Generator) template() string { return "generate/" + g.Name }
+
+func (g *generation) object(types genall.GenerationContext) ([]artifact.File, error) {
+	header, err := g.codeHeader()
+	if err != nil {
+		return nil, err
+	}
+	return object.Generate(types, g.dir, header, g.program.GeneratedElsewhere)
+}
+
+func (g *generation) applyConfigurations(types genall.GenerationContext) ([]artifact.File, error) {
+	header, err := g.codeHeader()
+	if err != nil {
+		return nil, err
+	}
+	files, err := applyconfig.Generate(types, applyconfig.Options{Header: header.Text, Year: header.Year, External: g.options.External})
+	for i, f := range files {
+		rel, err := filepath.Rel(g.dir, f.Path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil, outputError(f.Path, "is outside the project")
+		}
+		files[i].Path = filepath.ToSlash(rel)
+	}
+	return files, err
+}
+
+func applyFlags(o *Options, flags *pflag.FlagSet) {
+	flags.StringToStringVar(&o.External, "external-apply-configurations", nil, "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1")
+}
+
+func (g *generation) crds(types genall.GenerationContext) ([]artifact.File, error) {
+	header, err := g.header(g.options.ManifestHeaderFile)
+	if err != nil {
+		return nil, err
+	}
+	schemas := g.options.CRDs
+	schemas.HeaderFile, schemas.Year = header.Path(), header.Year
+	types.InputRule = header
+	result, err := crd.Generate(types, g.options.crdFolder(), schemas)
+	g.kinds = result.Kinds
+	return result.Files, err
+}
+
+func crdFlags(o *Options, flags *pflag.FlagSet) {
+	flags.StringVar(&o.CRDFolder, "output-crd-dir", crd.Folder, "`folder` of the CRDs")
+	flags.Var(optionalInt{&o.CRDs.MaxDescLen}, "crd-max-desc-len", "cut descriptions in CRDs at the sentence that ends within so many characters; 0 leaves them out, -1 keeps them whole")
+	flags.BoolVar(&o.CRDs.EmbeddedObjectMeta, "crd-generate-embedded-object-meta", false, "write the fields of embedded metav1.ObjectMeta into CRDs")
+	flags.BoolVar(&o.CRDs.DangerousTypes, "crd-allow-dangerous-types", false, "allow float32 and float64 in CRDs")
+	flags.BoolVar(&o.CRDs.IgnoreUnexportedFields, "crd-ignore-unexported-fields", false, "leave fields that are not exported out of CRDs")
+	flags.BoolVar(&o.CRDs.OmitToolVersion, "crd-omit-tool-version", false, "leave the version of the generator out of CRDs")
+	flags.Var(optionalBool{&o.CRDs.PreserveUnknownFields}, "crd-preserve-unknown-fields", "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1")
+	flags.Lookup("crd-preserve-unknown-fields").NoOptDefVal = "true"
+}
+
+func (g *generation) role(genall.GenerationContext) ([]artifact.File, error) {
+	header, err := g.header(g.options.ManifestHeaderFile)
+	if err != nil {
+		return nil, err
+	}
+	o := g.options
+	return rbac.Generate(g.program, rbac.Options{
+		Folder: o.rbacFolder(), RoleName: cmp.Or(o.RoleName, DefaultRoleName), FileName: o.RoleFile, Header: header,
+	})
+}
+
+func rbacFlags(o *Options, flags *pflag.FlagSet) {
+	flags.StringVar(&o.RoleName, "role-name", DefaultRoleName, "name of the role of the manager")
+	flags.StringVar(&o.RoleFile, "role-file", rbac.FileName, "`name` of the file of the role")
+	flags.StringVar(&o.RBACFolder, "output-rbac-dir", rbac.Folder, "`folder` of the role")
+}
+
+func (g *generation) webhooks(genall.GenerationContext) ([]artifact.File, error) {
+	header, err := g.header(g.options.ManifestHeaderFile)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.Generate(g.program, g.options.webhookFolder(), header)
+}
+
+func webhookFlags(o *Options, flags *pflag.FlagSet) {
+	flags.StringVar(&o.WebhookFolder, "output-webhook-dir", webhook.Folder, "`folder` of the webhook configurations")
+}
+
+// makes reports whether a generator would write a file with this name now, if it made it.
+func (g Generator) makes(name string, o Options) bool {
+	return g.folder == nil || path.Dir(name) == g.folder(o)
+}
