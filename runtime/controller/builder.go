@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -48,7 +49,13 @@ func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
 	b := &Builder[T]{plan: newPlan[reconcile.Request](m, ""), prototype: prototype}
 	var err error
 	b.owner, err = object.GVK(prototype, m.Scheme())
-	b.plan.fail(explainKind(prototype, err))
+	switch any(prototype).(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		if err != nil {
+			err = fmt.Errorf("%w; ForPrototype takes an object that has them", err)
+		}
+	}
+	b.plan.fail(explainKind(err))
 	b.plan.name, b.plan.kind = strings.ToLower(b.owner.Kind), b.owner.GroupKind().String()
 	return b
 }
@@ -214,7 +221,7 @@ func watchKind[T object.Object, R comparable](p *plan[R], prototype T, h handler
 	p.watches = append(p.watches, func() (source.Source[R], error) {
 		s, err := source.Kind(p.manager.Cache(), prototype, h, predicates...)
 		if err != nil || !optional {
-			return s, err
+			return s, explainKind(err)
 		}
 		return source.Optional(s), nil
 	})
@@ -224,7 +231,7 @@ func watchKind[T object.Object, R comparable](p *plan[R], prototype T, h handler
 func (p *plan[R]) watchMetadata(prototype object.Object, h handler.Handler[object.Object, R], predicates []predicate.Predicate[object.Object]) {
 	gvk, err := object.GVK(prototype, p.manager.Scheme())
 	if err != nil {
-		p.fail(fmt.Errorf("watch metadata: %w", err))
+		p.fail(fmt.Errorf("watch metadata: %w", explainKind(err)))
 		return
 	}
 	metadata := &metav1.PartialObjectMetadata{}

@@ -43,7 +43,7 @@ type Controller[R comparable] struct {
 	metrics    *instruments
 	queue      *workqueue.Queue[R]
 	events     *eventQueue[R]
-	gate       *gate[R]
+	parking    *parking[R]
 	synced     chan struct{} // closed when Run need not wait for a source any more
 
 	mu    sync.Mutex
@@ -73,7 +73,7 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 		synced: make(chan struct{}),
 	}
 	c.events = newEventQueue(c.queue, opts.Debounce)
-	c.gate = newGate(func(request R, priority int) {
+	c.parking = newParking(func(request R, priority int) {
 		// It was got, so its time had come, even if it backs off.
 		c.queue.AddWith(workqueue.AddOptions{Priority: priority, IgnoreBackoff: true}, request)
 	})
@@ -181,7 +181,7 @@ func (c *Controller[R]) work(ctx context.Context) {
 		})
 	}
 	workers.Wait()
-	c.gate.close()
+	c.parking.close()
 	c.logger.Info("controller stopped")
 }
 

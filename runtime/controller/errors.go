@@ -6,12 +6,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // explain adds to an error of the API server what the author of the operator can do about it.
@@ -28,15 +25,11 @@ func explain(err error) error {
 }
 
 // explainKind adds to the error of an object whose kind is not known what can be done about it.
-func explainKind(prototype object.Object, err error) error {
-	switch prototype.(type) {
-	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
-		if err != nil {
-			return fmt.Errorf("%w; ForPrototype takes an object that has them", err)
+func explainKind(err error) error {
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		if runtime.IsNotRegisteredError(cause) {
+			return fmt.Errorf("%w; add its package first, with its AddToScheme(m.Scheme())", err)
 		}
-	}
-	if runtime.IsNotRegisteredError(err) {
-		return fmt.Errorf("%w; add its package first, with its AddToScheme(m.Scheme())", err)
 	}
 	return err
 }

@@ -401,7 +401,7 @@ func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 		c.events.Add("a")
 		synctest.Wait()
 		w := &fakeWrites{timeout: time.Minute}
-		c.gate.hold("a", w)
+		c.parking.hold("a", w)
 		<-time.After(time.Second)
 		c.events.Because("Thing", event{Type: informer.Added, Object: &metav1.PartialObjectMetadata{}}).Add("a")
 		<-time.After(5 * time.Second)

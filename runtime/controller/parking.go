@@ -7,10 +7,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 )
 
-// gate holds back requests whose last reconcile wrote what the caches have not seen yet: a reconcile now would wait for
+// parking holds back requests whose last reconcile wrote what the caches have not seen yet: a reconcile now would wait for
 // that, and keep a worker from others meanwhile. It has a request for as long as that is so, but no longer than a read
 // would wait.
-type gate[R comparable] struct {
+type parking[R comparable] struct {
 	// open is called, without a lock, for a parked request that need not wait any longer.
 	open func(request R, priority int)
 
@@ -33,52 +33,52 @@ type held struct {
 	priority int  // with which it was asked for
 }
 
-func newGate[R comparable](open func(request R, priority int)) *gate[R] {
-	return &gate[R]{open: open, held: map[R]*held{}}
+func newParking[R comparable](open func(request R, priority int)) *parking[R] {
+	return &parking[R]{open: open, held: map[R]*held{}}
 }
 
 // hold lets the request wait for w.
-func (g *gate[R]) hold(request R, w writes) {
+func (p *parking[R]) hold(request R, w writes) {
 	timeout := w.Timeout()
 	if timeout == 0 {
 		return
 	}
 	h := &held{}
-	g.mu.Lock()
-	g.dropLocked(request)
-	h.timer = time.AfterFunc(timeout, func() { g.release(request, h) })
-	g.held[request] = h
-	g.mu.Unlock()
-	if !w.WhenSeen(func() { g.release(request, h) }) {
-		g.release(request, h)
+	p.mu.Lock()
+	p.dropLocked(request)
+	h.timer = time.AfterFunc(timeout, func() { p.release(request, h) })
+	p.held[request] = h
+	p.mu.Unlock()
+	if !w.WhenSeen(func() { p.release(request, h) }) {
+		p.release(request, h)
 	}
 }
 
 // release lets the request go, unless it is held for another reason by now.
-func (g *gate[R]) release(request R, h *held) {
-	g.mu.Lock()
-	current := g.held[request] == h
+func (p *parking[R]) release(request R, h *held) {
+	p.mu.Lock()
+	current := p.held[request] == h
 	if current {
-		g.dropLocked(request)
+		p.dropLocked(request)
 	}
-	g.mu.Unlock()
+	p.mu.Unlock()
 	if current && h.parked {
-		g.open(request, h.priority)
+		p.open(request, h.priority)
 	}
 }
 
-func (g *gate[R]) dropLocked(request R) {
-	if h, ok := g.held[request]; ok {
+func (p *parking[R]) dropLocked(request R) {
+	if h, ok := p.held[request]; ok {
 		h.timer.Stop()
-		delete(g.held, request)
+		delete(p.held, request)
 	}
 }
 
 // park reports whether the request has to wait. The priority with which it was asked for is taken only if it has.
-func (g *gate[R]) park(request R, priority func(R) int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	h, ok := g.held[request]
+func (p *parking[R]) park(request R, priority func(R) int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, ok := p.held[request]
 	if !ok {
 		return false
 	}
@@ -91,10 +91,10 @@ func (g *gate[R]) park(request R, priority func(R) int) bool {
 }
 
 // close lets all requests go that are held, and opens for none.
-func (g *gate[R]) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for request := range g.held {
-		g.dropLocked(request)
+func (p *parking[R]) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for request := range p.held {
+		p.dropLocked(request)
 	}
 }

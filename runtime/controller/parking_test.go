@@ -23,11 +23,11 @@ func (w *fakeWrites) WhenSeen(seen func()) bool {
 	return !w.already
 }
 
-// opened is a gate and what it was opened for.
-func opened() (*gate[string], func(t *testing.T, want ...string)) {
+// opened is a parking and what it was opened for.
+func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	var mu sync.Mutex
 	var lines []string
-	g := newGate(func(request string, priority int) {
+	g := newParking(func(request string, priority int) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, fmt.Sprint(request, " ", priority))

@@ -31,7 +31,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // until they have.
 func (c *Controller[R]) process(ctx context.Context, request R) {
 	defer c.queue.Done(request)
-	if c.gate.park(request, c.queue.Priority) {
+	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
 	}
@@ -46,7 +46,7 @@ func (c *Controller[R]) process(ctx context.Context, request R) {
 	}
 	result, err := c.reconcileInTime(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
-	c.gate.hold(request, writes)
+	c.parking.hold(request, writes)
 
 	outcome := outcomeOf(ctx, result, err)
 	defer func() { c.events.end(state, outcome == failed) }()

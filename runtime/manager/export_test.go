@@ -40,7 +40,7 @@ func HealthzOf(m *Manager) http.Handler { return &m.healthz }
 
 // NewGate returns the handler that guards metrics.
 func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
-	return newGate(next, live, logger)
+	return newAuthorizer(next, live, logger)
 }
 
 // TrimEvery is how often a trimmer looks.
@@ -60,9 +60,9 @@ func ReadHeap() (live, held, allocated uint64) {
 	return h.live, h.held, h.allocated
 }
 
-// DecisionsOf returns how many decisions a gate remembers.
+// DecisionsOf returns how many decisions the authorizer of /metrics remembers.
 func DecisionsOf(h http.Handler) int {
-	g := h.(*gate)
+	g := h.(*authorizer)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.refused) + len(g.allowed) + len(g.asking)

@@ -40,9 +40,10 @@ type Runnable = controller.Runnable
 // Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
 // uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {
-	// Scheme knows the Go types of the kinds that are read and written. Nil is an empty one, to which the types of all
-	// kinds that the operator uses are added, before the controllers, by [Manager.Scheme] and the AddToScheme of their
-	// packages: those of built-in kinds too, since a package that is not named is not in the program.
+	// Scheme knows the Go types of the kinds that are read and written. Nil is a new one with the group that the manager
+	// itself uses, coordination.k8s.io/v1, to which the others are added, before the controllers, by [Manager.Scheme] and
+	// the AddToScheme of their packages: those of built-in kinds too, since a package that is not named is not in the
+	// program. A controller of a kind that was not added cannot be built, and the error says this.
 	Scheme *runtime.Scheme
 	// Logger is where everything logs; nil is slog.Default(). Objects among the arguments are logged by kind, namespace and
 	// name, see log.NewHandler.
@@ -119,6 +120,9 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	if opts.Scheme == nil {
 		opts.Scheme = runtime.NewScheme()
 		metav1.AddToGroupVersion(opts.Scheme, metav1.Unversioned)
+		if err := coordinationv1.AddToScheme(opts.Scheme); err != nil {
+			return nil, err
+		}
 	}
 	opts.Logger = log.Brief(cmp.Or(opts.Logger, slog.Default()))
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)

@@ -12,9 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -529,4 +533,29 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 		close(release)
 		<-r.ended
 	})
+}
+
+// A manager without a scheme has that of its own group. What else is missing is an error where a controller is built, and
+// where a client is used, before anything is asked of the API server.
+func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{})
+	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	if err := controller.For[*coordinationv1.Lease](m).Complete(idle); err != nil {
+		t.Errorf("a Lease: %v", err)
+	}
+	for name, err := range map[string]error{
+		"For":     controller.For[*corev1.ConfigMap](m).Complete(idle),
+		"Owns":    controller.For[*coordinationv1.Lease](m).Named("x").Owns(&corev1.ConfigMap{}).Complete(idle),
+		"Watches": controller.Of[string](m, "y").Watches(&corev1.ConfigMap{}, nil).Complete(reconcile.Func[string](nil)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "AddToScheme(m.Scheme())") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	err := m.Client().Get(t.Context(), object.Key{Namespace: "ns", Name: "a"}, &corev1.ConfigMap{})
+	if err == nil || !strings.Contains(err.Error(), "no kind is registered for the type v1.ConfigMap") {
+		t.Errorf("Get: got %v", err)
+	}
+	ok(t, corev1.AddToScheme(m.Scheme()))
+	ok(t, controller.For[*corev1.ConfigMap](m).Complete(idle))
 }

@@ -89,8 +89,8 @@ func TestMetricsAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 	}
 }
 
-// newGate returns a gate of s in front of an empty answer.
-func newGate(t *testing.T, s *apiServer, log *journal) http.Handler {
+// newAuthorizer returns a guarded of s in front of an empty answer.
+func newAuthorizer(t *testing.T, s *apiServer, log *journal) http.Handler {
 	t.Helper()
 	live, err := client.New(s.config(), client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -99,11 +99,11 @@ func newGate(t *testing.T, s *apiServer, log *journal) http.Handler {
 	return manager.NewGate(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), live, log.logger())
 }
 
-func knock(gate http.Handler, token, path string) int {
+func knock(guarded http.Handler, token, path string) int {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	w := httptest.NewRecorder()
-	gate.ServeHTTP(w, r)
+	guarded.ServeHTTP(w, r)
 	return w.Code
 }
 
@@ -112,25 +112,25 @@ func TestDecisionsAreRememberedForAWhile(t *testing.T) {
 		s := newAPIServer()
 		s.users = map[string]string{"good": "prometheus"}
 		s.allowed = []string{"prometheus get /metrics"}
-		gate := newGate(t, s, newJournal())
+		guarded := newAuthorizer(t, s, newJournal())
 		for range 3 {
-			if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+			if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {
 				t.Errorf("got %d", code)
 			}
 		}
 		if s.asked() != 2 {
 			t.Errorf("the API server was asked %d times, want 2", s.asked())
 		}
-		if code := knock(gate, "good", "/debug"); code != http.StatusForbidden {
+		if code := knock(guarded, "good", "/debug"); code != http.StatusForbidden {
 			t.Errorf("another path: got %d", code)
 		}
 		s.allowed = nil
 		time.Sleep(9 * time.Second)
-		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+		if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {
 			t.Errorf("after 9 s: got %d", code)
 		}
 		time.Sleep(2 * time.Second)
-		if code := knock(gate, "good", "/metrics"); code != http.StatusForbidden {
+		if code := knock(guarded, "good", "/metrics"); code != http.StatusForbidden {
 			t.Errorf("after 11 s: got %d", code)
 		}
 	})
@@ -141,15 +141,15 @@ func TestStrangersAreAskedAboutAtALimitedRate(t *testing.T) {
 		s := newAPIServer()
 		s.users = map[string]string{"good": "prometheus"}
 		s.allowed = []string{"prometheus get /metrics"}
-		gate := newGate(t, s, newJournal())
-		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+		guarded := newAuthorizer(t, s, newJournal())
+		if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {
 			t.Fatalf("got %d", code)
 		}
 		codes := map[int]int{}
 		before := s.asked()
 		for round := range 6 {
 			for n := range 1000 {
-				codes[knock(gate, fmt.Sprint("stranger ", round, " ", n), "/metrics")]++
+				codes[knock(guarded, fmt.Sprint("stranger ", round, " ", n), "/metrics")]++
 			}
 			time.Sleep(2 * time.Second)
 		}
@@ -160,12 +160,12 @@ func TestStrangersAreAskedAboutAtALimitedRate(t *testing.T) {
 			t.Errorf("got %v", codes)
 		}
 		for n := range 100 { // whatever strangers do, and after what is known of the good one has expired
-			knock(gate, fmt.Sprint("last ", n), "/metrics")
+			knock(guarded, fmt.Sprint("last ", n), "/metrics")
 		}
-		if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+		if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {
 			t.Errorf("one who was let through before: got %d", code)
 		}
-		if decisions := manager.DecisionsOf(gate); decisions > 2*256 {
+		if decisions := manager.DecisionsOf(guarded); decisions > 2*256 {
 			t.Errorf("%d decisions are remembered", decisions)
 		}
 	})
@@ -175,11 +175,11 @@ func TestOneQuestionIsAskedOnceAtATime(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus"}
 	s.allowed = []string{"prometheus get /metrics"}
-	gate := newGate(t, s, newJournal())
+	guarded := newAuthorizer(t, s, newJournal())
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if code := knock(gate, "good", "/metrics"); code != http.StatusOK {
+			if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {
 				t.Errorf("got %d", code)
 			}
 		})
@@ -199,7 +199,7 @@ func TestGateIsClosedWhenTheAPIServerCannotBeAsked(t *testing.T) {
 		s.users = map[string]string{"good": "prometheus"}
 		fails(s)
 		log := newJournal()
-		if code := knock(newGate(t, s, log), "good", "/metrics"); code != http.StatusInternalServerError {
+		if code := knock(newAuthorizer(t, s, log), "good", "/metrics"); code != http.StatusInternalServerError {
 			t.Errorf("got %d", code)
 		}
 		contains(t, log.String(), "review "+name)

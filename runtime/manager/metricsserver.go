@@ -33,7 +33,7 @@ func newMetricsServer(m *Manager) (*server, error) {
 		s.handler = mux
 		return s, nil
 	}
-	s.handler = newGate(mux, m.system, m.logger)
+	s.handler = newAuthorizer(mux, m.system, m.logger)
 	var err error
 	s.tls, err = serverTLS(m.opts.MetricsCertDir, m.logger)
 	if err != nil {
@@ -133,11 +133,11 @@ const (
 	askEvery = 200 * time.Millisecond
 )
 
-// gate lets through the requests of those whom the API server knows by their bearer token, and whom it allows the
+// authorizer lets through the requests of those whom the API server knows by their bearer token, and whom it allows the
 // verb and the path (TokenReview and SubjectAccessReview). Decisions are remembered for a few seconds, one question is asked
 // once at a time, and questions about strangers are limited, so that nobody makes the operator ask without end. One who was
 // let through is no stranger.
-type gate struct {
+type authorizer struct {
 	next   http.Handler
 	live   *client.REST
 	logger *slog.Logger
@@ -169,23 +169,23 @@ type asked struct {
 	err    error
 }
 
-func newGate(next http.Handler, live *client.REST, logger *slog.Logger) *gate {
-	return &gate{
+func newAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) *authorizer {
+	return &authorizer{
 		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
 		asking: map[question]*asked{}, free: askBurst, refilled: time.Now(),
 	}
 }
 
 // ServeHTTP passes the request on, or answers 401, 403, 429 when there are too many strangers, or 500 when the API server could not be asked.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (z *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
 		http.Error(w, "a bearer token is required", http.StatusUnauthorized)
 		return
 	}
-	status, err := g.decide(r.Context(), token, strings.ToLower(r.Method), r.URL.Path)
+	status, err := z.decide(r.Context(), token, strings.ToLower(r.Method), r.URL.Path)
 	if err != nil {
-		g.logger.Error("cannot authorize a request", "path", r.URL.Path, "err", err)
+		z.logger.Error("cannot authorize a request", "path", r.URL.Path, "err", err)
 		http.Error(w, "authorization is not available", http.StatusInternalServerError)
 		return
 	}
@@ -196,12 +196,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
-	g.next.ServeHTTP(w, r)
+	z.next.ServeHTTP(w, r)
 }
 
-func (g *gate) decide(ctx context.Context, token, verb, path string) (int, error) {
+func (z *authorizer) decide(ctx context.Context, token, verb, path string) (int, error) {
 	q := question{token: sha256.Sum256([]byte(token)), verb: verb, path: path}
-	status, a, mine := g.begin(q)
+	status, a, mine := z.begin(q)
 	if a == nil {
 		return status, nil
 	}
@@ -209,8 +209,8 @@ func (g *gate) decide(ctx context.Context, token, verb, path string) (int, error
 		// Others wait for it, whatever becomes of the client who asked first.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		status, err := g.ask(asking, token, verb, path)
-		g.end(q, a, status, err)
+		status, err := z.ask(asking, token, verb, path)
+		z.end(q, a, status, err)
 		return status, err
 	}
 	select {
@@ -222,55 +222,55 @@ func (g *gate) decide(ctx context.Context, token, verb, path string) (int, error
 }
 
 // begin returns what is known, or else the question as it is being asked, by the caller if it is mine.
-func (g *gate) begin(q question) (status int, a *asked, mine bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (z *authorizer) begin(q question) (status int, a *asked, mine bool) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
 	now := time.Now()
-	allowed, known := g.allowed[q]
-	for _, d := range []decision{allowed, g.refused[q]} {
+	allowed, known := z.allowed[q]
+	for _, d := range []decision{allowed, z.refused[q]} {
 		if now.Before(d.expires) {
 			return d.status, nil, false
 		}
 	}
-	if a := g.asking[q]; a != nil {
+	if a := z.asking[q]; a != nil {
 		return 0, a, false
 	}
-	if !known && !g.mayAskLocked(now) {
+	if !known && !z.mayAskLocked(now) {
 		return http.StatusTooManyRequests, nil, false
 	}
 	a = &asked{done: make(chan struct{})}
-	g.asking[q] = a
+	z.asking[q] = a
 	return 0, a, true
 }
 
 // mayAskLocked reports whether the API server may be asked about one more stranger.
-func (g *gate) mayAskLocked(now time.Time) bool {
-	if n := int(now.Sub(g.refilled) / askEvery); n > 0 {
-		g.refilled = g.refilled.Add(time.Duration(n) * askEvery)
-		g.free = min(askBurst, g.free+n)
+func (z *authorizer) mayAskLocked(now time.Time) bool {
+	if n := int(now.Sub(z.refilled) / askEvery); n > 0 {
+		z.refilled = z.refilled.Add(time.Duration(n) * askEvery)
+		z.free = min(askBurst, z.free+n)
 	}
-	if g.free == 0 {
+	if z.free == 0 {
 		return false
 	}
-	g.free--
+	z.free--
 	return true
 }
 
 // end remembers a decision. What could not be decided is asked again.
-func (g *gate) end(q question, a *asked, status int, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (z *authorizer) end(q question, a *asked, status int, err error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
 	a.status, a.err = status, err
 	close(a.done)
-	delete(g.asking, q)
+	delete(z.asking, q)
 	if err != nil {
 		return
 	}
-	delete(g.refused, q)
-	delete(g.allowed, q)
-	into := g.refused
+	delete(z.refused, q)
+	delete(z.allowed, q)
+	into := z.refused
 	if status == http.StatusOK {
-		into = g.allowed
+		into = z.allowed
 	}
 	if len(into) >= maxDecisions {
 		dropOldest(into)
@@ -290,8 +290,8 @@ func dropOldest(decisions map[question]decision) {
 }
 
 // ask asks the API server who the token belongs to, and whether that user may.
-func (g *gate) ask(ctx context.Context, token, verb, path string) (int, error) {
-	review, err := g.review(ctx, "authentication.k8s.io/v1", "TokenReview", map[string]any{"token": token})
+func (z *authorizer) ask(ctx context.Context, token, verb, path string) (int, error) {
+	review, err := z.review(ctx, "authentication.k8s.io/v1", "TokenReview", map[string]any{"token": token})
 	if err != nil {
 		return 0, fmt.Errorf("review token: %w", err)
 	}
@@ -305,7 +305,7 @@ func (g *gate) ask(ctx context.Context, token, verb, path string) (int, error) {
 			spec[is] = value
 		}
 	}
-	access, err := g.review(ctx, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
+	access, err := z.review(ctx, "authorization.k8s.io/v1", "SubjectAccessReview", spec)
 	if err != nil {
 		return 0, fmt.Errorf("review access of %v: %w", user["username"], err)
 	}
@@ -317,9 +317,9 @@ func (g *gate) ask(ctx context.Context, token, verb, path string) (int, error) {
 
 // review creates an object that only asks, and returns the status that is the answer. The objects are unstructured
 // because the Go types of these two groups would be a fifth of a megabyte of every operator.
-func (g *gate) review(ctx context.Context, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
+func (z *authorizer) review(ctx context.Context, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
-	if err := g.live.Create(ctx, o); err != nil {
+	if err := z.live.Create(ctx, o); err != nil {
 		return nil, err
 	}
 	status, _ := o.Object["status"].(map[string]any)
