@@ -24,7 +24,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
 // stub is a controller.Manager that keeps what is added and has no server.
@@ -126,6 +128,13 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"metadata of what the scheme does not know", func(m *stub) error {
 			return controller.For[*corev1.ConfigMap](m).WatchesMetadata(&rbacv1.Role{}, noEvents).Complete(nothing)
 		}, []string{"watch metadata", "Role"}},
+		{"Owns and predicates of a controller whose requests name nothing", func(m *stub) error {
+			return controller.Of[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged[object.Object]()).
+				Complete(reconcile.Func[string](nil))
+		}, []string{"begin with For", "is for the kind of For"}},
+		{"Owns of a controller of requests that it maps itself", func(m *stub) error {
+			return controller.Of[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
+		}, []string{"begin with For"}},
 		{"Of without a name and a reconciler", func(m *stub) error { return controller.Of[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
 	} {
 		m := newStub(t)
@@ -139,6 +148,30 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 				t.Errorf("%s: %q is not in %q", r.name, part, err)
 			}
 		}
+	}
+}
+
+// All of the builder is there for both kinds of requests, and its sources are waited for in the order of the calls.
+func TestBuilderOfAnyRequests(t *testing.T) {
+	m := newStub(t)
+	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
+	typed := func(context.Context, informer.Event[*corev1.Secret], handler.Queue[string]) {}
+	untyped := func(context.Context, informer.Event[object.Object], handler.Queue[string]) {}
+	b := controller.Of[string](m, "x").Named("strings").WithOptions(controller.Options{MaxConcurrentReconciles: 3}).
+		WatchesSource(timer).WatchesOptional(&corev1.ConfigMap{}, untyped)
+	c, err := controller.WatchKind(b, &corev1.Secret{}, typed).Build(reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) {
+		return reconcile.Result{}, nil
+	}))
+	if err != nil || c.Name() != "strings" || len(m.added) != 1 {
+		t.Fatalf("got %v, %d added", err, len(m.added))
+	}
+	var text strings.Builder
+	if _, err := m.metrics.WriteTo(&text); err != nil || !strings.Contains(text.String(), `controller_runtime_max_concurrent_reconciles{controller="strings"} 3`) {
+		t.Errorf("the options do not count: %v\n%s", err, text.String())
+	}
+	forKind := controller.WatchKind(controller.For[*corev1.ConfigMap](m), &corev1.Secret{}, handler.ForObject[*corev1.Secret]())
+	if err := forKind.Owns(&corev1.Secret{}).Complete(nothing); err != nil {
+		t.Errorf("typed watches for For: %v", err)
 	}
 }
 
