@@ -56,13 +56,13 @@ type Queue[T comparable] struct {
 	// timer calls wake at the instant alarm, if there is one. It is never later than the top of schedule.
 	timer *time.Timer
 	alarm instant
-	// sleeping has the getters that wait for a word. Who takes one out of it gives it the word.
-	sleeping []sleeper
-	// woken counts the getters that were given their word and have not looked yet. There is one whenever something is
-	// ready and somebody sleeps.
-	woken int
-	// beds are sleepers that nobody uses.
-	beds []sleeper
+	// blocked has the signals of the getters that block. Who takes one out of it sends it.
+	blocked []signal
+	// signaled counts the getters that were signaled and have not looked yet. There is one whenever something is ready
+	// and somebody blocks.
+	signaled int
+	// spares are signals that nobody uses.
+	spares []signal
 	// closed is set by ShutDown: nothing is added any more.
 	closed bool
 }
@@ -90,7 +90,7 @@ func (q *Queue[T]) now() instant { return instant(time.Since(q.start)) + 1 }
 // Get blocks until an item is ready and returns it, for the caller alone until the caller calls Done with it. It
 // returns false when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
-	var s sleeper
+	var s signal
 	for ctx.Err() == nil {
 		var waited time.Duration
 		item, waited, ok = q.take(&s)
@@ -112,18 +112,18 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 }
 
 // take moves the first ready entry to processing, and returns how long it was dirty. When there is none and the queue
-// is not closed, the getter goes to sleep: s is then how it is told to look again, and otherwise nil.
-func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
+// is not closed, the getter is to block: s is then how it is told to look again, and otherwise nil.
+func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	q.lock()
 	defer q.mu.Unlock()
 	if *s != nil {
-		q.woken--
+		q.signaled--
 	}
 	if q.ready.count == 0 && !q.closed {
-		q.sleepLocked(s)
+		q.blockLocked(s)
 		return item, 0, false
 	}
-	q.riseLocked(s)
+	q.unblockLocked(s)
 	if q.ready.count == 0 {
 		return item, 0, false
 	}
@@ -132,7 +132,7 @@ func (q *Queue[T]) take(s *sleeper) (item T, waited time.Duration, ok bool) {
 	e.placed = e.priority
 	q.processing.push(e)
 	q.processings++
-	q.wakeLocked()
+	q.signalLocked()
 	if q.metrics != nil {
 		e.got = q.now()
 		waited = e.got.sub(e.since)
@@ -185,7 +185,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 	if at <= now {
 		e.priority = max(e.priority, q.overtakeLocked(e, now))
 		q.ready.push(e, now)
-		q.wakeLocked()
+		q.signalLocked()
 		return
 	}
 	// It was added, and then it failed.
@@ -309,7 +309,7 @@ func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 			added++
 		}
 	}
-	q.wakeLocked()
+	q.signalLocked()
 	q.setTimerLocked(now)
 	return added, true
 }
@@ -470,7 +470,7 @@ func (q *Queue[T]) ShutDown() {
 		return
 	}
 	q.closed = true
-	q.wakeAllLocked()
+	q.signalAllLocked()
 	if q.timer != nil {
 		q.timer.Stop()
 	}
@@ -514,71 +514,71 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 	}
 }
 
-// maxBeds is how many unused sleepers are kept.
-const maxBeds = 64
+// maxSpares is how many unused signals are kept.
+const maxSpares = 64
 
-// sleeper is how a blocked getter is told to look again: it holds one word, given by whoever took it out of sleeping.
-type sleeper chan struct{}
+// signal is how a blocked getter is told to look again: it has room for one, sent by whoever took it out of blocked.
+type signal chan struct{}
 
-// sleepLocked notes a getter that finds nothing. It uses the sleeper that the getter has, if any.
-func (q *Queue[T]) sleepLocked(s *sleeper) {
-	if last := len(q.beds) - 1; *s == nil && last >= 0 {
-		*s = q.beds[last]
-		q.beds = q.beds[:last]
+// blockLocked notes a getter that finds nothing. It uses the signal that the getter has, if any.
+func (q *Queue[T]) blockLocked(s *signal) {
+	if last := len(q.spares) - 1; *s == nil && last >= 0 {
+		*s = q.spares[last]
+		q.spares = q.spares[:last]
 	}
 	if *s == nil {
-		*s = make(sleeper, 1)
+		*s = make(signal, 1)
 	}
-	q.sleeping = append(q.sleeping, *s)
+	q.blocked = append(q.blocked, *s)
 }
 
-// riseLocked takes back the sleeper of a getter that does not sleep any more, if it has one.
-func (q *Queue[T]) riseLocked(s *sleeper) {
-	if *s != nil && len(q.beds) < maxBeds {
-		q.beds = append(q.beds, *s)
+// unblockLocked takes back the signal of a getter that does not block any more, if it has one.
+func (q *Queue[T]) unblockLocked(s *signal) {
+	if *s != nil && len(q.spares) < maxSpares {
+		q.spares = append(q.spares, *s)
 	}
 	*s = nil
 }
 
-// wakeLocked tells a getter to look for items if there are any, unless one has been told and has not looked yet: that
+// signalLocked tells a getter to look for items if there are any, unless one has been told and has not looked yet: that
 // one tells the next. So many items wake as many getters as it takes to get them, and these do not get in each other's
 // way. Who came last is warm, and goes first.
-func (q *Queue[T]) wakeLocked() {
-	if q.ready.count > 0 && q.woken == 0 && len(q.sleeping) > 0 {
-		q.tellLocked()
+func (q *Queue[T]) signalLocked() {
+	if q.ready.count > 0 && q.signaled == 0 && len(q.blocked) > 0 {
+		q.signalOneLocked()
 	}
 }
 
-// wakeAllLocked tells all getters to look.
-func (q *Queue[T]) wakeAllLocked() {
-	for len(q.sleeping) > 0 {
-		q.tellLocked()
+// signalAllLocked tells all getters to look.
+func (q *Queue[T]) signalAllLocked() {
+	for len(q.blocked) > 0 {
+		q.signalOneLocked()
 	}
 }
 
-func (q *Queue[T]) tellLocked() {
-	last := len(q.sleeping) - 1
-	q.sleeping[last] <- struct{}{}
-	q.sleeping = q.sleeping[:last]
-	q.woken++
+func (q *Queue[T]) signalOneLocked() {
+	last := len(q.blocked) - 1
+	q.blocked[last] <- struct{}{}
+	q.blocked = q.blocked[:last]
+	q.signaled++
 }
 
-// leave ends the sleep of a getter whose context has ended. If it was told to look for items, another one is told.
-func (q *Queue[T]) leave(s sleeper) {
+// leave ends the wait of a getter whose context has ended. If it was told to look for items, another one is told.
+func (q *Queue[T]) leave(s signal) {
 	q.lock()
 	defer q.mu.Unlock()
-	if i := slices.Index(q.sleeping, s); i >= 0 {
-		q.sleeping = slices.Delete(q.sleeping, i, i+1)
-		q.riseLocked(&s)
+	if i := slices.Index(q.blocked, s); i >= 0 {
+		q.blocked = slices.Delete(q.blocked, i, i+1)
+		q.unblockLocked(&s)
 		return
 	}
 	select {
 	case <-s:
 	default:
 	}
-	q.woken--
-	q.riseLocked(&s)
-	q.wakeLocked()
+	q.signaled--
+	q.unblockLocked(&s)
+	q.signalLocked()
 }
 
 // scheduleLocked lets the schedule hand out e at wake.
@@ -646,7 +646,7 @@ func (q *Queue[T]) promote() (added int) {
 			added++
 		}
 	}
-	q.wakeLocked()
+	q.signalLocked()
 	q.setTimerLocked(now)
 	return added
 }
