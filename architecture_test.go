@@ -187,8 +187,8 @@ var internalLayers = []internalLayer{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + everyGenerator + " generate/schemapatch generate/incremental",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
-	{"generate/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
-	{"generate/randomapi", "", "for tests: API packages as text"},
+	{"testing/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
+	{"testing/randomapi", "", "for tests: API packages as text"},
 }
 
 const everyGenerator = "generate/artifact generate/crd generate/rbac generate/webhook generate/object generate/applyconfig"
@@ -225,7 +225,7 @@ func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 
 // TestOnlyTestsKnowTestPackages keeps what is only there for tests out of what ships.
 func TestOnlyTestsKnowTestPackages(t *testing.T) {
-	testOnly := []string{module + "/internal/generate/oracle", module + "/internal/generate/randomapi"}
+	testOnly := []string{module + "/internal/testing/oracle", module + "/internal/testing/randomapi"}
 	for _, src := range sources(t) {
 		for _, spec := range src.file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)

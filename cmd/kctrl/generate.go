@@ -32,7 +32,9 @@ func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.watch, "watch", false, "go on, and do it again whenever a file changes, until Ctrl-C")
 	for _, g := range generate.Generators() {
 		if g.Flags != nil && slices.Contains(o.Generators, g.Name) {
-			g.Flags(&o.Options, flags)
+			for _, f := range g.Flags(&o.Options) {
+				addFlag(flags, f)
+			}
 		}
 	}
 	o.write.addFlags(flags)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 // manyTypes is how many types the large package has, of which every tenth is a kind.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 // unusual are the declarations of API packages for which controller-gen fails, or writes deep copies that do not compile.

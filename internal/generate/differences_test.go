@@ -12,8 +12,8 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 // The tests of this file are the rows of docs/controller-gen.md: what controller-gen does wrong, and what kctrl does.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
@@ -27,8 +26,8 @@ type Generator struct {
 	Code bool
 	// Follows says that its files follow from the kinds and controllers that kctrl create api adds.
 	Follows bool
-	// Flags adds the flags of its own, which set options. Nil means there are none.
-	Flags func(o *Options, flags *pflag.FlagSet)
+	// Flags returns the flags of its own, which set options. Nil means there are none.
+	Flags func(*Options) []Flag
 
 	// emits reports whether it may have to know the types of a package. Nil means that it reads markers alone.
 	emits func(*load.Package) bool
@@ -41,6 +40,15 @@ type Generator struct {
 	// leave deals with what the project has of a generator that has nothing to make. Nil means that what it made earlier
 	// and makes no more is deleted.
 	leave func(g *generation, made map[string]bool) error
+}
+
+// Flag is a flag of a command for an option of a generator.
+type Flag struct {
+	Name, Usage string
+	// To is the option: a *string, which Default is the value of, a *bool, a *map[string]string, or a **int or **bool, which
+	// stay nil unless they are set; a negative number stands for nil.
+	To      any
+	Default string
 }
 
 // The names of the generators that others refer to.
@@ -111,8 +119,10 @@ func (g *generation) applyConfigurations(types genall.GenerationContext) ([]arti
 	return files, err
 }
 
-func applyFlags(o *Options, flags *pflag.FlagSet) {
-	flags.StringToStringVar(&o.External, "external-apply-configurations", nil, "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1")
+func applyFlags(o *Options) []Flag {
+	return []Flag{
+		{Name: "external-apply-configurations", To: &o.External, Usage: "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
+	}
 }
 
 func (g *generation) crds(types genall.GenerationContext) ([]artifact.File, error) {
@@ -128,15 +138,16 @@ func (g *generation) crds(types genall.GenerationContext) ([]artifact.File, erro
 	return result.Files, err
 }
 
-func crdFlags(o *Options, flags *pflag.FlagSet) {
-	flags.StringVar(&o.CRDFolder, "output-crd-dir", crd.Folder, "`folder` of the CRDs")
-	flags.Var(optionalInt{&o.CRDs.MaxDescLen}, "crd-max-desc-len", "cut descriptions in CRDs at the sentence that ends within so many characters; 0 leaves them out, -1 keeps them whole")
-	flags.BoolVar(&o.CRDs.EmbeddedObjectMeta, "crd-generate-embedded-object-meta", false, "write the fields of embedded metav1.ObjectMeta into CRDs")
-	flags.BoolVar(&o.CRDs.DangerousTypes, "crd-allow-dangerous-types", false, "allow float32 and float64 in CRDs")
-	flags.BoolVar(&o.CRDs.IgnoreUnexportedFields, "crd-ignore-unexported-fields", false, "leave fields that are not exported out of CRDs")
-	flags.BoolVar(&o.CRDs.OmitToolVersion, "crd-omit-tool-version", false, "leave the version of the generator out of CRDs")
-	flags.Var(optionalBool{&o.CRDs.PreserveUnknownFields}, "crd-preserve-unknown-fields", "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1")
-	flags.Lookup("crd-preserve-unknown-fields").NoOptDefVal = "true"
+func crdFlags(o *Options) []Flag {
+	return []Flag{
+		{Name: "output-crd-dir", To: &o.CRDFolder, Default: crd.Folder, Usage: "`folder` of the CRDs"},
+		{Name: "crd-max-desc-len", To: &o.CRDs.MaxDescLen, Usage: "cut descriptions in CRDs at the sentence that ends within so many characters; 0 leaves them out, -1 keeps them whole"},
+		{Name: "crd-generate-embedded-object-meta", To: &o.CRDs.EmbeddedObjectMeta, Usage: "write the fields of embedded metav1.ObjectMeta into CRDs"},
+		{Name: "crd-allow-dangerous-types", To: &o.CRDs.DangerousTypes, Usage: "allow float32 and float64 in CRDs"},
+		{Name: "crd-ignore-unexported-fields", To: &o.CRDs.IgnoreUnexportedFields, Usage: "leave fields that are not exported out of CRDs"},
+		{Name: "crd-omit-tool-version", To: &o.CRDs.OmitToolVersion, Usage: "leave the version of the generator out of CRDs"},
+		{Name: "crd-preserve-unknown-fields", To: &o.CRDs.PreserveUnknownFields, Usage: "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1"},
+	}
 }
 
 func (g *generation) role(genall.GenerationContext) ([]artifact.File, error) {
@@ -150,10 +161,12 @@ func (g *generation) role(genall.GenerationContext) ([]artifact.File, error) {
 	})
 }
 
-func rbacFlags(o *Options, flags *pflag.FlagSet) {
-	flags.StringVar(&o.RoleName, "role-name", DefaultRoleName, "name of the role of the manager")
-	flags.StringVar(&o.RoleFile, "role-file", rbac.FileName, "`name` of the file of the role")
-	flags.StringVar(&o.RBACFolder, "output-rbac-dir", rbac.Folder, "`folder` of the role")
+func rbacFlags(o *Options) []Flag {
+	return []Flag{
+		{Name: "role-name", To: &o.RoleName, Default: DefaultRoleName, Usage: "name of the role of the manager"},
+		{Name: "role-file", To: &o.RoleFile, Default: rbac.FileName, Usage: "`name` of the file of the role"},
+		{Name: "output-rbac-dir", To: &o.RBACFolder, Default: rbac.Folder, Usage: "`folder` of the role"},
+	}
 }
 
 func (g *generation) webhooks(genall.GenerationContext) ([]artifact.File, error) {
@@ -164,8 +177,10 @@ func (g *generation) webhooks(genall.GenerationContext) ([]artifact.File, error)
 	return webhook.Generate(g.program, g.options.webhookFolder(), header)
 }
 
-func webhookFlags(o *Options, flags *pflag.FlagSet) {
-	flags.StringVar(&o.WebhookFolder, "output-webhook-dir", webhook.Folder, "`folder` of the webhook configurations")
+func webhookFlags(o *Options) []Flag {
+	return []Flag{
+		{Name: "output-webhook-dir", To: &o.WebhookFolder, Default: webhook.Folder, Usage: "`folder` of the webhook configurations"},
+	}
 }
 
 // makes reports whether a generator would write a file with this name now, if it made it.

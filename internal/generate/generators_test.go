@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
@@ -22,7 +21,7 @@ func TestAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
 	all = append(slices.Clone(all), Generator{
 		Name: "docs", folder: func(Options) string { return "config/docs" }, kustomization: "config", usual: "config/docs",
-		Flags: func(o *Options, flags *pflag.FlagSet) { flags.StringVar(&o.RoleName, "docs-name", "", "name") },
+		Flags: func(o *Options) []Flag { return []Flag{{Name: "docs-name", To: &o.RoleName}} },
 		generate: func(*generation, genall.GenerationContext) ([]artifact.File, error) {
 			return []artifact.File{{Path: "config/docs/" + name, Content: []byte("docs: true\n")}}, nil
 		},

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
-	"github.com/kctrl-dev/kctrl/internal/generate/randomapi"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/randomapi"
 )
 
 var (

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
-	"github.com/kctrl-dev/kctrl/internal/generate/randomapi"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/randomapi"
 )
 
 var genericSeeds = flag.Int("generic-seeds", 12, "how many random API groups with generic types to compare with plain ones")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 // TestSchemasOfAliasesBytesAndForeignTypes has fields for which controller-gen fails, each in its own words: those whose

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 const manyGenerators = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/... output:rbac:stdout"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/generate/oracle"
+	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
 // twoModules makes a module that uses one type of another, which begins below it and has more types.
