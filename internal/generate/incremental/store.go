@@ -98,6 +98,8 @@ func (s Store) Put(key Key, entry *Entry) error {
 	if err := s.write(key, entrySuffix, content); err != nil {
 		return err
 	}
+	// The stamps of the entry before say nothing of this one.
+	_ = os.Remove(s.file(key, stampedSuffix))
 	s.prune(time.Now())
 	return nil
 }
