@@ -24,11 +24,7 @@ import (
 // loadModule lists packages of one module, and everything below them.
 func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths []string) ([]*loader.Package, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &diagnostic.Error{
-			Message: "the go command was not found",
-			Hint:    "install Go from https://go.dev/dl, or add its bin folder to PATH",
-			Cause:   err,
-		}
+		return nil, noGoCommand(err)
 	}
 	loaded, err := loader.LoadRootsWithConfig(&packages.Config{
 		Context: ctx,
@@ -39,7 +35,7 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 		Env: append(os.Environ(), "CGO_ENABLED=0"),
 	}, importPaths...)
 	if err != nil {
-		return nil, p.listError(ctx, mod, err)
+		return nil, p.listError(ctx, mod.Dir, err)
 	}
 	return loaded, nil
 }
@@ -167,17 +163,32 @@ func (l listing) note(pkg *loader.Package) bool {
 
 var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+))?: (.*)$`)
 
-// listError says why the go command could not list packages at all.
-func (p *Program) listError(ctx context.Context, mod source.Module, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+// loaderPrefix is what controller-tools' loader begins its errors with: the folder that the go command ran in.
+var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
+
+// ListError says why the go command, called by the loader of controller-tools for a folder, could not list packages at all.
+// File names are made relative to that folder.
+func ListError(ctx context.Context, dir string, err error) error {
+	return (&Program{dir: dir}).listError(ctx, dir, err)
+}
+
+// listError says why the go command, called in a folder, could not list packages at all.
+func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	text := err.Error()
-	if i := strings.Index(text, "stderr: "); i >= 0 {
-		text = strings.TrimSpace(text[i+len("stderr: "):])
+	if m := loaderPrefix.FindStringSubmatch(text); m != nil {
+		dir, text = m[1], text[len(m[0]):]
+	}
+	if before, printed, ok := strings.Cut(text, "stderr: "); ok {
+		text = cmp.Or(strings.TrimSpace(printed), strings.TrimSuffix(strings.TrimSpace(before), ":"))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case strings.Contains(text, exec.ErrNotFound.Error()):
+		return noGoCommand(err)
 	}
 	text = withoutHeading(text)
-	if d := ListError(p.dir, mod.Dir, text, err); d != nil {
+	if d := p.fileProblem(dir, text, err); d != nil {
 		return d
 	}
 	d := &diagnostic.Error{Cause: err}
@@ -186,15 +197,28 @@ func (p *Program) listError(ctx context.Context, mod source.Module, err error) e
 	return d
 }
 
-// ListError says what the go command, run in a folder, has found wrong with a file such as go.mod, by the text that it
-// printed. It returns nil if the text says nothing of a file. File names are made relative to root.
-func ListError(root, dir, text string, cause error) *diagnostic.Error {
-	first, _, _ := strings.Cut(withoutHeading(text), "\n")
+// noGoCommand says that there is no go command.
+func noGoCommand(cause error) error {
+	return &diagnostic.Error{
+		Message: "the go command was not found",
+		Hint:    "install Go from https://go.dev/dl, or add its bin folder to PATH",
+		Cause:   cause,
+	}
+}
+
+// fileProblem says what the go command, run in a folder, has found wrong with a file such as go.mod, by the text that it
+// printed. It returns nil if the text says nothing of a file.
+func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
+	first, _, _ := strings.Cut(text, "\n")
 	m := listPosition.FindStringSubmatch(first)
 	if m == nil {
 		return nil
 	}
-	d := &diagnostic.Error{Pos: diagnostic.InProject(root, filepath.Join(dir, m[1])), Cause: cause}
+	name := m[1]
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	d := &diagnostic.Error{Pos: diagnostic.InProject(p.dir, name), Cause: cause}
 	d.Pos.Line, _ = strconv.Atoi(m[2])
 	d.Pos.Column, _ = strconv.Atoi(m[3])
 	d.Message, d.Hint = (&Program{}).listProblem(m[4])
@@ -270,6 +294,9 @@ func listHint(text string) string {
 		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
 		{"does not contain main module", "run kctrl in the folder of a Go module, name it with -C, or start one with go mod init"},
 		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
+		{"-mod=", "correct -mod in GOFLAGS"},
+		{"directory not found", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
+		{"chdir ", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
 		{"requires go >=", "install that version of Go, or lower the one that go.mod asks for"},
 	} {
 		if strings.Contains(text, known.contains) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"go/token"
-	"regexp"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -12,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
@@ -31,7 +29,7 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 		BuildFlags: []string{"-tags=" + strings.Join(tags, ",")},
 	}, a.command.paths...)
 	if err != nil {
-		return nil, loadError(ctx, a.options.Dir, err)
+		return nil, load.ListError(ctx, a.options.Dir, err)
 	}
 	for _, root := range roots {
 		root.Fset = fset
@@ -61,30 +59,4 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return result, nil
-}
-
-var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
-
-// loadError says why packages could not be listed at all, on one line.
-func loadError(ctx context.Context, dir string, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	root := dir
-	if m := loaderPrefix.FindStringSubmatch(err.Error()); m != nil {
-		root = m[1]
-	}
-	text := loaderPrefix.ReplaceAllString(err.Error(), "")
-	if _, stderr, ok := strings.Cut(text, "stderr: "); ok {
-		text = stderr
-	}
-	if d := load.ListError(dir, root, text, err); d != nil {
-		return d
-	}
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return &diagnostic.Error{
-		Message: "go list: " + first,
-		Hint:    "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages",
-		Cause:   err,
-	}
 }

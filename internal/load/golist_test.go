@@ -1,0 +1,20 @@
+package load
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestListErrorSaysWhatIsMissing takes the errors of the loader apart that the go command has printed nothing for.
+func TestListErrorSaysWhatIsMissing(t *testing.T) {
+	for text, want := range map[string]string{
+		`load packages in root "/p": err: exec: "go": executable file not found in $PATH: stderr: `: "the go command was not found",
+		`load packages in root "/p": err: chdir /p: no such file or directory: stderr: `:            "go list: chdir /p: no such file or directory",
+		`load packages in root "/p/sub": err: exit status 1: stderr: go.mod:3: unknown directive`:   "sub/go.mod:3: unknown directive",
+		"err: exit status 1: stderr: go: inconsistent vendoring in /p:":                             "go list: inconsistent vendoring in /p",
+	} {
+		if got := ListError(t.Context(), "/p", errors.New(text)); got.Error() != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
