@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/conformance.md")
+var update = flag.Bool("update", false, "rewrite docs/conformance.md and docs/api.txt")
 
 // rules are what the runtime promises, and what client-go and controller-runtime promise in its place. A test that
 // protects one says its id in the first line of its comment: "// C01", "// D01, F01" or "// C08: why it is special". If

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -136,7 +135,7 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 // pack makes the parts of k that are made from now on keep objects like prototype packed, if they are to be.
 func (k *kind) pack(prototype object.Object) (err error) {
 	if k.packed {
-		k.packer, err = pack.New(prototype)
+		k.packing, err = informer.NewPacking(prototype)
 	}
 	return err
 }
@@ -165,7 +164,7 @@ func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, name
 		Indexes:   k.indexes,
 		Applied:   l.applied,
 		Metrics:   c.opts.Metrics,
-		Packer:    k.packer,
+		Packed:    k.packing,
 	})
 	l.store = i.Store()
 	c.floors[storedAs(k.gvk.GroupKind())].lay(l, namespace, k.scope)

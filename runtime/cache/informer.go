@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -36,7 +35,7 @@ type kind struct {
 	everywhere bool // it is cluster-scoped, or has namespaces of its own: those of the cache do not matter
 	packed     bool // what is read from the stores is the reader's own
 
-	packer *pack.Packer[object.Object] // of the type of stored, if packed; guarded by the mutex of the cache
+	packing *informer.Packing[object.Object] // of the type of stored, if packed; guarded by the mutex of the cache
 
 	mu       sync.Mutex
 	stored   object.Object // of what is in the stores

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -61,10 +62,11 @@ func marking(transform func(object.Object) (object.Object, error), mask []string
 	if transform == nil || len(mask) == 0 {
 		return transform
 	}
+	mark := partial.New(mask)
 	return func(o object.Object) (object.Object, error) {
 		o, err := transform(o)
 		if err == nil {
-			object.Mark(o, mask)
+			mark.Put(o)
 		}
 		return o, err
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -22,12 +23,12 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	masked := configMap("a")
 	masked.ResourceVersion = "1"
-	object.Mark(masked, []string{"metadata", "data"})
+	partial.New([]string{"metadata", "data"}).Put(masked)
 	plain := untyped("v1", "ConfigMap", "default", "a")
-	object.Mark(plain, []string{"metadata", "data"})
+	partial.New([]string{"metadata", "data"}).Put(plain)
 	for _, obj := range []object.Object{masked.DeepCopy(), plain.DeepCopy()} {
 		whole := obj.DeepCopyObject().(object.Object)
-		object.Mark(whole, nil)
+		partial.Mark{}.Put(whole)
 		for _, err := range []error{c.Update(t.Context(), obj), c.Create(t.Context(), obj), c.Apply(t.Context(), obj), c.Patch(t.Context(), obj, client.MergeFrom(whole))} {
 			if _, ok := errors.AsType[*client.MaskedError](err); !ok || !strings.Contains(err.Error(), "only metadata, data of it") {
 				t.Errorf("%T: got %v", obj, err)
@@ -41,7 +42,7 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 	changed := masked.DeepCopy()
 	changed.Data = map[string]string{"k": "v"}
 	whole := changed.DeepCopy()
-	object.Mark(whole, nil)
+	partial.Mark{}.Put(whole)
 	for _, to := range []*corev1.ConfigMap{changed, whole} {
 		if err := c.Patch(t.Context(), to, client.MergeFrom(masked)); err != nil {
 			t.Fatal(err)
@@ -60,7 +61,7 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 	s.says(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
 	for _, mask := range [][]string{{"status"}, {"metadata"}, {"metadata", "status.conditions"}, {"metadata.labels", "status"}} {
 		d := deployment()
-		object.Mark(d, mask)
+		partial.New(mask).Put(d)
 		if _, ok := errors.AsType[*client.MaskedError](c.Status().Update(t.Context(), d)); !ok {
 			t.Errorf("%v: the status is updated", mask)
 		}
@@ -68,7 +69,7 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 	s.says("PATCH"+strings.TrimPrefix(what, "PUT"), `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
 	for _, mask := range [][]string{{"metadata"}, {"status.conditions"}} {
 		d := deployment()
-		object.Mark(d, mask)
+		partial.New(mask).Put(d)
 		if _, ok := errors.AsType[*client.MaskedError](c.Status().Apply(t.Context(), d, client.FieldOwner("me"))); !ok {
 			t.Errorf("%v: the status is applied", mask)
 		}
@@ -78,7 +79,7 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 		func(d *appsv1.Deployment) error { return c.Status().Apply(t.Context(), d, client.FieldOwner("me")) },
 	} {
 		d := deployment()
-		object.Mark(d, []string{"metadata", "status"})
+		partial.New([]string{"metadata", "status"}).Put(d)
 		if err := write(d); err != nil {
 			t.Fatal(err)
 		}

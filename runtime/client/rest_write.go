@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -116,7 +117,7 @@ func (r *request) whole(obj object.Object) (object.Object, error) {
 		}
 	}
 	unmarked := obj.DeepCopyObject().(object.Object)
-	object.Mark(unmarked, nil)
+	partial.Mark{}.Put(unmarked)
 	return unmarked, nil
 }
 

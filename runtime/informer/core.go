@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -46,21 +45,20 @@ type Options[T object.Object] struct {
 	PageSize int64
 	// Applied, if set, is called after each change of the store, before the handlers are told: the store has everything
 	// up to version, and events is what that meant. It is called for bookmarks too, without events. It is called by one
-	// goroutine at a time, must not call the informer, and must not block, since everything waits for it. With Packer,
+	// goroutine at a time, must not call the informer, and must not block, since everything waits for it. With Packed,
 	// a whole state comes in parts: version is empty in all calls but the last.
 	Applied func(version string, events []Event[T])
-	// Packer, if set, keeps the objects packed in the store, which takes a fraction of the memory: where metadata and
+	// Packed, if set, keeps the objects packed in the store, which takes a fraction of the memory: where metadata and
 	// conditions are kept, about a fifth. What is read from the store, and the old state in an event, is then unpacked
 	// each time: that costs about as much as a deep copy, and the object is the reader's own. The object in an event is
 	// shared by the handlers as ever, save in what a new handler or a resync is told. Index functions are called with
-	// objects that nobody keeps. An object that cannot be packed is logged and left as it was before. One Packer may be
-	// that of several informers of its type.
-	Packer *pack.Packer[T]
+	// objects that nobody keeps. An object that cannot be packed is logged and left as it was before.
+	Packed *Packing[T]
 	// Metrics is where the informer's metrics are registered; nil is nowhere.
 	Metrics *metrics.Registry
 	// Mutated, if set, is told of every object that somebody has modified although it is in the store. It is meant for
 	// tests, which pass a function that calls t.Error: finding out costs a copy of each object, and a comparison of all of
-	// them each second and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packer
+	// them each second and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed
 	// there is nothing to find, since no object is in the store.
 	Mutated func(*MutationError)
 }
@@ -97,10 +95,10 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 		label:    label(opts.Name, opts.Namespace),
 		resync:   opts.Resync,
 		metrics:  newInstruments(opts.Metrics),
-		contents: newContents(opts.Indexes, opts.Packer),
+		contents: newContents(opts.Indexes, opts.Packed),
 		applied:  opts.Applied,
 	}
-	if opts.Mutated != nil && opts.Packer == nil {
+	if opts.Mutated != nil && opts.Packed == nil {
 		c.detector = &mutationDetector[T]{informer: c.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
 		c.contents.detector = c.detector
 	}
@@ -111,7 +109,7 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 	}
 	c.reflector = NewReflector(lw, c.fifo, opts.reflector())
 	c.contents.log = c.reflector.log
-	if opts.Packer != nil {
+	if opts.Packed != nil {
 		contents := c.contents
 		c.reflector.gather = func(size int) gathering[T] { return newPackedState(contents, size) }
 	}

@@ -17,7 +17,7 @@
 //   - A [Scoped] informer is one for several namespaces, which may come and go. A [Factory] has one for each kind, and runs
 //     them together.
 //   - A [MutationCache] shows the user's own writes before the watch has brought them. An [ExpiringStore] forgets.
-//   - With [Options].Packer the store holds its objects packed, in a fraction of the memory.
+//   - With [Options].Packed the store holds its objects packed, in a fraction of the memory.
 //   - For tests, [Options].Mutated finds out who modifies an object in a store, and [Verify] whether a streaming list is
 //     what the server has.
 //

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
 // form returns options with the form in which an informer keeps its objects.
@@ -16,11 +16,11 @@ func whole(opts options) options { return opts }
 
 // packed keeps the objects packed.
 func packed(opts options) options {
-	packer, err := pack.New[obj](&metav1.PartialObjectMetadata{})
+	packing, err := informer.NewPacking[obj](&metav1.PartialObjectMetadata{})
 	if err != nil {
 		panic(err)
 	}
-	opts.Packer = packer
+	opts.Packed = packing
 	return opts
 }
 

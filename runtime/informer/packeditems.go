@@ -9,6 +9,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// Packing is how the stores of informers keep objects of one Go type packed. It is safe for concurrent use. The informers of
+// one type may share it, and then share what repeats in their objects.
+type Packing[T object.Object] struct{ packer *pack.Packer[T] }
+
+// NewPacking returns the Packing of objects that have the Go type of prototype. T may be that pointer type or an interface
+// such as object.Object. It fails when the type has a field that cannot be packed: a channel, a function, or a struct with
+// unexported fields that does not encode itself as JSON.
+func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
+	packer, err := pack.New(prototype)
+	if err != nil {
+		return nil, err
+	}
+	return &Packing[T]{packer}, nil
+}
+
 // packedItems are objects that are packed. Whoever reads one gets an object of his own. The strings of a key are part of
 // the packed object.
 type packedItems[T object.Object] struct {

@@ -9,17 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 func packedContents[T object.Object](t *testing.T, prototype T) *contents[T] {
 	t.Helper()
-	packer, err := pack.New(prototype)
+	packing, err := NewPacking(prototype)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newContents(nil, packer)
+	return newContents(nil, packing)
 }
 
 // listedNodes returns the list of nodes in a version.
@@ -172,12 +171,12 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 }
 
 func TestWholeStateIsToldInPartsToAppliedOfAPackedStore(t *testing.T) {
-	packer, err := pack.New(&metav1.PartialObjectMetadata{})
+	packing, err := NewPacking(&metav1.PartialObjectMetadata{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	c := core[meta]{contents: newContents(nil, packer), applied: func(version string, events []Event[meta]) {
+	c := core[meta]{contents: newContents(nil, packing), applied: func(version string, events []Event[meta]) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
 	}}
 	var names []string

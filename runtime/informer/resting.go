@@ -80,12 +80,12 @@ func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 	return obj
 }
 
-// newItems returns no items, of the form that packer says: nil is whole.
-func newItems[T object.Object](packer *pack.Packer[T]) items[T] {
-	if packer == nil {
+// newItems returns no items, of the form that packing says: nil is whole.
+func newItems[T object.Object](packing *Packing[T]) items[T] {
+	if packing == nil {
 		return wholeItems[T]{}
 	}
-	return packedItems[T]{make(map[object.Key]pack.Packed), packer}
+	return packedItems[T]{make(map[object.Key]pack.Packed), packing.packer}
 }
 
 // objects returns what there is in i at the time of the iteration.

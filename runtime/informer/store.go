@@ -8,13 +8,12 @@ import (
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // Store is the read side of an informer's store. Every call is answered from one state, in which objects and indexes
 // agree. The objects are shared with all readers and must not be modified, save those of a packed store, which are the
-// caller's: see [Options].Packer. A Store is a small value and safe for concurrent use; it is obtained from
+// caller's: see [Options].Packed. A Store is a small value and safe for concurrent use; it is obtained from
 // [Informer.Store].
 type Store[T object.Object] struct {
 	contents *contents[T]
@@ -88,9 +87,9 @@ type contents[T object.Object] struct {
 	names map[string]map[string]struct{}
 }
 
-// newContents returns an empty store with these indexes. A nil packer leaves the objects whole.
-func newContents[T object.Object](indexes []Indexer[T], packer *pack.Packer[T]) *contents[T] {
-	c := &contents[T]{items: newItems(packer), packs: packer != nil, log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
+// newContents returns an empty store with these indexes. A nil packing leaves the objects whole.
+func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
+	c := &contents[T]{items: newItems(packing), packs: packing != nil, log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
 	for _, ix := range indexes {
 		c.addIndex(ix)
 	}

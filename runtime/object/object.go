@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 )
 
 // Object is an instance of a Kubernetes kind: it has metadata and can be copied and encoded. Pointers to API types
@@ -64,3 +66,7 @@ func New[T Object]() T {
 	}
 	return reflect.New(t.Elem()).Interface().(T)
 }
+
+// Mask returns the fields that o has if it was read with a mask, such as "metadata" and "status.conditions", and nil if it is the
+// whole object. What is not the whole object is not to be written as one.
+func Mask(o metav1.Object) []string { return partial.Of(o) }

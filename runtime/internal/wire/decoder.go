@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	// Mask are the fields that are built, with all that is below them, such as "metadata" or "status.conditions"; none
 	// means all. A path goes through lists. What identifies an object and its state is always built: apiVersion, kind,
 	// and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. The objects are marked as
-	// such, see [object.Mark].
+	// such, see [object.Mask].
 	Mask []string
 	// Formats are what servers are asked for, in order of preference. JSON, which every server has, comes last if it is
 	// not named. None means Protobuf and JSON. Protobuf is only asked for if the Go type has that form, as those of
@@ -43,7 +44,8 @@ type Decoder[T object.Object] struct {
 	form     reflect.Type    // the struct that T points to
 	keep     bool            // managedFields
 	mask     *mask
-	paths    []string // of the mask
+	partial  bool // objects get mark
+	mark     partial.Mark
 	formats  []Format
 	backlog  int // bytes that several processors decode
 	proto    *protoMask
@@ -77,7 +79,8 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		asked:   Asked{GVK: opts.GVK, Metadata: form == reflect.TypeFor[*metav1.PartialObjectMetadata](), Serves: opts.Serves},
 		gvk:     opts.GVK,
 		form:    form.Elem(),
-		paths:   slices.Clone(opts.Mask),
+		partial: len(opts.Mask) > 0,
+		mark:    partial.New(opts.Mask),
 		keep:    opts.KeepManagedFields,
 		backlog: backlogBytes,
 		mask:    m,
@@ -171,8 +174,8 @@ func (d *Decoder[T]) settle(obj T, item bool) error {
 	} else if got != d.gvk {
 		kind.SetGroupVersionKind(d.gvk)
 	}
-	if len(d.paths) > 0 {
-		object.Mark(obj, d.paths)
+	if d.partial {
+		d.mark.Put(obj)
 	}
 	return nil
 }

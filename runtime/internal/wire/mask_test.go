@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -76,7 +77,7 @@ func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 		delete(metadata, "managedFields")
 	}
 	whole := typed(t, &unstructured.Unstructured{Object: kept})
-	object.Mark(whole, paths)
+	partial.New(paths).Put(whole)
 	return whole
 }
 
