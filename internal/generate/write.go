@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // write puts the outputs into the plan, and takes out of the project what the same generators made earlier and make no
@@ -96,12 +97,12 @@ func (g *generation) list(o output) error {
 	if _, err := g.plan.Read(o.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return g.editKustomization(o.Path, scaffold.EnsureListItem)
+	return g.editKustomization(o.Path, edit.EnsureListItem)
 }
 
 // unlist takes a manifest that is gone out of the kustomization, which would not build with it.
 func (g *generation) unlist(name string) error {
-	return g.editKustomization(name, scaffold.RemoveListItem)
+	return g.editKustomization(name, edit.RemoveListItem)
 }
 
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)

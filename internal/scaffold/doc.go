@@ -13,9 +13,7 @@
 //	err = plan.Apply(ctx, root, "kctrl generate")
 //
 // [Project] is the PROJECT file. [Lock] is PROJECT.lock: what kctrl wrote and from which template, so that a [Policy] can
-// tell a file that the user has edited. [EnsureArgument], [EnsureImport], [EnsureListItem] and [RemoveListItem] edit
-// files that belong to the user: they change the one place they are about, leave every other byte alone, and refuse
-// with the exact text to add where they cannot be sure of the place.
+// tell a file that the user has edited. Files that belong to the user are changed by package edit.
 //
 // # Guarantees
 //

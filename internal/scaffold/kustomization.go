@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -71,7 +72,7 @@ func addResources(plan *Plan, folder string, files ...string) error {
 		return err
 	}
 	for _, file := range files {
-		if text, err = EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
+		if text, err = edit.EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
 			return err
 		}
 	}
@@ -209,13 +210,13 @@ func noteMissing(plan *Plan) error {
 
 // listedFiles returns the files and folders of the project that a kustomization lists.
 func listedFiles(text []byte, name string) []*yaml.Node {
-	docs, err := decodeYAML(text)
+	docs, err := edit.Documents(text)
 	if err != nil || len(docs) != 1 || docs[0].Content[0].Kind != yaml.MappingNode {
 		return nil
 	}
 	var items []*yaml.Node
 	for _, key := range []string{"resources", "components"} {
-		if list := mappingValue(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
+		if list := edit.Find(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
 			items = append(items, list.Content...)
 		}
 	}
@@ -243,7 +244,7 @@ func (p *Plan) noteUnless(kustomization string, item *yaml.Node, target string) 
 		return false, fileError(target, "cannot read", err)
 	}
 	p.note(&diagnostic.Error{
-		Pos:     nodePosition(kustomization, item),
+		Pos:     edit.Position(kustomization, item),
 		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
 		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
 	})

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -143,11 +144,11 @@ func parseProject(text []byte) (*Project, error) {
 	root := doc.Content[0]
 	p := &Project{source: text, places: map[string]place{}}
 	r := &projectReader{project: p}
-	if version := mappingValue(root, "version"); version == nil || version.Value != ProjectVersion {
+	if version := edit.Find(root, "version"); version == nil || version.Value != ProjectVersion {
 		return nil, unsupportedVersion(root, version)
 	}
 	r.mapping(root, "", projectFields(p), "resources")
-	if list := mappingValue(root, "resources"); list != nil {
+	if list := edit.Find(root, "resources"); list != nil {
 		r.resources(list)
 	}
 	if err := errors.Join(append(r.errs, p.Validate())...); err != nil {
@@ -203,8 +204,8 @@ func unsupportedVersion(root, version *yaml.Node) error {
 	at := &yaml.Node{Line: 1, Column: 1}
 	switch {
 	case version != nil && (version.Kind != yaml.ScalarNode || version.Value == ""):
-		return projectError(version, "version: want a text, got "+describeNode(version), hint)
-	case mappingValue(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
+		return projectError(version, "version: want a text, got "+edit.Describe(version), hint)
+	case edit.Find(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
 		if version != nil {
 			at = version
 		}
@@ -225,7 +226,7 @@ func isPeerVersion(version string) bool {
 const peerRemedy = "kctrl gen takes the place of controller-gen in it; the other commands want a project made by kctrl init"
 
 func projectError(at *yaml.Node, message, hint string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: nodePosition(ProjectFile, at), Message: message, Hint: hint}
+	return &diagnostic.Error{Pos: edit.Position(ProjectFile, at), Message: message, Hint: hint}
 }
 
 // projectReader fills in a project and collects what is wrong with the file.
@@ -240,7 +241,7 @@ func (r *projectReader) fail(at *yaml.Node, message, hint string) {
 
 // mapping reads the fields of a mapping. The keys of others are read elsewhere; all that are left are unknown.
 func (r *projectReader) mapping(node *yaml.Node, prefix string, fields []field, others ...string) {
-	r.project.places[prefix] = place{pos: nodePosition(ProjectFile, node)}
+	r.project.places[prefix] = place{pos: edit.Position(ProjectFile, node)}
 	seen := map[string]bool{}
 	for i := 0; i < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
@@ -259,18 +260,18 @@ func (r *projectReader) mapping(node *yaml.Node, prefix string, fields []field, 
 }
 
 func (r *projectReader) scalar(node *yaml.Node, prefix string, f field) {
-	at := place{value: node.Value, pos: nodePosition(ProjectFile, node), broken: true}
+	at := place{value: node.Value, pos: edit.Position(ProjectFile, node), broken: true}
 	defer func() { r.project.places[prefix+f.key] = at }()
 	switch target := f.value.(type) {
 	case *string:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
-			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, describeNode(node)), fmt.Sprintf("write %s: %q", f.key, node.Value))
+			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: %q", f.key, node.Value))
 			return
 		}
 		*target = node.Value
 	case *bool:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
-			r.fail(node, fmt.Sprintf("%s: want true or false, got %s", f.key, describeNode(node)), fmt.Sprintf("write %s: true", f.key))
+			r.fail(node, fmt.Sprintf("%s: want true or false, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: true", f.key))
 			return
 		}
 		*target = strings.EqualFold(node.Value, "true")
@@ -283,12 +284,12 @@ func (r *projectReader) resources(list *yaml.Node) {
 		return
 	}
 	if list.Kind != yaml.SequenceNode {
-		r.fail(list, "resources: want a list, got "+describeNode(list), "write each resource as an item that begins with a dash")
+		r.fail(list, "resources: want a list, got "+edit.Describe(list), "write each resource as an item that begins with a dash")
 		return
 	}
 	for _, item := range list.Content {
 		if item.Kind != yaml.MappingNode {
-			r.fail(item, "resources: want group, version, kind and so on, got "+describeNode(item), "write - version: v1")
+			r.fail(item, "resources: want group, version, kind and so on, got "+edit.Describe(item), "write - version: v1")
 			continue
 		}
 		var resource Resource

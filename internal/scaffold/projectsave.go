@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -41,7 +42,7 @@ func (p *Project) update(root *yaml.Node) bool {
 
 // updateResources makes the list of resources that of the project. An item that stays keeps its unknown fields.
 func (p *Project) updateResources(root *yaml.Node) bool {
-	list := mappingValue(root, "resources")
+	list := edit.Find(root, "resources")
 	if list == nil || list.Kind != yaml.SequenceNode {
 		if len(p.Resources) == 0 {
 			return false
@@ -76,7 +77,7 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 // isResource reports whether an item of the file is about a resource.
 func isResource(item *yaml.Node, r Resource) bool {
 	for key, want := range map[string]string{"group": r.Group, "domain": r.Domain, "version": r.Version, "kind": r.Kind} {
-		value := mappingValue(item, key)
+		value := edit.Find(item, key)
 		if value == nil && want != "" || value != nil && value.Value != want {
 			return false
 		}
@@ -90,7 +91,7 @@ func setFields(mapping *yaml.Node, fields []field) bool {
 	changed, at := false, 0
 	for _, f := range fields {
 		changed = setField(mapping, f, at) || changed
-		if i := keyIndex(mapping, f.key); i >= 0 {
+		if i := edit.KeyIndex(mapping, f.key); i >= 0 {
 			at = i + 2
 		}
 	}
@@ -99,7 +100,7 @@ func setFields(mapping *yaml.Node, fields []field) bool {
 
 func setField(mapping *yaml.Node, f field, at int) bool {
 	node := f.node()
-	i := keyIndex(mapping, f.key)
+	i := edit.KeyIndex(mapping, f.key)
 	switch {
 	case i < 0 && (node.Value == "" || node.Value == "false"):
 		return false
@@ -125,16 +126,6 @@ func (f field) node() *yaml.Node {
 		node.Tag, node.Value = "!!bool", strconv.FormatBool(*value)
 	}
 	return node
-}
-
-// keyIndex returns where in the content of a mapping a key stands, or -1.
-func keyIndex(mapping *yaml.Node, key string) int {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return i
-		}
-	}
-	return -1
 }
 
 func encodeNode(node *yaml.Node) ([]byte, error) {

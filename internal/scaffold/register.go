@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -76,7 +77,7 @@ func ensureRegistered(plan *Plan) error {
 			Hint:    "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, register)",
 		}
 	}
-	edited, err := EnsureArgument(source, mainFile, managerPackage, "Main", "register")
+	edited, err := edit.EnsureArgument(source, mainFile, managerPackage, "Main", "register")
 	if err != nil {
 		return err
 	}

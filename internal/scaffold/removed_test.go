@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // commands are those that write to a project, as cmd/kctrl calls them.
@@ -157,7 +158,7 @@ func TestWhatIsOffTheListStaysOff(t *testing.T) {
 	drop := func(file, item string) {
 		t.Helper()
 		text := readFile(t, p.dir, file)
-		out, err := scaffold.RemoveListItem(text, file, []string{"resources"}, item)
+		out, err := edit.RemoveListItem(text, file, []string{"resources"}, item)
 		if err != nil || len(out) == len(text) {
 			t.Fatalf("%s does not list %s: %v", file, item, err)
 		}

@@ -1,4 +1,4 @@
-package scaffold
+package edit
 
 import (
 	"bytes"
@@ -245,9 +245,13 @@ func FuzzListItem(f *testing.F) {
 			return
 		}
 		before, err := parseYAML([]byte(src), "k.yaml", "")
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		after, err := parseYAML(out, "k.yaml", "")
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		place, err := after.find(path)
 		if err != nil || len(place.rest) > 0 {
 			t.Fatalf("%v: no list in\n%s", err, out)
@@ -270,7 +274,9 @@ func FuzzListItem(f *testing.F) {
 			return
 		}
 		back, err := parseYAML(removed, "k.yaml", "")
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if was, err := before.find(path); err == nil && len(was.rest) == 0 && len(was.value.Content) > 0 && !sameNode(back.doc, before.doc) {
 			t.Fatalf("from\n%s\nto\n%s\nback to\n%s", src, out, removed)
 		}

@@ -1,9 +1,8 @@
-package scaffold
+package edit
 
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -74,6 +73,27 @@ func RemoveListItem(src []byte, filename string, path []string, value string) ([
 	}
 }
 
+// ReplaceListItem returns src, a YAML file, with value in the place of old in the list at keys, without old where the list
+// has both. One that does not have old is left as it is. All other bytes stay as they are.
+func ReplaceListItem(src []byte, filename string, keys []string, old, value string) ([]byte, error) {
+	f, err := parseYAML(src, filename, fmt.Sprintf("write \"- %s\" instead of \"- %s\" by hand", scalarText(value), scalarText(old)))
+	if err != nil {
+		return nil, err
+	}
+	list := Find(f.root(), keys...)
+	if list == nil || list.Kind != yaml.SequenceNode {
+		return src, nil
+	}
+	at := itemIndex(list, old)
+	switch {
+	case at < 0:
+		return src, nil
+	case itemIndex(list, value) >= 0:
+		return RemoveListItem(src, filename, keys, old)
+	}
+	return f.replaceScalar(list.Content[at], value)
+}
+
 // checkEdit refuses what cannot be a path or an item.
 func checkEdit(filename string, path []string, value string) error {
 	if len(path) > 0 && utf8.ValidString(value) && !slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
@@ -90,7 +110,7 @@ func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, e
 	}
 	refusal := f.fail(at, "no place in this layout for a change that kctrl is sure of")
 	edit()
-	edited, err := decodeYAML(out)
+	edited, err := Documents(out)
 	if out == nil || err != nil || len(edited) != 1 || !sameNode(edited[0], f.doc) {
 		return nil, refusal
 	}
@@ -254,61 +274,3 @@ func (f *yamlFile) removeItem(p listPlace, at int) []splice {
 	}
 	return list
 }
-
-var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
-
-// scalarText returns a string as a YAML scalar on one line: plain where every YAML reader takes it for a string, else
-// double quoted.
-func scalarText(value string) string {
-	if isPlain(value) {
-		return value
-	}
-	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	plain := yaml.Node{Kind: yaml.ScalarNode, Value: value}
-	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value))
-	if plainScalar.MatchString(value) && plain.ShortTag() == "!!str" && !isBool {
-		return value
-	}
-	node.Style = yaml.DoubleQuotedStyle
-	text, err := yaml.Marshal(&node)
-	if err != nil {
-		return fmt.Sprintf("%q", value)
-	}
-	return string(bytes.TrimRight(text, "\n"))
-}
-
-// quoteLike returns a string as a YAML scalar in the quotes that the last of the neighbours has.
-func quoteLike(value string, neighbours []*yaml.Node) string {
-	text := scalarText(value)
-	if len(neighbours) == 0 || text != value {
-		return text
-	}
-	switch style := neighbours[len(neighbours)-1].Style; {
-	case style&yaml.DoubleQuotedStyle != 0:
-		return `"` + value + `"`
-	case style&yaml.SingleQuotedStyle != 0:
-		return "'" + value + "'"
-	}
-	return text
-}
-
-// isPlain reports whether a text is made of what file names have, and no YAML parser takes it for anything but a string.
-// There are other such texts.
-func isPlain(text string) bool {
-	first := strings.TrimPrefix(text, ".")
-	if first == "" || !isLetter(first[0]) {
-		return false
-	}
-	for i := range len(first) {
-		if c := first[i]; !isLetter(c) && !strings.ContainsRune("0123456789_./@+-", rune(c)) {
-			return false
-		}
-	}
-	switch strings.ToLower(text) {
-	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan":
-		return false
-	}
-	return true
-}
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }

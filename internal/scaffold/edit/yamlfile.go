@@ -1,4 +1,4 @@
-package scaffold
+package edit
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
 			f.lines = append(f.lines, i+1)
 		}
 	}
-	docs, err := decodeYAML(src)
+	docs, err := Documents(src)
 	if err != nil {
 		return nil, diagnostic.YAML(filename, src, err, "repair it, then "+remedy)
 	}
@@ -49,8 +49,8 @@ func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
 	return f, nil
 }
 
-// decodeYAML returns the documents of a file.
-func decodeYAML(src []byte) (docs []*yaml.Node, err error) {
+// Documents returns the documents of a file.
+func Documents(src []byte) (docs []*yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the yaml package panics on some malformed comments
 			err = fmt.Errorf("yaml: %v", r)
@@ -75,7 +75,7 @@ func decodeYAML(src []byte) (docs []*yaml.Node, err error) {
 func (f *yamlFile) root() *yaml.Node { return f.doc.Content[0] }
 
 func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: nodePosition(f.name, at), Message: message, Hint: f.remedy}
+	return &diagnostic.Error{Pos: Position(f.name, at), Message: message, Hint: f.remedy}
 }
 
 // listPlace is where a list is, or how far the path to it goes.
@@ -100,16 +100,17 @@ func (f *yamlFile) find(path []string) (listPlace, error) {
 		if err := f.usable(node, yaml.MappingNode, "a mapping", path[:i]); err != nil {
 			return place, err
 		}
-		keys := keyIndexes(node, key)
+		at := KeyIndex(node, key)
 		switch {
-		case len(keys) > 1:
-			return place, f.fail(node.Content[keys[1]], key+" is given twice")
-		case len(keys) == 0 && len(keyIndexes(node, "<<")) > 0:
+		case at < 0 && KeyIndex(node, "<<") >= 0:
 			return place, f.fail(node, fmt.Sprintf("%s may come from the mapping merged here", key))
-		case len(keys) == 0:
+		case at < 0:
 			return listPlace{mapping: node, rest: path[i:]}, nil
 		}
-		place = listPlace{mapping: node, key: node.Content[keys[0]], value: node.Content[keys[0]+1]}
+		if again := keyIndexFrom(node, key, at+2); again >= 0 {
+			return place, f.fail(node.Content[again], key+" is given twice")
+		}
+		place = listPlace{mapping: node, key: node.Content[at], value: node.Content[at+1]}
 	}
 	if place.value.Kind == yaml.ScalarNode && place.value.Tag == "!!null" {
 		return place, nil
@@ -125,7 +126,7 @@ func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []s
 	}
 	switch {
 	case node.Kind != kind:
-		return f.fail(node, fmt.Sprintf("%s: want %s, got %s", where, want, describeNode(node)))
+		return f.fail(node, fmt.Sprintf("%s: want %s, got %s", where, want, Describe(node)))
 	case isShared(f.doc, node):
 		return f.fail(node, fmt.Sprintf("%s is used in other places through the anchor &%s", where, node.Anchor))
 	}
@@ -135,16 +136,6 @@ func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []s
 // isShared reports whether an alias below root stands for a node.
 func isShared(root, node *yaml.Node) bool {
 	return root.Alias == node || slices.ContainsFunc(root.Content, func(child *yaml.Node) bool { return isShared(child, node) })
-}
-
-func keyIndexes(mapping *yaml.Node, key string) []int {
-	var found []int
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
-			found = append(found, i)
-		}
-	}
-	return found
 }
 
 // offset returns where a node begins in the text. Columns count characters, and no byte order mark.

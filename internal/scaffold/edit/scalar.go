@@ -1,0 +1,98 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ReplaceScalar returns src, a YAML file, with the scalar at path as value, if it is one of old. All other bytes stay as
+// they are.
+func ReplaceScalar(src []byte, filename string, keys, old []string, value string) ([]byte, error) {
+	last := len(keys) - 1
+	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], scalarText(value), strings.Join(keys[:last], ".")))
+	if err != nil {
+		return nil, err
+	}
+	node := Find(f.root(), keys...)
+	if node == nil || node.Kind != yaml.ScalarNode || !slices.Contains(old, node.Value) {
+		return src, nil
+	}
+	return f.replaceScalar(node, value)
+}
+
+// replaceScalar returns the text with a scalar that is written on one line as another.
+func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) {
+	at := f.offset(node)
+	text := node.Value
+	if quote := f.src[at]; quote == '"' || quote == '\'' {
+		text = string(quote) + text + string(quote)
+	}
+	if !bytes.HasPrefix(f.src[at:], []byte(text)) || isShared(f.doc, node) {
+		return nil, f.fail(node, "no place in this layout for a change that kctrl is sure of")
+	}
+	place := listPlace{value: node}
+	return f.verified(f.splices([]splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place, func() { node.Value = value })
+}
+
+var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
+
+// scalarText returns a string as a YAML scalar on one line: plain where every YAML reader takes it for a string, else
+// double quoted.
+func scalarText(value string) string {
+	if isPlain(value) {
+		return value
+	}
+	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: value}
+	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value))
+	if plainScalar.MatchString(value) && plain.ShortTag() == "!!str" && !isBool {
+		return value
+	}
+	node.Style = yaml.DoubleQuotedStyle
+	text, err := yaml.Marshal(&node)
+	if err != nil {
+		return fmt.Sprintf("%q", value)
+	}
+	return string(bytes.TrimRight(text, "\n"))
+}
+
+// quoteLike returns a string as a YAML scalar in the quotes that the last of the neighbours has.
+func quoteLike(value string, neighbours []*yaml.Node) string {
+	text := scalarText(value)
+	if len(neighbours) == 0 || text != value {
+		return text
+	}
+	switch style := neighbours[len(neighbours)-1].Style; {
+	case style&yaml.DoubleQuotedStyle != 0:
+		return `"` + value + `"`
+	case style&yaml.SingleQuotedStyle != 0:
+		return "'" + value + "'"
+	}
+	return text
+}
+
+// isPlain reports whether a text is made of what file names have, and no YAML parser takes it for anything but a string.
+// There are other such texts.
+func isPlain(text string) bool {
+	first := strings.TrimPrefix(text, ".")
+	if first == "" || !isLetter(first[0]) {
+		return false
+	}
+	for i := range len(first) {
+		if c := first[i]; !isLetter(c) && !strings.ContainsRune("0123456789_./@+-", rune(c)) {
+			return false
+		}
+	}
+	switch strings.ToLower(text) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan":
+		return false
+	}
+	return true
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
