@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // generateOptions are the flags that generate and manifests share.
@@ -110,7 +111,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 }
 
 // checkPlan prints what a plan would change, and fails if that is anything.
-func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *scaffold.Plan) error {
+func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *plan.Plan) error {
 	o.write.dryRun = true
 	if o.write.output == outputJSON {
 		if err := finishPlan(ctx, s, o.write, plan); err != nil {
@@ -130,7 +131,7 @@ func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *scaffol
 }
 
 // printDrift prints the changes of a plan but those of the runtime, which is missing: a note has said so.
-func printDrift(s *streams, plan *scaffold.Plan) {
+func printDrift(s *streams, plan *plan.Plan) {
 	for change := range plan.Changes() {
 		if !isBundled(change) {
 			s.printf("%s", change.Diff())
@@ -139,10 +140,10 @@ func printDrift(s *streams, plan *scaffold.Plan) {
 }
 
 // outOfDate counts the changes of a plan. The lock follows the others and counts only if it is alone.
-func outOfDate(plan *scaffold.Plan) int {
-	n := plan.Len()
-	for change := range plan.Changes() {
-		if change.Path == scaffold.LockFile && n > 1 {
+func outOfDate(p *plan.Plan) int {
+	n := p.Len()
+	for change := range p.Changes() {
+		if change.Path == plan.LockFile && n > 1 {
 			return n - 1
 		}
 	}

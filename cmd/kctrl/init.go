@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func newInitCommand(s *streams) *cobra.Command {
@@ -48,7 +49,7 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 		return err
 	}
 	defer release()
-	root, closer, err := scaffold.OpenRoot(s.dir)
+	root, closer, err := plan.OpenRoot(s.dir)
 	if err != nil {
 		return err
 	}

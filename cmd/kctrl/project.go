@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // openedProject is the project in the folder that a command was given. Its owner closes it.
@@ -24,7 +25,7 @@ func openProject(s *streams) (*openedProject, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, closer, err := scaffold.OpenRoot(s.dir)
+	root, closer, err := plan.OpenRoot(s.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // offer is what a shell completes the value of a flag or an argument from. It reads what is there, and offers nothing if
@@ -88,7 +89,7 @@ func fromProject(value func(scaffold.Resource) string) offer {
 var resourceNames = fromProject(func(r scaffold.Resource) string { return r.Plural })
 
 func projectResources(s *streams) []scaffold.Resource {
-	root, closer, err := scaffold.OpenRoot(s.dir)
+	root, closer, err := plan.OpenRoot(s.dir)
 	if err != nil {
 		return nil
 	}

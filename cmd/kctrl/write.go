@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
@@ -103,7 +103,7 @@ func files(n int) string {
 
 // finishPlan ends a writing command: it applies plan to the project folder, unless this is a dry run, and prints what
 // was done. next are the commands to type now.
-func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *scaffold.Plan, next ...string) error {
+func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
 	if !o.dryRun {
 		if err := applyPlan(ctx, s.dir, o.command, plan); err != nil {
 			return err
@@ -127,22 +127,22 @@ func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *scaffold.
 }
 
 // printNotes prints what the user should know of a plan that can be applied.
-func printNotes(s *streams, plan *scaffold.Plan) {
+func printNotes(s *streams, plan *plan.Plan) {
 	for _, note := range plan.Notes() {
 		s.problem("warning: ", note)
 	}
 }
 
-func applyPlan(ctx context.Context, dir, command string, plan *scaffold.Plan) error {
-	root, closer, err := scaffold.OpenRoot(dir)
+func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
+	root, closer, err := plan.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer closer.Close()
-	return plan.Apply(ctx, root, command)
+	return p.Apply(ctx, root, command)
 }
 
-func printResult(s *streams, o writeOptions, plan *scaffold.Plan, next []string) error {
+func printResult(s *streams, o writeOptions, plan *plan.Plan, next []string) error {
 	r := result{DryRun: o.dryRun, Changes: []resultChange{}, Next: next}
 	for change := range plan.Changes() {
 		r.Changes = append(r.Changes, resultChange{Op: change.Op.String(), Path: change.Path, Template: change.Template})
@@ -155,9 +155,9 @@ func printResult(s *streams, o writeOptions, plan *scaffold.Plan, next []string)
 // bundleFolder is printed as one line: its files are nobody's to read after every command.
 const bundleFolder = "third_party/kctrl"
 
-func isBundled(c scaffold.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
+func isBundled(c plan.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
 
-func printChanges(s *streams, dryRun bool, plan *scaffold.Plan) {
+func printChanges(s *streams, dryRun bool, plan *plan.Plan) {
 	verb := ""
 	if dryRun {
 		verb = "would "

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // BenchmarkRun generates everything for a project as kctrl scaffolds it.
 func BenchmarkRun(b *testing.B) {
 	dir := project(b, "scaffold")
 	for b.Loop() {
-		plan := scaffold.NewPlan(os.DirFS(dir))
+		plan := plan.New(os.DirFS(dir))
 		if err := generate.Run(b.Context(), dir, plan, nil, everything()); err != nil {
 			b.Fatal(err)
 		}

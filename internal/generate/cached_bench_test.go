@@ -6,7 +6,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // BenchmarkUnchanged generates everything for a project in which nothing has changed since the last run.
@@ -15,7 +15,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	o := everything()
 	o.Cache = incremental.Store{Dir: b.TempDir()}
 	for b.Loop() {
-		plan := scaffold.NewPlan(os.DirFS(dir))
+		plan := plan.New(os.DirFS(dir))
 		if err := generate.Run(b.Context(), dir, plan, nil, o); err != nil {
 			b.Fatal(err)
 		}

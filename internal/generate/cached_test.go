@@ -13,7 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 const sharedTypes = `// Package shared has types of many APIs.
@@ -72,25 +72,25 @@ func cachedProject(t testing.TB) string {
 func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 	t.Helper()
 	before := entries(t, o.Cache)
-	plan := scaffold.NewPlan(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 		t.Fatal(err)
 	}
-	plain := scaffold.NewPlan(os.DirFS(dir))
+	plain := plan.New(os.DirFS(dir))
 	without := o
 	without.Cache = incremental.Store{}
 	if err := generate.Run(t.Context(), dir, plain, nil, without); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(outputs(plain), outputs(plan)); diff != "" {
+	if diff := cmp.Diff(outputs(plain), outputs(p)); diff != "" {
 		t.Fatalf("the result differs from that without a cache:\n%s", diff)
 	}
-	root, closer, err := scaffold.OpenRoot(dir)
+	root, closer, err := plan.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	if err := plan.Apply(t.Context(), root, "test"); err != nil {
+	if err := p.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after := entries(t, o.Cache)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/lint"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func TestDamagedEntryIsMadeAnew(t *testing.T) {
@@ -65,7 +65,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 	o.Cache.Dir = t.TempDir()
 	edit(t, dir, "units/units.go", "string", "Nothing")
 	for range 2 {
-		if err := generate.Run(t.Context(), dir, scaffold.NewPlan(os.DirFS(dir)), nil, o); err == nil {
+		if err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -83,7 +83,7 @@ func TestWarningsAreRepeated(t *testing.T) {
 	var runs [2][]string
 	for i := range runs {
 		o.Warn = func(f lint.Finding) { runs[i] = append(runs[i], f.Error.Error()+"; "+f.Hint) }
-		if err := generate.Run(t.Context(), dir, scaffold.NewPlan(os.DirFS(dir)), nil, o); err != nil {
+		if err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 3 {
-				plan := scaffold.NewPlan(os.DirFS(dir))
+				plan := plan.New(os.DirFS(dir))
 				if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
 					t.Error(err)
 				} else if diff := cmp.Diff(want, outputs(plan)); diff != "" {
@@ -122,7 +122,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	write(t, filepath.Dir(file), "file", "in the way")
 	o := everything()
 	o.Cache.Dir = filepath.Join(file, "cache")
-	plan := scaffold.NewPlan(os.DirFS(dir))
+	plan := plan.New(os.DirFS(dir))
 	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
 		t.Fatal(err)
 	}

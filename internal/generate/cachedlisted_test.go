@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // goCalls puts a go command in PATH that counts its calls, and returns how many there were.
@@ -43,7 +43,7 @@ func goCalls(t *testing.T) func() int {
 // planned runs all generators without writing.
 func planned(t *testing.T, dir string, o generate.Options) error {
 	t.Helper()
-	return generate.Run(t.Context(), dir, scaffold.NewPlan(os.DirFS(dir)), nil, o)
+	return generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o)
 }
 
 // TestListedPackagesAreAskedForOnce makes changes that the go command could see, in projects whose packages it lists.

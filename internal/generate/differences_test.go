@@ -12,7 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -189,7 +189,7 @@ func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 
 func TestRecursiveTypesAreRefused(t *testing.T) {
 	dir := thing(t, recursive)
-	plan := scaffold.NewPlan(os.DirFS(dir))
+	plan := plan.New(os.DirFS(dir))
 	got := report(generate.Run(t.Context(), dir, plan, nil, generate.Options{Generators: []string{generate.CRD}}))
 	want := "api/v1/types.go:24:2: A is a recursive type, which a CRD cannot describe: A -> B -> A\n" +
 		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion\n"

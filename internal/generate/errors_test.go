@@ -16,7 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected errors and schemas in testdata")
@@ -60,7 +60,7 @@ func testErrors(t *testing.T, name string) {
 	if !own {
 		addModule(t, dir, "example.com/errors")
 	}
-	plan := scaffold.NewPlan(os.DirFS(dir))
+	plan := plan.New(os.DirFS(dir))
 	got := report(generate.Run(t.Context(), dir, plan, nil, o))
 	if got != "" && plan.Len() > 0 {
 		t.Errorf("the plan has %d changes in spite of the errors", plan.Len())
@@ -112,7 +112,7 @@ var runningGo = regexp.MustCompile(`running go [0-9.]+`)
 func TestNoGoCommand(t *testing.T) {
 	dir := project(t, "scaffold")
 	t.Setenv("PATH", t.TempDir())
-	err := generate.Run(t.Context(), dir, scaffold.NewPlan(os.DirFS(dir)), nil, everything())
+	err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, everything())
 	want := "the go command was not found\nhint: install Go from https://go.dev/dl, or add its bin folder to PATH\n"
 	if got := report(err); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // Fix plans the changes to the source of the project that mend its markers where there is only one way to. What it cannot
 // mend, and what is wrong apart from that, is left to [Run].
-func Fix(ctx context.Context, dir string, plan *scaffold.Plan, o Options) error {
-	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay(dir, plan), Patterns: o.Paths, Lenient: true})
+func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
+	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay(dir, p), Patterns: o.Paths, Lenient: true})
 	if err != nil {
 		return ctx.Err() // Files that do not parse cannot be mended.
 	}
@@ -25,12 +25,12 @@ func Fix(ctx context.Context, dir string, plan *scaffold.Plan, o Options) error 
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byFile)) {
-		before, err := plan.Read(name)
+		before, err := p.Read(name)
 		if err != nil {
 			return err
 		}
 		after := apply(before, byFile[name])
-		if err := plan.WriteFile(scaffold.File{Path: name, Content: after, Policy: scaffold.Edit}); err != nil {
+		if err := p.WriteFile(plan.File{Path: name, Content: after, Policy: plan.Edit}); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,7 @@
 // Package generate turns the markers and types of a project into files: deep copies, CRDs, RBAC rules and webhook
 // configurations, all from one load of its packages. The files are byte for byte those of controller-gen v0.23.0.
 //
-// [Run] only plans: it adds the files to a [scaffold.Plan], and sees the files that are in the plan already as if they
+// [Run] only plans: it adds the files to a [plan.Plan], and sees the files that are in the plan already as if they
 // were written. It adds nothing if anything is wrong.
 package generate
 
@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -27,7 +28,7 @@ import (
 //
 // What is wrong with the project comes back at once, joined from *diagnostic.Error in the order of position, and nothing
 // is added to the plan.
-func Run(ctx context.Context, dir string, plan *scaffold.Plan, project *scaffold.Project, o Options) error {
+func Run(ctx context.Context, dir string, plan *plan.Plan, project *scaffold.Project, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -47,10 +48,10 @@ func Run(ctx context.Context, dir string, plan *scaffold.Plan, project *scaffold
 }
 
 // overlay returns what the plan makes of the files in dir: new content, or nil for a file that goes away.
-func overlay(dir string, plan *scaffold.Plan) map[string][]byte {
-	files := plan.Overlay(dir)
-	for change := range plan.Changes() {
-		if change.Op == scaffold.Delete {
+func overlay(dir string, p *plan.Plan) map[string][]byte {
+	files := p.Overlay(dir)
+	for change := range p.Changes() {
+		if change.Op == plan.Delete {
 			files[filepath.Join(dir, filepath.FromSlash(change.Path))] = nil
 		}
 	}
@@ -60,7 +61,7 @@ func overlay(dir string, plan *scaffold.Plan) map[string][]byte {
 // generation is one run.
 type generation struct {
 	dir     string
-	plan    *scaffold.Plan
+	plan    *plan.Plan
 	program *load.Program
 	options Options
 	// generators are those that the options name.

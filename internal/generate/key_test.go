@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // TestEveryOptionIsInTheKey sets one option at a time, also those that are added after this test was written.
@@ -14,7 +14,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fsys := fstest.MapFS{}
 	seen := map[incremental.Key]string{}
 	count := func(name string, o Options) {
-		g := &generation{dir: "/p", plan: scaffold.NewPlan(fsys), options: o, generators: o.generators()}
+		g := &generation{dir: "/p", plan: plan.New(fsys), options: o, generators: o.generators()}
 		key, _, ok := g.key()
 		if other, known := seen[key]; known || !ok {
 			t.Errorf("%s: key %v, that of %q", name, ok, other)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -38,10 +38,10 @@ func write(t testing.TB, dir, name, content string) {
 }
 
 // outputs returns what a plan writes, without the lock.
-func outputs(plan *scaffold.Plan) map[string]string {
+func outputs(p *plan.Plan) map[string]string {
 	files := map[string]string{}
-	for change := range plan.Changes() {
-		if change.Path != scaffold.LockFile && change.Op != scaffold.Delete {
+	for change := range p.Changes() {
+		if change.Path != plan.LockFile && change.Op != plan.Delete {
 			files[change.Path] = string(change.After)
 		}
 	}
@@ -51,11 +51,11 @@ func outputs(plan *scaffold.Plan) map[string]string {
 // run generates in dir and returns what would be written.
 func run(t *testing.T, dir string, o generate.Options) map[string]string {
 	t.Helper()
-	plan := scaffold.NewPlan(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 		t.Fatal(err)
 	}
-	return outputs(plan)
+	return outputs(p)
 }
 
 // everything asks for all generators.
@@ -153,21 +153,21 @@ func TestPlannedFilesCountAsWritten(t *testing.T) {
 	addModule(t, planned, "example.com/scaffold")
 	// A file that the plan deletes is not part of its package any more.
 	write(t, planned, "api/v1/old_types.go", "package v1\n\ntype GuestbookSpec struct{}\n")
-	plan := scaffold.NewPlan(os.DirFS(planned))
+	p := plan.New(os.DirFS(planned))
 	var sources []string
 	for name, content := range files(t, "testdata/scaffold") {
 		sources = append(sources, name)
-		if err := plan.Write(name, []byte(content), "test"); err != nil {
+		if err := p.Write(name, []byte(content), "test"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := plan.Delete("api/v1/old_types.go", scaffold.Own); err != nil {
+	if err := p.Delete("api/v1/old_types.go", plan.Own); err != nil {
 		t.Fatal(err)
 	}
-	if err := generate.Run(t.Context(), planned, plan, nil, everything()); err != nil {
+	if err := generate.Run(t.Context(), planned, p, nil, everything()); err != nil {
 		t.Fatal(err)
 	}
-	got := outputs(plan)
+	got := outputs(p)
 	for _, name := range sources {
 		delete(got, name)
 	}
@@ -181,24 +181,24 @@ func TestPlannedFilesCountAsWritten(t *testing.T) {
 
 func TestGeneratedFilesAreNoInput(t *testing.T) {
 	dir := project(t, "scaffold")
-	plan := scaffold.NewPlan(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, plan, nil, everything()); err != nil {
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, everything()); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, dir, plan)
+	apply(t, dir, p)
 	if again := run(t, dir, everything()); len(again) != 0 {
 		t.Errorf("a second run changes %v", again)
 	}
 }
 
-func apply(t *testing.T, dir string, plan *scaffold.Plan) {
+func apply(t *testing.T, dir string, p *plan.Plan) {
 	t.Helper()
-	root, closer, err := scaffold.OpenRoot(dir)
+	root, closer, err := plan.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	if err := plan.Apply(t.Context(), root, "test"); err != nil {
+	if err := p.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}
 }

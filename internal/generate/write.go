@@ -16,6 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // write puts the outputs into the plan, and takes out of the project what the same generators made earlier and make no
@@ -49,15 +50,15 @@ func (g *generation) write() error {
 }
 
 func (g *generation) writeFile(o output) error {
-	return g.plan.WriteFile(scaffold.File{
-		Path: o.Path, Content: o.Content, Template: o.template, Policy: scaffold.Own,
+	return g.plan.WriteFile(plan.File{
+		Path: o.Path, Content: o.Content, Template: o.template, Policy: plan.Own,
 	})
 }
 
 // prune deletes the files that the lock knows from a generator that ran and did not make them again. One that the user
 // has edited stays, and so does one behind a link, which is another file than the one that was written.
 func (g *generation) prune(made map[string]bool) error {
-	lock, err := scaffold.LoadLock(os.DirFS(g.dir))
+	lock, err := plan.LoadLock(os.DirFS(g.dir))
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (g *generation) prune(made map[string]bool) error {
 		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
 		}
-		if err := g.plan.Delete(entry.Path, scaffold.Once); err != nil {
+		if err := g.plan.Delete(entry.Path, plan.Once); err != nil {
 			return err
 		}
 		if _, err := g.plan.Read(entry.Path); errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +113,7 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 	if i < 0 {
 		return nil
 	}
-	kustomization, found, err := g.plan.Kustomization(all[i].kustomization)
+	kustomization, found, err := scaffold.Kustomization(g.plan, all[i].kustomization)
 	if err != nil || !found {
 		return err
 	}
@@ -125,7 +126,7 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 	if err != nil {
 		return err
 	}
-	return g.plan.WriteFile(scaffold.File{Path: kustomization, Content: after, Policy: scaffold.Edit})
+	return g.plan.WriteFile(plan.File{Path: kustomization, Content: after, Policy: plan.Edit})
 }
 
 // emptyRole takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file

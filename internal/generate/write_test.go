@@ -10,6 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 const crdFile = "config/crd/bases/webapp.example.com_guestbooks.yaml"
@@ -26,13 +27,13 @@ func generated(t *testing.T) string {
 // again generates in dir, applies the plan and returns what changed, without the lock.
 func again(t *testing.T, dir string, o generate.Options) []string {
 	t.Helper()
-	plan := scaffold.NewPlan(os.DirFS(dir))
+	plan := plan.New(os.DirFS(dir))
 	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
 		t.Fatal(err)
 	}
 	var changes []string
 	for change := range plan.Changes() {
-		if change.Path != scaffold.LockFile {
+		if change.Path != plan.LockFile {
 			changes = append(changes, change.Op.String()+" "+change.Path)
 		}
 	}
@@ -154,7 +155,7 @@ func TestKindsOfProjectMustExist(t *testing.T) {
 	external.Kind, external.API = "Deployment", false
 	p := &scaffold.Project{Resources: []scaffold.Resource{resource, gone, external}}
 
-	plan := scaffold.NewPlan(os.DirFS(dir))
+	plan := plan.New(os.DirFS(dir))
 	want := "PROJECT: lists webapp.example.com/v1.Visitor, but no Go type is that kind\n" +
 		"hint: bring back the type Visitor with its markers, or remove the kind from PROJECT\n"
 	if diff := cmp.Diff(want, report(generate.Run(t.Context(), dir, plan, p, everything()))); diff != "" {

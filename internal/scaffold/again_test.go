@@ -10,6 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 var guestbook = scaffold.APIOptions{
@@ -24,7 +25,7 @@ func newGuestbook(t *testing.T) *testProject {
 	return p
 }
 
-func wantNoChange(t *testing.T, plan *scaffold.Plan) {
+func wantNoChange(t *testing.T, plan *plan.Plan) {
 	t.Helper()
 	if plan.Len() > 0 {
 		t.Errorf("there are changes:\n%s", plan.Diff())
@@ -50,7 +51,7 @@ func TestGenerateAfterCreateChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := scaffold.NewPlan(fsys)
+	plan := plan.New(fsys)
 	err = generate.Run(t.Context(), p.dir, plan, project, generate.Options{Object: true, CRD: true, RBAC: true})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestGenerateAfterInitChangesNothing(t *testing.T) {
 	for _, namespaced := range []bool{false, true} {
 		p := newProject(t)
 		p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Namespaced: namespaced})
-		plan := scaffold.NewPlan(afero.NewIOFS(p.open(t)))
+		plan := plan.New(afero.NewIOFS(p.open(t)))
 		err := generate.Run(t.Context(), p.dir, plan, nil, generate.Options{Object: true, CRD: true, RBAC: true})
 		if err != nil {
 			t.Fatal(err)

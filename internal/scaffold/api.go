@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -30,43 +31,43 @@ type APIOptions struct {
 // PlanAPI adds a kind, or the controller of a kind, to project and plans its files: all but the generated ones, for which
 // the plan is to be handed to internal/generate. Errors are *diagnostic.Error, joined; project may then have changed and
 // is not to be saved.
-func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*Plan, error) {
+func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*plan.Plan, error) {
 	resource, err := addResource(project, opts)
 	if err != nil {
 		return nil, err
 	}
-	plan := NewPlan(fsys)
-	if err := plan.rebuildLock(project, opts.Kctrl); err != nil {
+	p := plan.New(fsys)
+	if err := rebuildLock(p, project, opts.Kctrl); err != nil {
 		return nil, err
 	}
-	if err := PlanRuntime(plan, project); err != nil {
+	if err := PlanRuntime(p, project); err != nil {
 		return nil, err
 	}
-	header, err := goHeader(plan)
+	header, err := goHeader(p)
 	if err != nil {
 		return nil, err
 	}
 	kind := templates.NewKind(kindNames(project, resource, header))
 	var steps []func() error
 	if opts.Resource {
-		steps = append(steps, func() error { return checkTypes(plan, kind) })
-		steps = append(steps, func() error { return writeKind(plan, project, kind, opts.Force) })
+		steps = append(steps, func() error { return checkTypes(p, kind) })
+		steps = append(steps, func() error { return writeKind(p, project, kind, opts.Force) })
 	}
 	if opts.Controller {
-		steps = append(steps, func() error { return checkReconciler(plan, kind) })
-		steps = append(steps, func() error { return renderAll(plan, templates.Controller(), kind, opts.Force) })
+		steps = append(steps, func() error { return checkReconciler(p, kind) })
+		steps = append(steps, func() error { return renderAll(p, templates.Controller(), kind, opts.Force) })
 	}
 	steps = append(steps,
-		func() error { return requireDirectly(plan, "k8s.io/apimachinery") },
-		func() error { return writeRegistration(plan, project) },
-		func() error { return plan.WriteProject(project) },
+		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
+		func() error { return writeRegistration(p, project) },
+		func() error { return WriteProject(p, project) },
 	)
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	return plan, nil
+	return p, nil
 }
 
 // addResource records in the project what opts ask for, and returns the whole resource.
@@ -216,16 +217,16 @@ func checkScope(project *Project, r Resource) error {
 }
 
 // writeKind plans the files of a kind and lists those that are new where kustomize looks.
-func writeKind(plan *Plan, project *Project, kind templates.KindView, force bool) error {
-	roles, err := newOf(plan, rbacFolder, kind.RoleFiles()...)
+func writeKind(p *plan.Plan, project *Project, kind templates.KindView, force bool) error {
+	roles, err := newOf(p, rbacFolder, kind.RoleFiles()...)
 	if err != nil {
 		return err
 	}
-	crds, err := newOf(plan, crdFolder, kind.CRDBase)
+	crds, err := newOf(p, crdFolder, kind.CRDBase)
 	if err != nil {
 		return err
 	}
-	samples, err := newOf(plan, samplesFolder, kind.SampleFile)
+	samples, err := newOf(p, samplesFolder, kind.SampleFile)
 	if err != nil {
 		return err
 	}
@@ -233,15 +234,15 @@ func writeKind(plan *Plan, project *Project, kind templates.KindView, force bool
 	if len(crds) > 0 && isFirst(project) {
 		deployed = append(deployed, "../crd")
 	}
-	if err := renderAll(plan, templates.Kind(), kind, force); err != nil {
+	if err := renderAll(p, templates.Kind(), kind, force); err != nil {
 		return err
 	}
 	return errors.Join(
-		writeLists(plan, project),
-		addResources(plan, crdFolder, crds...),
-		addResources(plan, defaultFolder, deployed...),
-		addResources(plan, rbacFolder, roles...),
-		addResources(plan, samplesFolder, samples...),
+		writeLists(p, project),
+		addResources(p, crdFolder, crds...),
+		addResources(p, defaultFolder, deployed...),
+		addResources(p, rbacFolder, roles...),
+		addResources(p, samplesFolder, samples...),
 	)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -48,23 +49,23 @@ func checkServed(project *Project, r Resource) error {
 }
 
 // checkTypes refuses a kind whose Go types the API package has already, in any file but that of the kind itself.
-func checkTypes(plan *Plan, kind templates.KindView) error {
+func checkTypes(p *plan.Plan, kind templates.KindView) error {
 	names := []string{kind.Kind, kind.Kind + "Spec", kind.Kind + "Status", kind.Kind + "List"}
-	return checkUndeclared(plan, kind.Folder, kind.TypesFile(), names)
+	return checkUndeclared(p, kind.Folder, kind.TypesFile(), names)
 }
 
 // checkReconciler refuses a controller whose Go type the package of the controllers has already.
-func checkReconciler(plan *Plan, kind templates.KindView) error {
-	return checkUndeclared(plan, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
+func checkReconciler(p *plan.Plan, kind templates.KindView) error {
+	return checkUndeclared(p, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
 }
 
 // checkUndeclared refuses names that a package declares outside of one file.
-func checkUndeclared(plan *Plan, folder, except string, names []string) error {
-	files, err := goFiles(plan, folder)
+func checkUndeclared(p *plan.Plan, folder, except string, names []string) error {
+	files, err := goFiles(p, folder)
 	if err != nil {
 		return err
 	}
-	declared, _, err := declarations(plan, files)
+	declared, _, err := declarations(p, files)
 	if err != nil {
 		return err
 	}
@@ -83,16 +84,16 @@ func checkUndeclared(plan *Plan, folder, except string, names []string) error {
 
 // checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
 // not compile.
-func checkDeclared(plan *Plan, project *Project) error {
+func checkDeclared(p *plan.Plan, project *Project) error {
 	var errs []error
 	for i, r := range project.Resources {
 		kind := templates.NewKind(kindNames(project, r, ""))
 		if r.API {
-			errs = append(errs, checkDeclares(plan, project.places[resourceName(i)+"api"].pos, r, "api", kind.TypesFile(), kind.Kind))
+			errs = append(errs, checkDeclares(p, project.places[resourceName(i)+"api"].pos, r, "api", kind.TypesFile(), kind.Kind))
 		}
 		if r.Controller {
 			at := project.places[resourceName(i)+"controller"].pos
-			errs = append(errs, checkDeclares(plan, at, r, "controller", kind.ControllerFile(".go"), kind.Reconciler))
+			errs = append(errs, checkDeclares(p, at, r, "controller", kind.ControllerFile(".go"), kind.Reconciler))
 		}
 	}
 	return errors.Join(errs...)
@@ -100,17 +101,17 @@ func checkDeclared(plan *Plan, project *Project) error {
 
 // checkDeclares refuses a resource one of whose fields promises a Go type that no file of the package declares. The file
 // where it is most likely is looked at first.
-func checkDeclares(plan *Plan, at token.Position, r Resource, field, file, name string) error {
+func checkDeclares(p *plan.Plan, at token.Position, r Resource, field, file, name string) error {
 	folder := path.Dir(file)
-	declared, all, err := declarations(plan, []string{file})
+	declared, all, err := declarations(p, []string{file})
 	if _, found := declared[name]; err != nil || found || !all {
 		return err
 	}
-	files, err := goFiles(plan, folder)
+	files, err := goFiles(p, folder)
 	if err != nil {
 		return err
 	}
-	declared, all, err = declarations(plan, files)
+	declared, all, err = declarations(p, files)
 	if _, found := declared[name]; err != nil || found || !all {
 		return err
 	}
@@ -123,10 +124,10 @@ func checkDeclares(plan *Plan, at token.Position, r Resource, field, file, name 
 
 // declarations returns where Go files declare names of their package, and reports whether all of them could be read: one
 // that does not parse is left to others to complain of.
-func declarations(plan *Plan, files []string) (declared map[string]token.Position, all bool, err error) {
+func declarations(p *plan.Plan, files []string) (declared map[string]token.Position, all bool, err error) {
 	declared, all = map[string]token.Position{}, true
 	for _, name := range files {
-		source, err := plan.Read(name)
+		source, err := p.Read(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -147,14 +148,14 @@ func declarations(plan *Plan, files []string) (declared map[string]token.Positio
 }
 
 // goFiles lists the Go files of a folder, without tests: those on disk and those that are planned.
-func goFiles(plan *Plan, folder string) ([]string, error) {
-	files, err := fs.Glob(plan.fsys, path.Join(folder, "*.go"))
+func goFiles(p *plan.Plan, folder string) ([]string, error) {
+	files, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", folder, err)
 	}
-	for name := range plan.files {
-		if path.Dir(name) == folder && path.Ext(name) == ".go" {
-			files = append(files, name)
+	for c := range p.Files() {
+		if path.Dir(c.Path) == folder && path.Ext(c.Path) == ".go" {
+			files = append(files, c.Path)
 		}
 	}
 	slices.Sort(files)
@@ -190,7 +191,7 @@ func packageNames(file *ast.File) []*ast.Ident {
 func checkModule(fsys fs.FS, project *Project) error {
 	text, err := fs.ReadFile(fsys, goModFile)
 	if errors.Is(err, regular.ErrNotRegular) {
-		return fileError(goModFile, "cannot read", err) // the go command would wait for it for ever
+		return diagnostic.AtFile(goModFile, "cannot read", err) // the go command would wait for it for ever
 	}
 	if err != nil {
 		return nil

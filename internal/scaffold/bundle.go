@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -90,25 +90,25 @@ func validateRuntime(mode RuntimeMode, kctrl Build) error {
 
 // writeModules plans go.mod and go.sum, complete and tidy, and the runtime itself when it is bundled. A go.mod that is
 // there already may be replaced.
-func writeModules(plan *Plan, project *Project, build Build, replace bool) error {
+func writeModules(p *plan.Plan, project *Project, build Build, replace bool) error {
 	view := templates.ModuleView{Repo: project.Repo}
 	list, writeRuntime := templates.Modules(), writeBundle
 	if project.Runtime == Module {
 		view.RuntimeVersion = build.Version
-		list, writeRuntime = templates.PublishedModules(), func(plan *Plan) error { return addRuntimeSums(plan, build) }
+		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
 	}
-	if err := renderAll(plan, list, view, replace); err != nil {
+	if err := renderAll(p, list, view, replace); err != nil {
 		return err
 	}
-	if err := checkRequired(plan, project); err != nil {
+	if err := checkRequired(p, project); err != nil {
 		return err
 	}
-	return writeRuntime(plan)
+	return writeRuntime(p)
 }
 
 // checkRequired refuses a project that would be a module which it needs.
-func checkRequired(plan *Plan, project *Project) error {
-	text, err := plan.Read(goModFile)
+func checkRequired(p *plan.Plan, project *Project) error {
+	text, err := p.Read(goModFile)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func checkRequired(plan *Plan, project *Project) error {
 }
 
 // writeBundle plans the source of the runtime, without its tests.
-func writeBundle(plan *Plan) error {
+func writeBundle(p *plan.Plan) error {
 	names, err := bundledSource()
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func writeBundle(plan *Plan) error {
 		if err != nil {
 			return err
 		}
-		file := File{Path: path.Join(bundleFolder, name), Content: content, Template: "bundle/" + name, Policy: Own}
-		if err := plan.WriteFile(file); err != nil {
+		file := plan.File{Path: path.Join(bundleFolder, name), Content: content, Template: "bundle/" + name, Policy: plan.Own}
+		if err := p.WriteFile(file); err != nil {
 			return err
 		}
 	}
@@ -167,41 +167,48 @@ func bundledModules() []templates.Template[templates.ModuleView] {
 
 // PlanRuntime brings back a bundled runtime that is gone. One of which only a part is gone is completed if this kctrl
 // wrote it, and else is a *diagnostic.Error: the runtime of another kctrl is not mixed with this one's.
-func PlanRuntime(plan *Plan, project *Project) error {
-	if project.Runtime == Module || !replacesRuntime(plan) {
+func PlanRuntime(p *plan.Plan, project *Project) error {
+	if project.Runtime == Module || !replacesRuntime(p) {
 		return nil
 	}
-	missing, err := missingRuntime(plan)
-	if err != nil || len(missing) == 0 && plan.lockFile.exists {
+	lock, onDisk, err := p.Lock()
+	if err != nil {
 		return err
 	}
-	whole := NewPlan(afero.NewIOFS(afero.NewMemMapFs()))
+	missing, err := missingRuntime(p, lock)
+	if err != nil || len(missing) == 0 && onDisk {
+		return err
+	}
+	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
 	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: project.Repo}, true), writeBundle(whole))
+	files := slices.Collect(whole.Files())
 	if err == nil && len(missing) == 0 {
-		missing, err = unknownRuntime(plan, whole)
+		missing, err = unknownRuntime(p, files)
 	}
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	if others := otherRuntime(whole, plan.lock); len(others) > 0 || missing[0] == bundleFolder {
-		if entries, err := fs.ReadDir(plan.fsys, bundleFolder); err == nil && len(entries) > 0 {
+	if others := otherRuntime(files, lock); len(others) > 0 || missing[0] == bundleFolder {
+		if entries, err := fs.ReadDir(p.FS(), bundleFolder); err == nil && len(entries) > 0 {
 			return mixedRuntime(missing)
 		}
 		for _, name := range others {
-			if err := plan.Delete(name, Own); err != nil {
+			if err := p.Delete(name, plan.Own); err != nil {
 				return err
 			}
 		}
-		missing = slices.Sorted(maps.Keys(whole.files))
+		missing = pathsOf(files)
 	}
-	plan.note(&diagnostic.Error{
+	p.Note(&diagnostic.Error{
 		Pos:     token.Position{Filename: bundleFolder},
 		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(missing)),
 		Hint:    "kctrl generate writes them anew; nothing builds without them, so they belong into version control",
 	})
-	for _, name := range missing {
-		file := whole.files[name]
-		if err := plan.WriteFile(File{Path: name, Content: file.after, Template: file.template, Policy: Own}); err != nil {
+	for _, c := range files {
+		if !slices.Contains(missing, c.Path) {
+			continue
+		}
+		if err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Policy: plan.Own}); err != nil {
 			return err
 		}
 	}
@@ -222,8 +229,8 @@ func mixedRuntime(missing []string) error {
 
 // replacesRuntime reports whether go.mod says that the runtime is in its folder. A go.mod that cannot be read is left to
 // others.
-func replacesRuntime(plan *Plan) bool {
-	text, err := plan.Read(goModFile)
+func replacesRuntime(p *plan.Plan) bool {
+	text, err := p.Read(goModFile)
 	if err != nil {
 		return false
 	}
@@ -235,24 +242,21 @@ func replacesRuntime(plan *Plan) bool {
 
 // missingRuntime returns the files of the runtime that kctrl wrote and that are not there. Without a lock that knows them
 // it is the folder that is there or not.
-func missingRuntime(plan *Plan) ([]string, error) {
-	if err := plan.loadLock(); err != nil {
-		return nil, err
-	}
+func missingRuntime(p *plan.Plan, lock *plan.Lock) ([]string, error) {
 	var missing []string
 	known := false
-	for entry := range plan.lock.All() {
+	for entry := range lock.All() {
 		if !strings.HasPrefix(entry.Path, bundleFolder+"/") {
 			continue
 		}
 		known = true
-		if _, err := fs.Stat(plan.fsys, entry.Path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := fs.Stat(p.FS(), entry.Path); errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, entry.Path)
 		} else if err != nil {
-			return nil, fileError(entry.Path, "cannot read", err)
+			return nil, diagnostic.AtFile(entry.Path, "cannot read", err)
 		}
 	}
-	if _, err := fs.Stat(plan.fsys, bundleFolder); !known && errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(p.FS(), bundleFolder); !known && errors.Is(err, fs.ErrNotExist) {
 		missing = append(missing, bundleFolder)
 	}
 	return missing, nil
@@ -260,16 +264,16 @@ func missingRuntime(plan *Plan) ([]string, error) {
 
 // unknownRuntime returns the files that a runtime lacks whose lock is lost too, if all that is there of it is as this kctrl
 // writes it: what another kctrl wrote is not known to lack anything.
-func unknownRuntime(plan, whole *Plan) ([]string, error) {
+func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	var missing []string
-	for _, name := range slices.Sorted(maps.Keys(whole.files)) {
-		state, err := readPlanned(plan.fsys, name)
+	for _, file := range whole {
+		c, err := p.Lookup(file.Path)
 		switch {
 		case err != nil:
 			return nil, err
-		case !state.exists:
-			missing = append(missing, name)
-		case !bytes.Equal(state.before, whole.files[name].after):
+		case c.Before == nil:
+			missing = append(missing, c.Path)
+		case !bytes.Equal(c.Before, file.After):
 			return nil, nil
 		}
 	}
@@ -277,24 +281,35 @@ func unknownRuntime(plan, whole *Plan) ([]string, error) {
 }
 
 // otherRuntime returns the files that the lock knows of a runtime other than the whole one of this kctrl.
-func otherRuntime(whole *Plan, lock *Lock) []string {
+func otherRuntime(whole []plan.Change, lock *plan.Lock) []string {
+	ours := map[string][]byte{}
+	for _, c := range whole {
+		ours[c.Path] = c.After
+	}
 	var others []string
 	for entry := range lock.All() {
-		file, ours := whole.files[entry.Path]
-		if strings.HasPrefix(entry.Path, bundleFolder+"/") && (!ours || entry.SHA256 != hash(file.after)) {
+		if strings.HasPrefix(entry.Path, bundleFolder+"/") && (ours[entry.Path] == nil || lock.Touched(entry.Path, ours[entry.Path])) {
 			others = append(others, entry.Path)
 		}
 	}
 	return others
 }
 
+func pathsOf(changes []plan.Change) []string {
+	var paths []string
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	return paths
+}
+
 func inBundle(name string) bool { return name == "LICENSE" || strings.HasPrefix(name, "runtime/") }
 
 // addRuntimeSums adds to go.sum what the go command would find out by downloading the runtime: the checksum of the
 // module, which the binary carries, and of its go.mod, which kctrl embeds.
-func addRuntimeSums(plan *Plan, build Build) error {
+func addRuntimeSums(p *plan.Plan, build Build) error {
 	const name = "go.sum"
-	text, err := plan.Read(name)
+	text, err := p.Read(name)
 	if err != nil {
 		return err
 	}
@@ -314,13 +329,13 @@ func addRuntimeSums(plan *Plan, build Build) error {
 		fmt.Sprintf("%s %s %s\n", runtimeModule, build.Version, build.Sum),
 		fmt.Sprintf("%s %s/go.mod %s\n", runtimeModule, build.Version, goModSum),
 	)
-	return plan.WriteFile(File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: Edit})
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
 }
 
 // requireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
 // that is not required at all is left to go mod tidy: the go command names it.
-func requireDirectly(plan *Plan, modulePath string) error {
-	text, err := plan.Read(goModFile)
+func requireDirectly(p *plan.Plan, modulePath string) error {
+	text, err := p.Read(goModFile)
 	if err != nil {
 		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
 	}
@@ -339,17 +354,15 @@ func requireDirectly(plan *Plan, modulePath string) error {
 	if err != nil {
 		return err
 	}
-	return plan.WriteFile(File{Path: goModFile, Content: out, Policy: Edit})
+	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
 }
 
 // requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
 // code needs no such modules. Versions that are there already stay.
-func requireApplyConfigurations(plan *Plan, project *Project) error {
-	if err := plan.loadLock(); err != nil {
+func requireApplyConfigurations(p *plan.Plan, project *Project) error {
+	lock, _, err := p.Lock()
+	if err != nil || !hasApplyConfigurations(p, lock) {
 		return err
-	}
-	if !hasApplyConfigurations(plan) {
-		return nil
 	}
 	mod, sum := templates.ApplyConfigurationModules()
 	view := templates.ModuleView{Repo: project.Repo}
@@ -361,15 +374,15 @@ func requireApplyConfigurations(plan *Plan, project *Project) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(addRequirements(plan, needed), addSums(plan, sums))
+	return errors.Join(addRequirements(p, needed), addSums(p, sums))
 }
 
-func hasApplyConfigurations(plan *Plan) bool {
-	for entry := range plan.lock.All() {
+func hasApplyConfigurations(p *plan.Plan, lock *plan.Lock) bool {
+	for entry := range lock.All() {
 		if entry.Template != "generate/applyconfig" {
 			continue
 		}
-		if _, err := plan.Read(entry.Path); err == nil {
+		if _, err := p.Read(entry.Path); err == nil {
 			return true
 		}
 	}
@@ -378,8 +391,8 @@ func hasApplyConfigurations(plan *Plan) bool {
 
 // addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
 // project imports itself.
-func addRequirements(plan *Plan, needed []byte) error {
-	text, err := plan.Read(goModFile)
+func addRequirements(p *plan.Plan, needed []byte) error {
+	text, err := p.Read(goModFile)
 	if err != nil {
 		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
 	}
@@ -413,13 +426,13 @@ func addRequirements(plan *Plan, needed []byte) error {
 	if err != nil {
 		return err
 	}
-	return plan.WriteFile(File{Path: goModFile, Content: out, Policy: Edit})
+	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
 }
 
 // addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
-func addSums(plan *Plan, needed []byte) error {
+func addSums(p *plan.Plan, needed []byte) error {
 	const name = "go.sum"
-	text, err := plan.Read(name)
+	text, err := p.Read(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -434,7 +447,7 @@ func addSums(plan *Plan, needed []byte) error {
 		return nil
 	}
 	slices.SortStableFunc(lines, compareSums)
-	return plan.WriteFile(File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: Edit})
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
 }
 
 // compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.

@@ -19,7 +19,7 @@ const goModFile = "go.mod"
 func checkNewFolder(fsys fs.FS) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return fileError("", "cannot read the folder", err)
+		return diagnostic.AtFile("", "cannot read the folder", err)
 	}
 	var strange []string
 	for _, entry := range entries {
@@ -53,7 +53,7 @@ func projectExists(fsys fs.FS) error {
 	}
 	text, err := fs.ReadFile(fsys, ProjectFile)
 	if err != nil {
-		return fileError(ProjectFile, "cannot read", err)
+		return diagnostic.AtFile(ProjectFile, "cannot read", err)
 	}
 	if _, err := parseProject(text); err != nil {
 		e.Message = "this folder holds a project already, which is not one of this kctrl"
@@ -76,7 +76,7 @@ func existingModule(fsys fs.FS) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fileError(goModFile, "cannot read", err)
+		return "", diagnostic.AtFile(goModFile, "cannot read", err)
 	}
 	file, err := parseGoMod(text)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // story is a project and the commands that make it.
@@ -85,7 +86,7 @@ func newProject(t *testing.T) *testProject {
 // open returns the files of the project; they are closed when the test ends.
 func (p *testProject) open(t *testing.T) afero.Fs {
 	t.Helper()
-	root, closer, err := scaffold.OpenRoot(p.dir)
+	root, closer, err := plan.OpenRoot(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 }
 
 // planAPI does what kctrl create api does before it writes.
-func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*scaffold.Plan, error) {
+func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
 	project, err := scaffold.LoadProject(fsys)
@@ -138,7 +139,7 @@ func (p *testProject) tree(t *testing.T) map[string][]byte {
 	t.Helper()
 	tree := readTree(t, p.dir)
 	maps.DeleteFunc(tree, func(name string, _ []byte) bool { return strings.HasPrefix(name, "third_party/") })
-	tree[scaffold.LockFile] = bundledInLock.ReplaceAll(tree[scaffold.LockFile], nil)
+	tree[plan.LockFile] = bundledInLock.ReplaceAll(tree[plan.LockFile], nil)
 	return tree
 }
 

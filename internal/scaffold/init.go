@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -44,7 +45,7 @@ type InitOptions struct {
 // PlanInit plans a new project in the folder fsys, which holds nothing yet but what does not get in the way, such as
 // .git, LICENSE and README.md. Everything that is wrong with the options and the folder is reported at once, joined from
 // *diagnostic.Error.
-func PlanInit(fsys fs.FS, opts InitOptions) (*Plan, error) {
+func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	if err := checkNewFolder(fsys); err != nil {
 		return nil, err
 	}
@@ -56,20 +57,20 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := NewPlan(fsys)
+	p := plan.New(fsys)
 	steps := []func() error{
-		func() error { return writeBoilerplate(plan, project, opts.Year) },
-		func() error { return writeProjectFiles(plan, project, opts.Kctrl) },
-		func() error { return writeModules(plan, project, opts.Kctrl, existing != "") },
-		func() error { return writeRegistration(plan, project) },
-		func() error { return plan.WriteProject(project) },
+		func() error { return writeBoilerplate(p, project, opts.Year) },
+		func() error { return writeProjectFiles(p, project, opts.Kctrl) },
+		func() error { return writeModules(p, project, opts.Kctrl, existing != "") },
+		func() error { return writeRegistration(p, project) },
+		func() error { return WriteProject(p, project) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, inTheWayOfInit(err)
 		}
 	}
-	return plan, nil
+	return p, nil
 }
 
 // inTheWayOfInit tells what to do about files that are in the way: init has no --force.
@@ -175,12 +176,12 @@ func validateLicense(license string) error {
 	}
 }
 
-func writeBoilerplate(plan *Plan, project *Project, year int) error {
-	return render(plan, templates.Licenses()[project.License], templates.NewLicense(year, project.Owner), false)
+func writeBoilerplate(p *plan.Plan, project *Project, year int) error {
+	return render(p, templates.Licenses()[project.License], templates.NewLicense(year, project.Owner), false)
 }
 
-func writeProjectFiles(plan *Plan, project *Project, kctrl Build) error {
-	header, err := goHeader(plan)
+func writeProjectFiles(p *plan.Plan, project *Project, kctrl Build) error {
+	header, err := goHeader(p)
 	if err != nil {
 		return err
 	}
@@ -194,12 +195,12 @@ func writeProjectFiles(plan *Plan, project *Project, kctrl Build) error {
 		Bundled:      project.Runtime != Module,
 		KctrlVersion: kctrl.installable(),
 	})
-	return renderAll(plan, templates.Project(), view, false)
+	return renderAll(p, templates.Project(), view, false)
 }
 
 // goHeader returns what opens a new Go file: the boilerplate of the project and an empty line, or nothing.
-func goHeader(plan *Plan) (string, error) {
-	text, err := plan.Read(boilerplateFile)
+func goHeader(p *plan.Plan) (string, error) {
+	text, err := p.Read(boilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -228,16 +229,16 @@ func checkHeader(header string) error {
 	return err
 }
 
-func renderAll[V any](plan *Plan, list []templates.Template[V], view V, force bool) error {
+func renderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force bool) error {
 	var errs []error
 	for _, t := range list {
-		errs = append(errs, render(plan, t, view, force))
+		errs = append(errs, render(p, t, view, force))
 	}
 	return errors.Join(errs...)
 }
 
 // render plans one file. With force, what the user made of it is replaced.
-func render[V any](plan *Plan, t templates.Template[V], view V, force bool) error {
+func render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) error {
 	content, err := t.Render(view)
 	if err != nil {
 		return err
@@ -246,15 +247,15 @@ func render[V any](plan *Plan, t templates.Template[V], view V, force bool) erro
 	if force {
 		policy = policy.Forced()
 	}
-	return plan.WriteFile(File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
+	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
 }
 
-func policyOf(o templates.Ownership) Policy {
+func policyOf(o templates.Ownership) plan.Policy {
 	switch o {
 	case templates.Generated:
-		return Own
+		return plan.Own
 	case templates.Users:
-		return Once
+		return plan.Once
 	}
-	return Guarded
+	return plan.Guarded
 }

@@ -11,7 +11,15 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestRuntimeOfReleaseIsTheModule(t *testing.T) {
 	tests := []struct {
@@ -49,7 +57,7 @@ func TestProjectNameComesFromTheModulePath(t *testing.T) {
 }
 
 func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
-	plan, err := PlanInit(fstest.MapFS{}, InitOptions{
+	p, err := PlanInit(fstest.MapFS{}, InitOptions{
 		Domain: "example.com", Repo: "example.com/guestbook", Kctrl: Build{Version: "v1.2.3", Sum: "h1:module="},
 	})
 	if err != nil {
@@ -57,7 +65,7 @@ func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
 	}
 	contains := func(name, want string, is bool) {
 		t.Helper()
-		content, err := plan.Read(name)
+		content, err := p.Read(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +79,7 @@ func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
 	contains("Dockerfile", "third_party", false)
 	contains(".github/workflows/test.yml", "cmd/kctrl@v1.2.3\n", true)
 	contains("PROJECT", "runtime: module\n", true)
-	for change := range plan.Changes() {
+	for change := range p.Changes() {
 		if strings.HasPrefix(change.Path, bundleFolder) {
 			t.Errorf("%s is written though the runtime is a module", change.Path)
 		}
@@ -79,12 +87,12 @@ func TestModuleModeRequiresTheRunningKctrl(t *testing.T) {
 }
 
 func TestBundleHasNoTests(t *testing.T) {
-	plan, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook"})
+	p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sources := 0
-	for change := range plan.Changes() {
+	for change := range p.Changes() {
 		if strings.HasPrefix(change.Path, bundleFolder+"/runtime/") {
 			sources++
 		}
@@ -106,11 +114,11 @@ func TestInitKeepsWhatIsTheUsers(t *testing.T) {
 		".git/config":   {Data: []byte("mine\n")},
 		".editorconfig": {Data: []byte("mine\n")},
 	}
-	plan, err := PlanInit(fsys, InitOptions{Domain: "example.com", Repo: "example.com/guestbook"})
+	p, err := PlanInit(fsys, InitOptions{Domain: "example.com", Repo: "example.com/guestbook"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for change := range plan.Changes() {
+	for change := range p.Changes() {
 		if _, mine := fsys[change.Path]; mine {
 			t.Errorf("%s %s", change.Op, change.Path)
 		}
@@ -118,11 +126,11 @@ func TestInitKeepsWhatIsTheUsers(t *testing.T) {
 }
 
 func TestMainIsShort(t *testing.T) {
-	plan, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Owner: "The Authors"})
+	p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Owner: "The Authors"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := plan.Read(mainFile)
+	content, err := p.Read(mainFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +167,7 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 			opts.Owner = randomText(r)
 		}
 		root := afero.NewMemMapFs()
-		plan, err := PlanInit(afero.NewIOFS(root), opts)
+		p, err := PlanInit(afero.NewIOFS(root), opts)
 		if err != nil {
 			for _, single := range diagnostic.All(err) {
 				if e, ok := errors.AsType[*diagnostic.Error](single); !ok || e.Hint == "" {
@@ -170,7 +178,7 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 			continue
 		}
 		accepted++
-		for change := range plan.Changes() {
+		for change := range p.Changes() {
 			must(t, afero.WriteFile(root, change.Path, change.After, 0o644))
 		}
 		project, err := LoadProject(afero.NewIOFS(root))
@@ -181,7 +189,7 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 		if project.Owner != opts.Owner || project.Domain != opts.Domain || project.Repo != opts.Repo || project.Kctrl != "v1.2.3" {
 			t.Errorf("init was given %+v, and PROJECT says %+v", opts, project)
 		}
-		if _, err := goHeader(NewPlan(afero.NewIOFS(root))); err != nil {
+		if _, err := goHeader(plan.New(afero.NewIOFS(root))); err != nil {
 			t.Errorf("the header with the owner %q: %v", opts.Owner, err)
 		}
 	}
@@ -215,14 +223,14 @@ func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
 		{Version: "v0.0.0-20260102030405-0123456789ab"}:               {"v0.0.0-20260102030405-0123456789ab", ""},
 		{Version: "v1.2.3+dirty"}:                                     {"v1.2.3+dirty", ""},
 	} {
-		plan, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: Bundled})
+		p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: Bundled})
 		must(t, err)
-		text, err := plan.Read(ProjectFile)
+		text, err := p.Read(ProjectFile)
 		must(t, err)
 		if !strings.Contains(string(text), "\nkctrl: "+want[0]+"\n") {
 			t.Errorf("%+v: want kctrl: %s in\n%s", build, want[0], text)
 		}
-		workflow, err := plan.Read(".github/workflows/test.yml")
+		workflow, err := p.Read(".github/workflows/test.yml")
 		must(t, err)
 		switch {
 		case strings.Contains(string(workflow), "latest"):

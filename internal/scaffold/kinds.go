@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // rootMarker says that objects of a type are sent to API servers, alone or as a list.
@@ -38,17 +39,17 @@ type apiPackage struct {
 }
 
 // readPackage reads the Go files of a folder that belong to its package here and now.
-func readPackage(plan *Plan, folder string) (*apiPackage, error) {
+func readPackage(p *plan.Plan, folder string) (*apiPackage, error) {
 	pkg := &apiPackage{
 		folder: folder, roots: map[string]token.Position{},
 		declared: map[string]bool{}, used: map[string]bool{}, made: map[string]bool{},
 	}
-	files, err := goFiles(plan, folder)
+	files, err := goFiles(p, folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range files {
-		source, err := plan.Read(name)
+		source, err := p.Read(name)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !isBuilt(name, source) {
 			continue
 		}
@@ -135,24 +136,24 @@ func isRootMarker(comment *ast.Comment) bool {
 
 // apiFolders lists the folders of the project with Go files that may have the marker, in order. Those that the go
 // command does not look into, other modules, and the bundled runtime are none.
-func apiFolders(plan *Plan) ([]string, error) {
+func apiFolders(p *plan.Plan) ([]string, error) {
 	found := map[string]bool{}
 	look := func(name string) error {
 		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || found[path.Dir(name)] {
 			return nil
 		}
-		source, err := plan.Read(name)
+		source, err := p.Read(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		found[path.Dir(name)] = bytes.Contains(source, []byte(rootMarker))
 		return err
 	}
-	err := fs.WalkDir(plan.fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fileError(name, "cannot read", err)
-		case entry.IsDir() && isForeign(plan.fsys, name):
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && isForeign(p.FS(), name):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
@@ -162,9 +163,9 @@ func apiFolders(plan *Plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name := range plan.files {
-		if !strings.HasPrefix(name, bundleFolder+"/") {
-			err = errors.Join(err, look(name))
+	for c := range p.Files() {
+		if !strings.HasPrefix(c.Path, bundleFolder+"/") {
+			err = errors.Join(err, look(c.Path))
 		}
 	}
 	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // Kustomization returns the path of the kustomization of a folder, under any name that kustomize knows, and whether there
 // is one; if not, the path is that of a new one. Two of them are a *diagnostic.Error: kustomize refuses the folder.
-func (p *Plan) Kustomization(folder string) (name string, found bool, err error) {
+func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
 	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		candidate := path.Join(folder, base)
 		switch _, err := p.Read(candidate); {
@@ -51,23 +52,23 @@ func (p *Plan) Kustomization(folder string) (name string, found bool, err error)
 
 // addResources lists files in the kustomization of a folder, and leaves alone what else is in it. Where there is none,
 // whoever took it away deploys otherwise: that is noted.
-func addResources(plan *Plan, folder string, files ...string) error {
+func addResources(p *plan.Plan, folder string, files ...string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	kustomization, found, err := plan.Kustomization(folder)
+	kustomization, found, err := Kustomization(p, folder)
 	if err != nil {
 		return err
 	}
 	if !found {
-		plan.note(&diagnostic.Error{
+		p.Note(&diagnostic.Error{
 			Pos:     token.Position{Filename: kustomization},
 			Message: "the file is missing, so nothing lists " + strings.Join(files, ", "),
 			Hint:    "restore it from version control and list them under resources, unless you deploy without it",
 		})
 		return nil
 	}
-	text, err := plan.Read(kustomization)
+	text, err := p.Read(kustomization)
 	if err != nil {
 		return err
 	}
@@ -76,25 +77,29 @@ func addResources(plan *Plan, folder string, files ...string) error {
 			return err
 		}
 	}
-	return plan.WriteFile(File{Path: kustomization, Content: text, Policy: Edit})
+	return p.WriteFile(plan.File{Path: kustomization, Content: text, Policy: plan.Edit})
 }
 
 // isNew reports whether a file was never part of the project: what is there, or was, and is not listed was taken off the
 // list by the user.
-func isNew(plan *Plan, file string) (bool, error) {
-	state, err := plan.load(file)
+func isNew(p *plan.Plan, file string) (bool, error) {
+	c, err := p.Lookup(file)
 	if err != nil {
 		return false, err
 	}
-	_, known := plan.lock.Entry(file)
-	return !known && !state.exists, nil
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, known := lock.Entry(file)
+	return !known && c.Before == nil, nil
 }
 
 // newOf returns those of the files of a folder that were never part of the project.
-func newOf(plan *Plan, folder string, files ...string) ([]string, error) {
+func newOf(p *plan.Plan, folder string, files ...string) ([]string, error) {
 	var added []string
 	for _, file := range files {
-		is, err := isNew(plan, path.Join(folder, file))
+		is, err := isNew(p, path.Join(folder, file))
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +112,7 @@ func newOf(plan *Plan, folder string, files ...string) ([]string, error) {
 
 // writeLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
 // there is of the project's kinds.
-func writeLists(plan *Plan, project *Project) error {
+func writeLists(p *plan.Plan, project *Project) error {
 	var crds, samples []string
 	for _, r := range project.Resources {
 		if !r.API {
@@ -115,7 +120,7 @@ func writeLists(plan *Plan, project *Project) error {
 		}
 		kind := templates.NewKind(kindNames(project, r, ""))
 		crds = append(crds, kind.CRDBase)
-		switch _, err := plan.Read(path.Join(samplesFolder, kind.SampleFile)); {
+		switch _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); {
 		case err == nil:
 			samples = append(samples, kind.SampleFile)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -123,48 +128,49 @@ func writeLists(plan *Plan, project *Project) error {
 		}
 	}
 	return errors.Join(
-		writeList(plan, crdFolder, templates.CRDKustomization(), crds),
-		writeList(plan, samplesFolder, templates.SamplesKustomization(), samples),
+		writeList(p, crdFolder, templates.CRDKustomization(), crds),
+		writeList(p, samplesFolder, templates.SamplesKustomization(), samples),
 	)
 }
 
 // writeList plans a kustomization if the folder has none.
-func writeList(plan *Plan, folder string, t templates.Template[templates.ListView], files []string) error {
-	_, found, err := plan.Kustomization(folder)
+func writeList(p *plan.Plan, folder string, t templates.Template[templates.ListView], files []string) error {
+	_, found, err := Kustomization(p, folder)
 	if found || err != nil || len(files) == 0 {
 		return err
 	}
-	return render(plan, t, templates.ListView{Files: files}, true)
+	return render(p, t, templates.ListView{Files: files}, true)
 }
 
 // PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is missing,
 // the role that is listed and that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
 // is not there is noted.
-func PlanLists(plan *Plan, project *Project) error {
-	crds, err := generatedCRDs(plan)
+func PlanLists(p *plan.Plan, project *Project) error {
+	crds, err := generatedCRDs(p)
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		writeList(plan, crdFolder, templates.CRDKustomization(), crds),
-		followRole(plan),
-		requireApplyConfigurations(plan, project),
-		noteMissing(plan),
+		writeList(p, crdFolder, templates.CRDKustomization(), crds),
+		followRole(p),
+		requireApplyConfigurations(p, project),
+		noteMissing(p),
 	)
 }
 
 // generatedCRDs returns the CRDs below config/crd that generation has made, relative to it.
-func generatedCRDs(plan *Plan) ([]string, error) {
-	if err := plan.loadLock(); err != nil {
+func generatedCRDs(p *plan.Plan) ([]string, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
 		return nil, err
 	}
 	var crds []string
-	for entry := range plan.lock.All() {
+	for entry := range lock.All() {
 		file, ok := strings.CutPrefix(entry.Path, crdFolder+"/")
 		if !ok || entry.Template != "generate/crd" {
 			continue
 		}
-		switch _, err := plan.Read(entry.Path); {
+		switch _, err := p.Read(entry.Path); {
 		case err == nil:
 			crds = append(crds, file)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -176,13 +182,13 @@ func generatedCRDs(plan *Plan) ([]string, error) {
 
 // noteMissing notes what the kustomizations of the project list and what is not there. One that cannot be read is left to
 // whoever edits it.
-func noteMissing(plan *Plan) error {
+func noteMissing(p *plan.Plan) error {
 	todo := []string{defaultFolder, crdFolder, samplesFolder}
 	seen := map[string]bool{}
 	for len(todo) > 0 {
 		folder := todo[0]
 		todo = todo[1:]
-		name, found, err := plan.Kustomization(folder)
+		name, found, err := Kustomization(p, folder)
 		if err != nil {
 			return err
 		}
@@ -190,13 +196,13 @@ func noteMissing(plan *Plan) error {
 			continue
 		}
 		seen[folder] = true
-		text, err := plan.Read(name)
+		text, err := p.Read(name)
 		if err != nil {
 			return err
 		}
 		for _, item := range listedFiles(text, name) {
 			target := path.Join(folder, item.Value)
-			isFolder, err := plan.noteUnless(name, item, target)
+			isFolder, err := noteUnless(p, name, item, target)
 			if err != nil {
 				return err
 			}
@@ -222,39 +228,36 @@ func listedFiles(text []byte, name string) []*yaml.Node {
 	}
 	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
 		target := path.Join(path.Dir(name), item.Value)
-		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || checkPath(target) != nil
+		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || plan.CheckPath(target) != nil
 	})
 }
 
 // noteUnless notes a target of a kustomization that is not there, and reports whether it is a folder with a kustomization
 // of its own.
-func (p *Plan) noteUnless(kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
-	if _, found, err := p.Kustomization(target); found || isInTheWay(err) {
+func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
+	if _, found, err := Kustomization(p, target); found || isInTheWay(err) {
 		return found, nil
 	} else if err != nil {
 		return false, err
 	}
 	missing := "which is not there"
-	switch info, err := fs.Stat(p.fsys, target); {
+	switch info, err := fs.Stat(p.FS(), target); {
 	case err == nil && info.IsDir():
 		missing = "which has no kustomization"
-	case err == nil, p.holds(target):
+	case err == nil:
 		return false, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return false, fileError(target, "cannot read", err)
+		return false, diagnostic.AtFile(target, "cannot read", err)
 	}
-	p.note(&diagnostic.Error{
+	if c, err := p.Lookup(target); err == nil && c.After != nil {
+		return false, nil
+	}
+	p.Note(&diagnostic.Error{
 		Pos:     edit.Position(kustomization, item),
 		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
 		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
 	})
 	return false, nil
-}
-
-// holds reports whether a file is there when the plan is applied.
-func (p *Plan) holds(name string) bool {
-	state, ok := p.files[name]
-	return ok && state.after != nil
 }
 
 // isInTheWay reports whether a file is where a folder was looked into.

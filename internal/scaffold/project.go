@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // ProjectFile is the path of the project file.
@@ -190,10 +191,10 @@ func (p *Project) problem(name, value, message, hint string) error {
 func resourceName(at int) string { return fmt.Sprintf("resources[%d].", at) }
 
 // WriteProject plans the PROJECT file. It is not recorded in the lock: users may edit it at any time.
-func (p *Plan) WriteProject(project *Project) error {
+func WriteProject(p *plan.Plan, project *Project) error {
 	text, err := project.Marshal()
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(File{Path: ProjectFile, Content: text, Policy: Edit})
+	return p.WriteFile(plan.File{Path: ProjectFile, Content: text, Policy: plan.Edit})
 }

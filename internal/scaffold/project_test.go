@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/spf13/afero"
 )
 
@@ -278,18 +279,18 @@ func TestValuesSetInCodeAreUsageErrors(t *testing.T) {
 
 func TestWriteProjectIsIdempotentAndNotLocked(t *testing.T) {
 	fsys := afero.NewMemMapFs()
-	plan := NewPlan(afero.NewIOFS(fsys))
-	must(t, plan.WriteProject(guestbookProject()))
-	must(t, plan.Apply(t.Context(), fsys, "test"))
-	if got := tree(t, fsys); len(got) != 1 {
-		t.Fatalf("got %v", got)
+	p := plan.New(afero.NewIOFS(fsys))
+	must(t, WriteProject(p, guestbookProject()))
+	must(t, p.Apply(t.Context(), fsys, "test"))
+	if files, err := afero.ReadDir(fsys, "."); err != nil || len(files) != 1 {
+		t.Fatalf("got %v, %v", files, err)
 	}
-	p, err := LoadProject(afero.NewIOFS(fsys))
+	project, err := LoadProject(afero.NewIOFS(fsys))
 	must(t, err)
-	plan = NewPlan(afero.NewIOFS(fsys))
-	must(t, plan.WriteProject(p))
-	if plan.Len() != 0 {
-		t.Error(plan.Diff())
+	p = plan.New(afero.NewIOFS(fsys))
+	must(t, WriteProject(p, project))
+	if p.Len() != 0 {
+		t.Error(p.Diff())
 	}
 }
 

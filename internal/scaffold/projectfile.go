@@ -121,7 +121,7 @@ func LoadProject(fsys fs.FS) (*Project, error) {
 		}
 	}
 	if err != nil {
-		return nil, fileError(ProjectFile, "cannot read", err)
+		return nil, diagnostic.AtFile(ProjectFile, "cannot read", err)
 	}
 	if len(text) > maxProjectFile {
 		return nil, projectError(&yaml.Node{}, "not a project file: it is too large", "restore it from version control")

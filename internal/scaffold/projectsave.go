@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"go.yaml.in/yaml/v3"
 )
@@ -133,7 +134,7 @@ func encodeNode(node *yaml.Node) ([]byte, error) {
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if err := enc.Encode(node); err != nil {
-		return nil, fileError(ProjectFile, "cannot write", err)
+		return nil, diagnostic.AtFile(ProjectFile, "cannot write", err)
 	}
 	return out.Bytes(), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -28,46 +29,46 @@ const (
 // PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its manager,
 // and checks that cmd/main.go uses them. A project without kinds that has no such files is left without. Errors are
 // *diagnostic.Error.
-func PlanRegistration(plan *Plan, project *Project) error {
+func PlanRegistration(p *plan.Plan, project *Project) error {
 	if len(project.Resources) == 0 {
-		if _, err := plan.Read(registerFile); errors.Is(err, fs.ErrNotExist) {
+		if _, err := p.Read(registerFile); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
-	return writeRegistration(plan, project)
+	return writeRegistration(p, project)
 }
 
-func writeRegistration(plan *Plan, project *Project) error {
-	header, err := goHeader(plan)
+func writeRegistration(p *plan.Plan, project *Project) error {
+	header, err := goHeader(p)
 	if err != nil {
 		return err
 	}
-	if err := checkDeclared(plan, project); err != nil {
+	if err := checkDeclared(p, project); err != nil {
 		return err
 	}
-	versions, others, err := registrations(plan, project, header)
+	versions, others, err := registrations(p, project, header)
 	if err != nil {
 		return err
 	}
-	if err := render(plan, templates.Register(), registerView(project, header, others), true); err != nil {
+	if err := render(p, templates.Register(), registerView(project, header, others), true); err != nil {
 		return err
 	}
 	for _, view := range versions {
-		if err := render(plan, templates.VersionRegister(), view, true); err != nil {
+		if err := render(p, templates.VersionRegister(), view, true); err != nil {
 			return err
 		}
 	}
-	return ensureRegistered(plan)
+	return ensureRegistered(p)
 }
 
 // ensureRegistered makes sure that something in cmd uses register. Where nothing does, it becomes an argument of
 // manager.Main, unless another function is there already: that is the user's to decide.
-func ensureRegistered(plan *Plan) error {
-	source, err := plan.Read(mainFile)
+func ensureRegistered(p *plan.Plan) error {
+	source, err := p.Read(mainFile)
 	if err != nil {
 		return missingFile(mainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
 	}
-	if usesRegister(plan) {
+	if usesRegister(p) {
 		return nil
 	}
 	if pos, found := otherSetup(source); found {
@@ -81,17 +82,17 @@ func ensureRegistered(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	return plan.WriteFile(File{Path: mainFile, Content: edited, Policy: Edit})
+	return p.WriteFile(plan.File{Path: mainFile, Content: edited, Policy: plan.Edit})
 }
 
 // usesRegister reports whether a Go file in cmd, other than the one that declares it, names register.
-func usesRegister(plan *Plan) bool {
-	names, err := fs.Glob(plan.fsys, "cmd/*.go")
+func usesRegister(p *plan.Plan) bool {
+	names, err := fs.Glob(p.FS(), "cmd/*.go")
 	if err != nil || !slices.Contains(names, mainFile) {
 		names = append(names, mainFile)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		source, err := plan.Read(name)
+		source, err := p.Read(name)
 		if err != nil || name == registerFile || strings.HasSuffix(name, "_test.go") {
 			return false
 		}
@@ -136,7 +137,7 @@ func missingFile(name string, err error, hint string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	e := fileError(name, "cannot read", err)
+	e := diagnostic.AtFile(name, "cannot read", err)
 	e.Message, e.Hint = "the file is missing", hint
 	return e
 }
@@ -163,7 +164,7 @@ func kindNames(project *Project, r Resource, header string) templates.KindNames 
 
 // registrations returns the API packages whose registration kctrl writes, ordered by folder, and the import paths of
 // those that PROJECT does not list and that register their kinds. Kinds that come into no scheme are noted in the plan.
-func registrations(plan *Plan, project *Project, header string) (versions []templates.VersionView, others []string, err error) {
+func registrations(p *plan.Plan, project *Project, header string) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
 	listed := map[string][]string{}
 	for _, r := range project.Resources {
@@ -173,16 +174,16 @@ func registrations(plan *Plan, project *Project, header string) (versions []temp
 			listed[view.Folder] = append(listed[view.Folder], r.Kind)
 		}
 	}
-	folders, err := apiFolders(plan)
+	folders, err := apiFolders(p)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, folder := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(folders, maps.Keys(views))))) {
 		view, known := views[folder]
 		if known {
-			err = render(plan, templates.Version(), view, false)
+			err = render(p, templates.Version(), view, false)
 		}
-		pkg, readErr := readPackage(plan, folder)
+		pkg, readErr := readPackage(p, folder)
 		if err := errors.Join(err, readErr); err != nil {
 			return nil, nil, err
 		}
@@ -196,7 +197,7 @@ func registrations(plan *Plan, project *Project, header string) (versions []temp
 		if generated {
 			versions = append(versions, view)
 		}
-		plan.note(pkg.unregistered(generated)...)
+		p.Note(pkg.unregistered(generated)...)
 		if !known && pkg.declared["AddToScheme"] && pkg.importable() {
 			others = append(others, gopath.Join(project.Repo, folder))
 		}

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 const mainWith = `package main
@@ -44,7 +45,7 @@ func TestManagerIsGivenRegister(t *testing.T) {
 			if test.other != "" {
 				fsys["cmd/setup.go"] = &fstest.MapFile{Data: []byte(test.other)}
 			}
-			plan := NewPlan(fsys)
+			plan := plan.New(fsys)
 			err := ensureRegistered(plan)
 			if test.want == "" {
 				e, ok := err.(*diagnostic.Error)

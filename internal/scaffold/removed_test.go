@@ -18,17 +18,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // commands are those that write to a project, as cmd/kctrl calls them.
-func commands() map[string]func(*testing.T, *testProject) (*scaffold.Plan, error) {
-	generated := func(o generate.Options) func(*testing.T, *testProject) (*scaffold.Plan, error) {
-		return func(t *testing.T, p *testProject) (*scaffold.Plan, error) { return p.planGenerate(t, o) }
+func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
+	generated := func(o generate.Options) func(*testing.T, *testProject) (*plan.Plan, error) {
+		return func(t *testing.T, p *testProject) (*plan.Plan, error) { return p.planGenerate(t, o) }
 	}
-	return map[string]func(*testing.T, *testProject) (*scaffold.Plan, error){
+	return map[string]func(*testing.T, *testProject) (*plan.Plan, error){
 		"generate":  generated(generate.Options{Object: true, ApplyConfig: true}),
 		"manifests": generated(generate.Options{CRD: true, RBAC: true, Webhook: true}),
-		"create api": func(t *testing.T, p *testProject) (*scaffold.Plan, error) {
+		"create api": func(t *testing.T, p *testProject) (*plan.Plan, error) {
 			shelf := guestbook
 			shelf.Kind = "Shelf"
 			return p.planAPI(t, shelf)
@@ -37,7 +38,7 @@ func commands() map[string]func(*testing.T, *testProject) (*scaffold.Plan, error
 }
 
 // planGenerate does what kctrl generate and kctrl manifests do before they write.
-func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*scaffold.Plan, error) {
+func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
 	project, err := scaffold.LoadProject(fsys)
@@ -91,7 +92,7 @@ func TestAnythingMayBeRemoved(t *testing.T) {
 	}
 }
 
-func testWithout(t *testing.T, p *testProject, removed string, command func(*testing.T, *testProject) (*scaffold.Plan, error)) {
+func testWithout(t *testing.T, p *testProject, removed string, command func(*testing.T, *testProject) (*plan.Plan, error)) {
 	plan, err := command(t, p)
 	if err != nil {
 		for _, single := range diagnostic.All(err) {

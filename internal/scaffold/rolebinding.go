@@ -8,32 +8,31 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // followRole has what names the manager's role follow when it gets another file or another name.
-func followRole(plan *Plan) error { return errors.Join(relistRole(plan), bindRole(plan)) }
+func followRole(p *plan.Plan) error { return errors.Join(relistRole(p), bindRole(p)) }
 
 // relistRole has the kustomization list the file that the role has moved to where it lists the one that it was in.
-func relistRole(plan *Plan) error {
+func relistRole(p *plan.Plan) error {
 	var from, to []string
-	for name, state := range roleFiles(plan) {
-		switch {
-		case state.exists && state.after == nil:
-			from = append(from, path.Base(name))
-		case state.after != nil:
-			to = append(to, path.Base(name))
+	for c := range roleFiles(p) {
+		if c.Op == plan.Delete {
+			from = append(from, path.Base(c.Path))
+		} else if c.After != nil {
+			to = append(to, path.Base(c.Path))
 		}
 	}
-	kustomization, found, err := plan.Kustomization(rbacFolder)
+	kustomization, found, err := Kustomization(p, rbacFolder)
 	if err != nil || !found || len(from) == 0 || len(to) != 1 {
 		return err
 	}
-	text, err := plan.Read(kustomization)
+	text, err := p.Read(kustomization)
 	if err != nil {
 		return err
 	}
 	resources := []string{"resources"}
-	slices.Sort(from)
 	edited, err := edit.ReplaceListItem(text, kustomization, resources, from[0], to[0])
 	if err != nil {
 		return err
@@ -43,18 +42,18 @@ func relistRole(plan *Plan) error {
 			return err
 		}
 	}
-	return plan.WriteFile(File{Path: kustomization, Content: edited, Policy: Edit})
+	return p.WriteFile(plan.File{Path: kustomization, Content: edited, Policy: plan.Edit})
 }
 
 // bindRole has the binding of the manager's role follow when the role gets another name. A binding that names any other
 // role is the user's decision.
-func bindRole(plan *Plan) error {
+func bindRole(p *plan.Plan) error {
 	const binding = rbacFolder + "/role_binding.yaml"
-	before, after, err := roleNames(plan)
+	before, after, err := roleNames(p)
 	if err != nil || len(after) != 1 || slices.Equal(before, after) {
 		return err
 	}
-	text, err := plan.Read(binding)
+	text, err := p.Read(binding)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -65,25 +64,25 @@ func bindRole(plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	return plan.WriteFile(File{Path: binding, Content: edited, Policy: Edit})
+	return p.WriteFile(plan.File{Path: binding, Content: edited, Policy: plan.Edit})
 }
 
 // roleNames returns the names of the roles that are generated into config/rbac, as they are on disk and as they become.
-func roleNames(plan *Plan) (before, after []string, err error) {
-	for _, state := range roleFiles(plan) {
-		before = append(before, metadataNames(state.before)...)
-		after = append(after, metadataNames(state.after)...)
+func roleNames(p *plan.Plan) (before, after []string, err error) {
+	for c := range roleFiles(p) {
+		before = append(before, metadataNames(c.Before)...)
+		after = append(after, metadataNames(c.After)...)
 	}
 	slices.Sort(before)
 	slices.Sort(after)
 	return slices.Compact(before), slices.Compact(after), nil
 }
 
-// roleFiles yields the files of roles that the plan generates into config/rbac, or takes away from there, in no order.
-func roleFiles(plan *Plan) iter.Seq2[string, *planned] {
-	return func(yield func(string, *planned) bool) {
-		for name, state := range plan.files {
-			if path.Dir(name) == rbacFolder && state.template == "generate/rbac" && !yield(name, state) {
+// roleFiles returns what becomes of the roles that the plan generates into config/rbac, or takes away from there.
+func roleFiles(p *plan.Plan) iter.Seq[plan.Change] {
+	return func(yield func(plan.Change) bool) {
+		for c := range p.Files() {
+			if path.Dir(c.Path) == rbacFolder && c.Template == "generate/rbac" && !yield(c) {
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"fmt"
@@ -91,8 +91,8 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// checkPath refuses a path that is not a plain relative one or that leads into a .git folder.
-func checkPath(name string) error {
+// CheckPath refuses a path that is not a plain relative one or that leads into a .git folder.
+func CheckPath(name string) error {
 	reason := ""
 	switch {
 	case name == "." || !fs.ValidPath(name):

@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"strings"
@@ -42,7 +42,7 @@ func TestFirstFormatOfTheLockIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fsys := afero.NewMemMapFs()
 			write(t, fsys, map[string]string{LockFile: text, "a b": "x"})
-			plan := NewPlan(afero.NewIOFS(fsys))
+			plan := New(afero.NewIOFS(fsys))
 			must(t, plan.Write("a b", []byte("x"), "t"))
 			if plan.Len() != 0 {
 				t.Errorf("another spelling counts as a change: %s", plan.Diff())

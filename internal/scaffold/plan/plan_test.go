@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 func written(t *testing.T, content string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
-	p := NewPlan(afero.NewIOFS(fsys))
+	p := New(afero.NewIOFS(fsys))
 	must(t, p.Write("f.txt", []byte("v1"), "t"))
 	must(t, p.Apply(t.Context(), fsys, "test"))
 	write(t, fsys, map[string]string{"f.txt": content, "users.txt": "mine"})
@@ -51,7 +51,7 @@ func TestPolicies(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			fsys := written(t, tt.content)
-			p := NewPlan(afero.NewIOFS(fsys))
+			p := New(afero.NewIOFS(fsys))
 			err := p.WriteFile(tt.file)
 			if message, ok := strings.CutPrefix(tt.want, "error: "); ok {
 				e, _ := errors.AsType[*diagnostic.Error](err)
@@ -74,7 +74,7 @@ func TestPolicies(t *testing.T) {
 			if err != nil || string(content) != tt.want {
 				t.Errorf("got %q, %v", content, err)
 			}
-			p = NewPlan(afero.NewIOFS(fsys))
+			p = New(afero.NewIOFS(fsys))
 			if touched, err := p.Touched(tt.file.Path); err != nil || touched != tt.touched {
 				t.Errorf("touched %v, %v", touched, err)
 			}
@@ -108,7 +108,7 @@ func TestDelete(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			fsys := written(t, tt.content)
-			p := NewPlan(afero.NewIOFS(fsys))
+			p := New(afero.NewIOFS(fsys))
 			err := p.Delete("f.txt", tt.policy)
 			if tt.want == "error" {
 				if err == nil {
@@ -134,7 +134,7 @@ func TestDelete(t *testing.T) {
 }
 
 func TestLaterDecisionsReplaceEarlierOnes(t *testing.T) {
-	p := NewPlan(fstest.MapFS{"a": {Data: []byte("old")}})
+	p := New(fstest.MapFS{"a": {Data: []byte("old")}})
 	must(t, p.WriteFile(File{Path: "a", Content: []byte("one"), Policy: Own}))
 	must(t, p.WriteFile(File{Path: "a", Content: []byte("old"), Policy: Own}))
 	must(t, p.Write("b", []byte("new"), "t"))
@@ -155,7 +155,7 @@ func TestLaterDecisionsReplaceEarlierOnes(t *testing.T) {
 }
 
 func TestPathsStayInTheProject(t *testing.T) {
-	p := NewPlan(fstest.MapFS{})
+	p := New(fstest.MapFS{})
 	for _, path := range []string{
 		"", ".", "..", "../x", "/etc/passwd", "a/../../b", "a//b", "a/", "./a", `a\b`, `..\x`, "a\nb", "a\x00b", "\xff",
 		".git", ".git/hooks/pre-commit", "a/.git/config", ".GIT/x", ".git./x", ".git /x", LockFile,
@@ -175,7 +175,7 @@ func TestPlanReportsWhatIsInTheWay(t *testing.T) {
 	must(t, err)
 	defer closer.Close()
 	write(t, root, map[string]string{"file": "x", "folder/x": "x"})
-	p := NewPlan(afero.NewIOFS(root))
+	p := New(afero.NewIOFS(root))
 	for path, want := range map[string]string{
 		"folder": "folder: a folder is in the way", "file/x": "file/x: a file is where its folder should be",
 	} {
@@ -190,7 +190,7 @@ func TestPlanReportsWhatIsInTheWay(t *testing.T) {
 
 func TestLockIsSortedAndReadBack(t *testing.T) {
 	fsys := afero.NewMemMapFs()
-	p := NewPlan(afero.NewIOFS(fsys))
+	p := New(afero.NewIOFS(fsys))
 	for _, path := range []string{"b/c", "b", "a: #x", "b-c"} {
 		if path != "b" {
 			must(t, p.Write(path, []byte(path), "t/"+path))
@@ -237,7 +237,7 @@ func TestBrokenLockIsReported(t *testing.T) {
 		"<<<<<<< HEAD\nversion: kctrl/v1\n=======\nversion: kctrl/v1\n>>>>>>> theirs\n":                    "PROJECT.lock:",
 		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
 	} {
-		p := NewPlan(fstest.MapFS{LockFile: {Data: []byte(text)}})
+		p := New(fstest.MapFS{LockFile: {Data: []byte(text)}})
 		err := p.Write("x", nil, "t")
 		e, ok := errors.AsType[*diagnostic.Error](err)
 		if !ok || !strings.HasPrefix(e.Error(), want) || !strings.Contains(e.Hint, "restore PROJECT.lock") || strings.Contains(e.Message, "\n") {
@@ -247,7 +247,7 @@ func TestBrokenLockIsReported(t *testing.T) {
 }
 
 func TestOverlayHasTheNewContents(t *testing.T) {
-	p := NewPlan(fstest.MapFS{"gone.go": {}, "same.go": {Data: []byte("same")}})
+	p := New(fstest.MapFS{"gone.go": {}, "same.go": {Data: []byte("same")}})
 	must(t, p.Write("api/v1/x.go", []byte("package v1"), "t"))
 	must(t, p.Write("same.go", []byte("same"), ""))
 	must(t, p.Delete("gone.go", Own))
@@ -269,10 +269,10 @@ func TestRootIsNeverLeft(t *testing.T) {
 	defer closer.Close()
 
 	for _, path := range []string{"api/v1/x.go", "Makefile", "api"} {
-		if err := NewPlan(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Policy: Own}); err == nil {
+		if err := New(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Policy: Own}); err == nil {
 			t.Errorf("%s: planned over a link to the outside", path)
 		}
-		blind := NewPlan(fstest.MapFS{})
+		blind := New(fstest.MapFS{})
 		must(t, blind.Write(path, []byte("evil"), ""))
 		if err := blind.Apply(t.Context(), root, "test"); err == nil {
 			t.Errorf("%s: written over a link to the outside", path)
@@ -287,7 +287,7 @@ func TestRootIsNeverLeft(t *testing.T) {
 			t.Errorf("%s leaves the root", call)
 		}
 	}
-	p := NewPlan(afero.NewIOFS(root))
+	p := New(afero.NewIOFS(root))
 	must(t, p.WriteFile(File{Path: "link", Content: []byte("x"), Policy: Own}))
 	if err := p.Apply(t.Context(), root, "test"); err == nil || err.Error() != "link: a symbolic link is in the way" {
 		t.Errorf("got %v", err)

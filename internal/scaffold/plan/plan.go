@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"bytes"
@@ -46,16 +46,9 @@ type planned struct {
 	template string
 }
 
-// NewPlan returns an empty plan for the project in fsys, which it only reads.
-func NewPlan(fsys fs.FS) *Plan {
+// New returns an empty plan for the project in fsys, which it only reads.
+func New(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}}
-}
-
-// NewProjectPlan returns an empty plan for a project, as NewPlan does. If PROJECT.lock is gone, the plan makes it anew: it
-// then holds every file that is as kctrl would write it, and what the plan writes.
-func NewProjectPlan(fsys fs.FS, project *Project, kctrl Build) (*Plan, error) {
-	plan := NewPlan(fsys)
-	return plan, plan.rebuildLock(project, kctrl)
 }
 
 // Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
@@ -142,10 +135,45 @@ func (p *Plan) Touched(path string) (bool, error) {
 	return state.exists && p.lock.Touched(path, state.before), nil
 }
 
+// FS returns the project as it is on disk.
+func (p *Plan) FS() fs.FS { return p.fsys }
+
+// Lock returns the lock as it will be when the plan is applied, and whether there is one on disk. The caller may add to it.
+// A broken one is a *diagnostic.Error.
+func (p *Plan) Lock() (lock *Lock, onDisk bool, err error) {
+	if err := p.loadLock(); err != nil {
+		return nil, false, err
+	}
+	return p.lock, p.lockFile.exists, nil
+}
+
+// Lookup returns what becomes of a file. A file that stays as it is, or is not there and will not be, has no Op. Errors are
+// those of [Plan.WriteFile].
+func (p *Plan) Lookup(path string) (Change, error) {
+	state, err := p.load(path)
+	if err != nil {
+		return Change{}, err
+	}
+	c, _ := state.change(path)
+	return c, nil
+}
+
+// Files returns what becomes of the files that the plan has decided on, ordered by path. One that stays as it is has no Op.
+func (p *Plan) Files() iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for _, path := range slices.Sorted(maps.Keys(p.files)) {
+			if c, _ := p.files[path].change(path); !yield(c) {
+				return
+			}
+		}
+	}
+}
+
 // Notes returns what the user should know although the plan can be applied, in the order in which it was found.
 func (p *Plan) Notes() []*diagnostic.Error { return p.notes }
 
-func (p *Plan) note(notes ...*diagnostic.Error) { p.notes = append(p.notes, notes...) }
+// Note adds something that the user should know of.
+func (p *Plan) Note(notes ...*diagnostic.Error) { p.notes = append(p.notes, notes...) }
 
 // Changes returns the changes ordered by path, PROJECT.lock among them.
 func (p *Plan) Changes() iter.Seq[Change] {
@@ -244,7 +272,7 @@ func (p *Plan) load(path string) (planned, error) {
 	if err := p.loadLock(); err != nil {
 		return planned{}, err
 	}
-	if err := checkPath(path); err != nil {
+	if err := CheckPath(path); err != nil {
 		return planned{}, err
 	}
 	if path == LockFile {
@@ -284,13 +312,13 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	case errors.Is(err, syscall.ENOTDIR):
 		return planned{}, transaction.InTheWay(path, "a file is where its folder should be")
 	case err != nil:
-		return planned{}, fileError(path, "cannot read", err)
+		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	case !info.Mode().IsRegular():
 		return planned{}, transaction.InTheWay(path, transaction.Describe(info)+" is in the way")
 	}
 	content, err := fs.ReadFile(fsys, path)
 	if err != nil {
-		return planned{}, fileError(path, "cannot read", err)
+		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	}
 	content = nonNil(content)
 	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil

@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestDiffIsUnified(t *testing.T) {
-	p := NewPlan(fstest.MapFS{
+	p := New(fstest.MapFS{
 		"a.txt": {Data: []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n")}, "b.txt": {Data: []byte("x")}, "c.bin": {Data: []byte("\x00")},
 	})
 	own := func(path, content string) {
@@ -94,7 +94,7 @@ func TestGitAppliesTheDiff(t *testing.T) {
 }
 
 func TestEmptyPlanHasNoDiff(t *testing.T) {
-	p := NewPlan(fstest.MapFS{})
+	p := New(fstest.MapFS{})
 	if p.Diff() != "" || p.Len() != 0 {
 		t.Error(p.Diff())
 	}

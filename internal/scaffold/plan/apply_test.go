@@ -1,4 +1,4 @@
-package scaffold
+package plan
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func startingTree(t *testing.T, fsys afero.Fs) {
 
 func mixedPlan(t *testing.T, fsys afero.Fs) *Plan {
 	t.Helper()
-	p := NewPlan(afero.NewIOFS(fsys))
+	p := New(afero.NewIOFS(fsys))
 	must(t, p.Write("api/v1/types.go", []byte("package v1\n"), "types"))
 	must(t, p.WriteFile(File{Path: "api/v1/nested/run", Content: []byte("#!\n"), Mode: 0o755}))
 	must(t, p.WriteFile(File{Path: "cmd/main.go", Content: []byte("package main // new\n"), Policy: Own}))
@@ -308,7 +308,7 @@ func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 func TestRetryAfterFailedFirstWriteWorks(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	plan := func() *Plan {
-		p := NewPlan(afero.NewIOFS(fsys))
+		p := New(afero.NewIOFS(fsys))
 		must(t, p.Write("go.mod", []byte("module x\n"), "go.mod"))
 		must(t, p.Write("PROJECT", []byte("version: kctrl/v1\n"), ""))
 		return p

@@ -1,9 +1,8 @@
-package scaffold
+package plan
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,13 +12,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/spf13/afero"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -61,7 +57,7 @@ func LoadLock(fsys fs.FS) (*Lock, error) {
 		return &Lock{}, nil
 	}
 	if err != nil {
-		return nil, fileError(LockFile, "cannot read", err)
+		return nil, diagnostic.AtFile(LockFile, "cannot read", err)
 	}
 	return parseLock(data)
 }
@@ -122,11 +118,11 @@ func (l *Lock) record(path string, content []byte, template string) {
 		return
 	}
 	l.forget(path)
-	l.add(entry)
+	l.Add(entry)
 }
 
-// add keeps an entry beside what else is known of its path.
-func (l *Lock) add(e LockEntry) {
+// Add keeps an entry beside what else is known of its path.
+func (l *Lock) Add(e LockEntry) {
 	if l.entries == nil {
 		l.entries = map[string][]LockEntry{}
 	}
@@ -164,10 +160,10 @@ func parseLock(data []byte) (*Lock, error) {
 			}
 		case len(fields) != 3:
 			return nil, lockError(n, "want a path, a hash and a template with tabs between them", nil)
-		case !isHash(fields[1]) || fields[2] == "" || strings.ContainsFunc(fields[2], unicode.IsControl) || checkPath(fields[0]) != nil:
+		case !isHash(fields[1]) || fields[2] == "" || strings.ContainsFunc(fields[2], unicode.IsControl) || CheckPath(fields[0]) != nil:
 			return nil, lockError(n, fmt.Sprintf("the entry of %q is broken", fields[0]), nil)
 		default:
-			lock.add(LockEntry{fields[0], fields[1], fields[2]})
+			lock.Add(LockEntry{fields[0], fields[1], fields[2]})
 		}
 	}
 	return lock, nil
@@ -200,13 +196,13 @@ func parseYAMLLock(data []byte) (*Lock, error) {
 	}
 	lock := &Lock{}
 	for _, e := range doc.Files {
-		if !isHash(e.SHA256) || checkPath(e.Path) != nil || e.Template == "" || strings.ContainsFunc(e.Template, unicode.IsControl) {
+		if !isHash(e.SHA256) || CheckPath(e.Path) != nil || e.Template == "" || strings.ContainsFunc(e.Template, unicode.IsControl) {
 			return nil, lockError(0, fmt.Sprintf("the entry of %q is broken", e.Path), nil)
 		}
 		if _, twice := lock.Entry(e.Path); twice {
 			return nil, lockError(0, fmt.Sprintf("%q is listed twice", e.Path), nil)
 		}
-		lock.add(e)
+		lock.Add(e)
 	}
 	return lock, nil
 }
@@ -221,79 +217,6 @@ func lockError(line int, message string, cause error) error {
 		Hint:    lockRemedy,
 		Cause:   cause,
 	}
-}
-
-// rebuildLock makes a lock for a project that has lost its own: it holds every file that is as kctrl would write it now,
-// but for those of generators, which record theirs when they run.
-func (p *Plan) rebuildLock(project *Project, kctrl Build) error {
-	if err := p.loadLock(); err != nil || p.lockFile.exists {
-		return err
-	}
-	again, err := p.scaffoldAgain(project, kctrl)
-	if err != nil {
-		return err
-	}
-	for e := range again.All() {
-		// What cannot be read is not known to be kctrl's.
-		if state, err := readPlanned(p.fsys, e.Path); err == nil && state.exists && !again.Touched(e.Path, state.before) {
-			p.lock.add(e)
-		}
-	}
-	return nil
-}
-
-// scaffoldAgain makes the project in memory as it was made on disk, and returns its lock. What cannot be made again, such
-// as a kind that the names of today do not allow, is not in it.
-func (p *Plan) scaffoldAgain(project *Project, kctrl Build) (*Lock, error) {
-	memory := afero.NewMemMapFs()
-	fsys := afero.NewIOFS(memory)
-	header, err := fs.ReadFile(p.fsys, boilerplateFile)
-	if err == nil {
-		err = afero.WriteFile(memory, boilerplateFile, header, defaultMode)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fileError(boilerplateFile, "cannot read", err)
-	}
-	blank := *project
-	blank.Resources, blank.source, blank.places = nil, nil, nil
-	plan := NewPlan(fsys)
-	if license, ok := templates.Licenses()[cmp.Or(blank.License, "apache2")]; ok && len(header) > 0 {
-		if text, err := license.Render(templates.NewLicense(yearIn(header), blank.Owner)); err == nil && bytes.Equal(text, header) {
-			err = plan.Write(boilerplateFile, text, license.Source())
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	err = errors.Join(
-		writeProjectFiles(plan, &blank, kctrl), writeModules(plan, &blank, kctrl, false),
-		writeRegistration(plan, &blank), plan.WriteProject(&blank), plan.Apply(context.Background(), memory, "kctrl"),
-	)
-	if err != nil {
-		return &Lock{}, nil
-	}
-	for _, r := range project.Resources {
-		made := blank
-		made.Resources = slices.Clone(blank.Resources)
-		plan, err := PlanAPI(fsys, &made, APIOptions{
-			Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural,
-			Resource: r.API, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
-		})
-		if err == nil && plan.Apply(context.Background(), memory, "kctrl") == nil {
-			blank = made
-		}
-	}
-	return LoadLock(fsys)
-}
-
-// yearIn returns the year of the copyright in a header, or 0.
-func yearIn(header []byte) int {
-	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
-	if len(rest) < 4 {
-		return 0
-	}
-	year, _ := strconv.Atoi(string(rest[:4]))
-	return year
 }
 
 func hash(content []byte) string {

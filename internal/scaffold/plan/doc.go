@@ -1,0 +1,30 @@
+// Package plan changes the files of a project: what should change is collected, shown, and written as a whole.
+//
+// Making a [Plan] only reads; [Plan.Apply] writes all of it or nothing, by package transaction:
+//
+//	root, closer, err := plan.OpenRoot(dir)
+//	...
+//	defer closer.Close()
+//	p := plan.New(afero.NewIOFS(root))
+//	err = p.WriteFile(plan.File{Path: "api/v1/zz_generated.deepcopy.go", Content: code, Policy: plan.Own})
+//	...
+//	fmt.Fprint(out, p.Diff())
+//	err = p.Apply(ctx, root, "kctrl generate")
+//
+// [Lock] is PROJECT.lock: what kctrl wrote and from which template, so that a [Policy] can tell a file that the user has
+// edited.
+//
+// # Guarantees
+//
+//   - No path leaves the project or enters its .git folder, whatever a kind, a plural or a symbolic link says.
+//   - A failed Apply leaves the tree as it was, byte for byte and mode for mode; see package transaction for one that was
+//     killed.
+//   - A file that changed between the plan and Apply is never overwritten.
+//   - A file that the user has edited is overwritten only under the policy [Own].
+//   - Planning what is already there gives an empty plan.
+//
+// # Concurrency
+//
+// A Plan belongs to one goroutine. Two processes that plan and apply in one project hold its lock, from package transaction,
+// from before they read. Without it nothing is lost, but one may fail: each file is compared again when it is replaced.
+package plan
