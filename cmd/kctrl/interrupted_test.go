@@ -249,7 +249,9 @@ func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 	eachFault(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, at int) {
 		dir := w.copy(t, from)
 		code, said := w.run(t, dir, line, fmt.Sprintf("%s=%d %d again", faultVariable, syscall.SIGINT, at))
-		if code != -1 {
+		// One that had written all when the first signal came has no step left for a second one.
+		ended := code == 128+int(syscall.SIGINT) && difference(want, contents(t, dir)) == ""
+		if code != -1 && !ended {
 			t.Errorf("step %d: exit code %d, want a death\n%s", at, code, said)
 		}
 		if code, said := w.run(t, dir, line); code != 0 && (strings.Contains(said, "was interrupted here") || !strings.Contains(said, "exists") && !strings.Contains(said, "already")) {

@@ -12,8 +12,8 @@ import (
 func BenchmarkRun(b *testing.B) {
 	dir := project(b, "scaffold")
 	for b.Loop() {
-		plan := plan.New(os.DirFS(dir))
-		if err := generate.Run(b.Context(), dir, plan, nil, everything()); err != nil {
+		p := plan.New(os.DirFS(dir))
+		if err := generate.Run(b.Context(), dir, p, nil, everything()); err != nil {
 			b.Fatal(err)
 		}
 	}

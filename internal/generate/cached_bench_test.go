@@ -15,8 +15,8 @@ func BenchmarkUnchanged(b *testing.B) {
 	o := everything()
 	o.Cache = incremental.Store{Dir: b.TempDir()}
 	for b.Loop() {
-		plan := plan.New(os.DirFS(dir))
-		if err := generate.Run(b.Context(), dir, plan, nil, o); err != nil {
+		p := plan.New(os.DirFS(dir))
+		if err := generate.Run(b.Context(), dir, p, nil, o); err != nil {
 			b.Fatal(err)
 		}
 	}

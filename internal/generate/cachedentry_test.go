@@ -101,10 +101,10 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 3 {
-				plan := plan.New(os.DirFS(dir))
-				if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+				p := plan.New(os.DirFS(dir))
+				if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 					t.Error(err)
-				} else if diff := cmp.Diff(want, outputs(plan)); diff != "" {
+				} else if diff := cmp.Diff(want, outputs(p)); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -122,11 +122,11 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	write(t, filepath.Dir(file), "file", "in the way")
 	o := everything()
 	o.Cache.Dir = filepath.Join(file, "cache")
-	plan := plan.New(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(run(t, dir, everything()), outputs(plan)); diff != "" {
+	if diff := cmp.Diff(run(t, dir, everything()), outputs(p)); diff != "" {
 		t.Error(diff)
 	}
 }

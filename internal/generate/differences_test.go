@@ -189,11 +189,11 @@ func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 
 func TestRecursiveTypesAreRefused(t *testing.T) {
 	dir := thing(t, recursive)
-	plan := plan.New(os.DirFS(dir))
-	got := report(generate.Run(t.Context(), dir, plan, nil, generate.Options{Generators: []string{generate.CRD}}))
+	p := plan.New(os.DirFS(dir))
+	got := report(generate.Run(t.Context(), dir, p, nil, generate.Options{Generators: []string{generate.CRD}}))
 	want := "api/v1/types.go:24:2: A is a recursive type, which a CRD cannot describe: A -> B -> A\n" +
 		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion\n"
-	if diff := cmp.Diff(want, got); diff != "" || plan.Len() > 0 {
+	if diff := cmp.Diff(want, got); diff != "" || p.Len() > 0 {
 		t.Errorf("errors differ (-want +got):\n%s", diff)
 	}
 }

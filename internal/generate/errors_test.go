@@ -60,10 +60,10 @@ func testErrors(t *testing.T, name string) {
 	if !own {
 		addModule(t, dir, "example.com/errors")
 	}
-	plan := plan.New(os.DirFS(dir))
-	got := report(generate.Run(t.Context(), dir, plan, nil, o))
-	if got != "" && plan.Len() > 0 {
-		t.Errorf("the plan has %d changes in spite of the errors", plan.Len())
+	p := plan.New(os.DirFS(dir))
+	got := report(generate.Run(t.Context(), dir, p, nil, o))
+	if got != "" && p.Len() > 0 {
+		t.Errorf("the plan has %d changes in spite of the errors", p.Len())
 	}
 	want := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "want" })
 	if *update {

@@ -27,17 +27,17 @@ func generated(t *testing.T) string {
 // again generates in dir, applies the plan and returns what changed, without the lock.
 func again(t *testing.T, dir string, o generate.Options) []string {
 	t.Helper()
-	plan := plan.New(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, plan, nil, o); err != nil {
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 		t.Fatal(err)
 	}
 	var changes []string
-	for change := range plan.Changes() {
+	for change := range p.Changes() {
 		if change.Path != plan.LockFile {
 			changes = append(changes, change.Op.String()+" "+change.Path)
 		}
 	}
-	apply(t, dir, plan)
+	apply(t, dir, p)
 	return changes
 }
 

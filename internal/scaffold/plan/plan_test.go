@@ -227,14 +227,13 @@ func TestBrokenLockIsReported(t *testing.T) {
 		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n":                                            `PROJECT.lock: the entry of "x" is broken`,
 		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + "}\n":                                    `PROJECT.lock: the entry of "x" is broken`,
 		"version: kctrl/v1\nfiles:" + strings.Repeat("\n- {path: x, sha256: "+sum+", template: t}", 2):     `PROJECT.lock: "x" is listed twice`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         "PROJECT.lock:3: field owner not found",
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         `PROJECT.lock:3: not valid YAML: unknown field "owner"`,
 		lockTitle + "kctrl/v3: more\n":                                                                     `PROJECT.lock:1: version "kctrl/v3" is not supported`,
 		lockHeader + "x\t" + sum + "\n":                                                                    "PROJECT.lock:2: want a path, a hash and a template",
 		lockHeader + "a\t" + sum + "\tt\nx " + sum + " t\n":                                                "PROJECT.lock:3: want a path, a hash and a template",
 		lockHeader + "x\t" + sum[1:] + "\tt\n":                                                             `PROJECT.lock:2: the entry of "x" is broken`,
 		lockHeader + "../x\t" + sum + "\tt\n":                                                              `PROJECT.lock:2: the entry of "../x" is broken`,
 		lockHeader + "x\t" + sum + "\t\n":                                                                  `PROJECT.lock:2: the entry of "x" is broken`,
-		"<<<<<<< HEAD\nversion: kctrl/v1\n=======\nversion: kctrl/v1\n>>>>>>> theirs\n":                    "PROJECT.lock:",
 		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
 	} {
 		p := New(fstest.MapFS{LockFile: {Data: []byte(text)}})
