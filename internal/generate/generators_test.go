@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // TestAGeneratorIsOneRow adds one as a developer would, and has all that commands do with one: flags, output, the
@@ -39,20 +39,20 @@ func TestAGeneratorIsOneRow(t *testing.T) {
 		}
 	}
 	changes := func() string {
-		plan := scaffold.NewPlan(os.DirFS(dir))
-		if err := Run(t.Context(), dir, plan, nil, Options{Generators: []string{"docs"}}); err != nil {
+		p := plan.New(os.DirFS(dir))
+		if err := Run(t.Context(), dir, p, nil, Options{Generators: []string{"docs"}}); err != nil {
 			t.Fatal(err)
 		}
 		var lines []string
-		for change := range plan.Changes() {
+		for change := range p.Changes() {
 			lines = append(lines, change.Op.String()+" "+change.Path)
 		}
-		root, closer, err := scaffold.OpenRoot(dir)
+		root, closer, err := plan.OpenRoot(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer closer.Close()
-		if err := plan.Apply(t.Context(), root, "test"); err != nil {
+		if err := p.Apply(t.Context(), root, "test"); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(lines, "\n")

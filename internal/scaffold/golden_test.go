@@ -129,7 +129,7 @@ func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*plan.Pla
 	if err != nil {
 		return nil, err
 	}
-	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Object: true, ApplyConfig: true, CRD: true, RBAC: true})
+	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC}})
 }
 
 var bundledInLock = regexp.MustCompile(`(?m)^third_party/kctrl/.*\n`)

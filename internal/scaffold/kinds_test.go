@@ -157,7 +157,7 @@ func TestKindsWrittenByHandAreRegistered(t *testing.T) {
 				pkg := filepath.Base(filepath.Dir(file))
 				writeFile(t, filepath.Join(p.dir, file), []byte(strings.ReplaceAll(content, "PACKAGE", pkg)))
 			}
-			plan, err := p.planGenerate(t, generate.Options{Object: true})
+			plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestKindsWrittenByHandAreRegistered(t *testing.T) {
 			if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
 				t.Fatal(err)
 			}
-			again, err := p.planGenerate(t, generate.Options{Object: true})
+			again, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +208,7 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 			shelf := guestbook
 			shelf.Kind, shelf.Plural = "Shelf", "shelves"
 			p.createAPI(t, shelf)
-			everything := generate.Options{Object: true, ApplyConfig: true, CRD: true, RBAC: true, Webhook: true}
+			everything := generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC, "webhook"}}
 			plan, err := p.planGenerate(t, everything)
 			if err != nil {
 				t.Fatal(err)

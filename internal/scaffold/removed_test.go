@@ -27,8 +27,8 @@ func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 		return func(t *testing.T, p *testProject) (*plan.Plan, error) { return p.planGenerate(t, o) }
 	}
 	return map[string]func(*testing.T, *testProject) (*plan.Plan, error){
-		"generate":  generated(generate.Options{Object: true, ApplyConfig: true}),
-		"manifests": generated(generate.Options{CRD: true, RBAC: true, Webhook: true}),
+		"generate":  generated(generate.Options{Generators: []string{generate.Object, "applyconfig"}}),
+		"manifests": generated(generate.Options{Generators: []string{generate.CRD, generate.RBAC, "webhook"}}),
 		"create api": func(t *testing.T, p *testProject) (*plan.Plan, error) {
 			shelf := guestbook
 			shelf.Kind = "Shelf"
@@ -52,7 +52,7 @@ func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan
 	if err := scaffold.PlanRuntime(plan, project); err != nil {
 		return nil, err
 	}
-	if o.Object {
+	if slices.Contains(o.Generators, generate.Object) {
 		if err := scaffold.PlanRegistration(plan, project); err != nil {
 			return nil, err
 		}
@@ -205,7 +205,7 @@ func TestLostListsComeBackWhole(t *testing.T) {
 		check(file)
 	}
 	must(t, os.Remove(filepath.Join(p.dir, "config/crd/kustomization.yaml")))
-	plan, err := p.planGenerate(t, generate.Options{CRD: true, RBAC: true})
+	plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.CRD, generate.RBAC}})
 	must(t, err)
 	must(t, plan.Apply(t.Context(), p.open(t), "test"))
 	check("config/crd/kustomization.yaml")
@@ -223,7 +223,7 @@ func TestLostRuntimeComesBack(t *testing.T) {
 				t.Errorf("%s without %s: got %v, want a note", name, lost, err)
 			}
 		}
-		plan, err := p.planGenerate(t, generate.Options{Object: true})
+		plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 		must(t, err)
 		must(t, plan.Apply(t.Context(), p.open(t), "test"))
 		after := readTree(t, p.dir)
@@ -235,13 +235,13 @@ func TestLostRuntimeComesBack(t *testing.T) {
 	// Another kctrl wrote a file that this one does not know, and one that it knows otherwise.
 	lock := strings.ReplaceAll(string(before["PROJECT.lock"]), "third_party/kctrl/runtime/object/object.go", "third_party/kctrl/runtime/object/older.go")
 	writeFile(t, filepath.Join(p.dir, "PROJECT.lock"), []byte(lock))
-	_, err := p.planGenerate(t, generate.Options{Object: true})
+	_, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 	e, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" || !strings.Contains(e.Hint, "remove the folder") {
 		t.Errorf("got %v, want the missing file of another kctrl", err)
 	}
 	must(t, os.RemoveAll(filepath.Join(p.dir, "third_party")))
-	plan, err := p.planGenerate(t, generate.Options{Object: true})
+	plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 	must(t, err)
 	must(t, plan.Apply(t.Context(), p.open(t), "test"))
 	if after := readTree(t, p.dir); string(after["PROJECT.lock"]) != string(before["PROJECT.lock"]) {
@@ -257,7 +257,7 @@ func TestBindingFollowsTheRole(t *testing.T) {
 		original := strings.Replace(string(readFile(t, p.dir, binding)), "manager-role\n", style+"\n", 1)
 		writeFile(t, filepath.Join(p.dir, binding), []byte(original))
 		for _, name := range []string{"guest", "another", ""} {
-			plan, err := p.planGenerate(t, generate.Options{RBAC: true, RoleName: name})
+			plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.RBAC}, RoleName: name})
 			must(t, err)
 			must(t, plan.Apply(t.Context(), p.open(t), "test"))
 			p.kustomize(t, "config/default")
@@ -272,7 +272,7 @@ func TestBindingFollowsTheRole(t *testing.T) {
 			t.Errorf("there and back again is\n%s\nwant\n%s", text, original)
 		}
 		writeFile(t, filepath.Join(p.dir, binding), []byte(strings.Replace(original, "name: "+style+"\n", "name: admin\n", 1)))
-		plan, err := p.planGenerate(t, generate.Options{RBAC: true, RoleName: "guest"})
+		plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.RBAC}, RoleName: "guest"})
 		must(t, err)
 		must(t, plan.Apply(t.Context(), p.open(t), "test"))
 		if bound := boundRole(t, p); bound != "admin" {
