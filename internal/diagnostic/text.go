@@ -35,7 +35,7 @@ func OneLine(text string) string {
 		return text
 	}
 	var lines []string
-	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}

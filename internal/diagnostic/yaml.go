@@ -19,7 +19,7 @@ var (
 // YAML returns what the YAML parser found wrong with a file, one *Error for each thing, joined. A file that git could not
 // merge is nothing but that. The parser tells lines, no columns.
 func YAML(file string, content []byte, err error, hint string) error {
-	if conflict := Conflict(file, content); conflict != nil {
+	if conflict := conflictIn(file, content, hint); conflict != nil {
 		return conflict
 	}
 	var errs []error
@@ -77,14 +77,14 @@ func yamlKind(name string) string {
 	return "a mapping"
 }
 
-// Conflict returns that a file has markers of a merge that git could not finish, at the first of them, or nil.
-func Conflict(file string, content []byte) error {
+// conflictIn returns that a file has markers of a merge that git could not finish, at the first of them, or nil.
+func conflictIn(file string, content []byte, hint string) error {
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if bytes.HasPrefix(line, []byte("<<<<<<< ")) || bytes.HasPrefix(line, []byte(">>>>>>> ")) {
 			return &Error{
 				Pos:     token.Position{Filename: file, Line: i + 1, Column: 1},
 				Message: "has the markers of a merge conflict",
-				Hint:    "resolve the conflict, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>",
+				Hint:    hint,
 			}
 		}
 	}
