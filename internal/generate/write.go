@@ -63,9 +63,10 @@ func (g *generation) prune(made map[string]bool) error {
 		return err
 	}
 	// Code is where the types are. Manifests are in the folder of this run: what is in another was asked for by other flags.
+	// What is there of a generator that has made nothing is left to leave, if it has one.
 	for entry := range lock.All() {
 		ran := slices.ContainsFunc(g.generators, func(of Generator) bool {
-			return of.template() == entry.Template && of.leave == nil && of.makes(entry.Path, g.options)
+			return of.template() == entry.Template && of.makes(entry.Path, g.options) && (of.leave == nil || g.hasMade(of))
 		})
 		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
@@ -80,6 +81,11 @@ func (g *generation) prune(made map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// hasMade reports whether a generator has made anything in this run.
+func (g *generation) hasMade(of Generator) bool {
+	return slices.ContainsFunc(g.outputs, func(o output) bool { return o.template == of.template() })
 }
 
 // isBehindLink reports whether a folder on the way from the project to the file is a symbolic link.

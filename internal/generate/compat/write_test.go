@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -128,22 +127,6 @@ func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
 		t.Error("a folder is left")
-	}
-}
-
-// TestSpecialFilesAreNoOutputs has a pipe, which nobody reads: it is not waited for.
-func TestSpecialFilesAreNoOutputs(t *testing.T) {
-	dir := project(t)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[string]string{
-		"rbac:roleName=m,fileName=pipe paths=./internal/... output:rbac:dir=.":    "pipe: a pipe is in the way",
-		"rbac:roleName=m,fileName=null paths=./internal/... output:rbac:dir=/dev": "/dev/null: a special file is in the way",
-	} {
-		if _, err := run(t, dir, strings.Fields(line), compat.Options{}); err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %s", line, err, want)
-		}
 	}
 }
 
