@@ -139,18 +139,18 @@ func (r cborLister[T]) member(name string) error {
 		err = direct.Unmarshal(value, &r.kind)
 	case "apiVersion":
 		err = direct.Unmarshal(value, &r.apiVersion)
-	default:
-		if isOfStatus(name) {
-			var said any
-			err = direct.Unmarshal(value, &said)
-			r.note(name, said)
-		}
 	case "metadata":
 		var content unstructured.UnstructuredList
 		var metadata map[string]any
 		err = direct.Unmarshal(value, &metadata)
 		content.Object = map[string]any{"metadata": metadata}
 		r.meta.ResourceVersion, r.meta.Continue = content.GetResourceVersion(), content.GetContinue()
+	default:
+		if isOfStatus(name) {
+			var said any
+			err = direct.Unmarshal(value, &said)
+			r.note(name, said)
+		}
 	}
 	if err != nil {
 		return &Error{err}
