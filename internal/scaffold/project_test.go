@@ -50,18 +50,32 @@ func loadText(text string) (*Project, error) {
 }
 
 func TestNewProjectIsWrittenAndReadBack(t *testing.T) {
+	before, _, _ := strings.Cut(projectText, "  - group")
+	kind := "  - {group: webapp, domain: example.com, version: v1, kind: Guestbook, plural: guestbooks, namespaced: true, api: true, controller: true}"
+	// A comment is the user's; lines of its own are what kctrl wrote for a kind at first.
+	for _, text := range []string{before + kind + "\n", before + kind + " # ours\n", projectText} {
+		p, err := loadText(text)
+		must(t, err)
+		if diff := cmp.Diff(guestbookProject(), p, cmpopts.IgnoreUnexported(Project{})); diff != "" {
+			t.Error(diff)
+		}
+		if len(p.Warnings()) != 0 {
+			t.Errorf("warnings %v", p.Warnings())
+		}
+		other := p.Resources[0]
+		other.Kind, other.Plural = "Apple", "apples"
+		must(t, p.Add(other))
+		got, err := p.Marshal()
+		must(t, err)
+		want := text + strings.NewReplacer("Guestbook", "Apple", "guestbooks", "apples").Replace(kind) + "\n"
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Error(diff)
+		}
+	}
 	text, err := guestbookProject().Marshal()
 	must(t, err)
-	if diff := cmp.Diff(projectText, string(text)); diff != "" {
+	if diff := cmp.Diff(before+kind+"\n", string(text)); diff != "" {
 		t.Error(diff)
-	}
-	p, err := loadText(projectText)
-	must(t, err)
-	if diff := cmp.Diff(guestbookProject(), p, cmpopts.IgnoreUnexported(Project{})); diff != "" {
-		t.Error(diff)
-	}
-	if len(p.Warnings()) != 0 {
-		t.Errorf("warnings %v", p.Warnings())
 	}
 }
 
