@@ -164,8 +164,8 @@ func (g *generation) role(genall.GenerationContext) ([]artifact.File, error) {
 func rbacFlags(o *Options) []Flag {
 	return []Flag{
 		{Name: "role-name", To: &o.RoleName, Default: DefaultRoleName, Usage: "name of the role of the manager"},
-		{Name: "role-file", To: &o.RoleFile, Default: rbac.FileName, Usage: "`name` of the file of the role"},
-		{Name: "output-rbac-dir", To: &o.RBACFolder, Default: rbac.Folder, Usage: "`folder` of the role"},
+		{Name: "role-file", To: &o.RoleFile, Default: rbac.FileName, Usage: "`name` of the file of the role, which leaves the file that it was in"},
+		{Name: "output-rbac-dir", To: &o.RBACFolder, Default: rbac.Folder, Usage: "`folder` of the role; what config/rbac holds and binds stays as it is beside another"},
 	}
 }
 
