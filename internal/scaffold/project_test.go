@@ -153,11 +153,7 @@ resources:
     plural: guestbooks
     api: true
     controller: true
-  - group: apps
-    version: v1
-    kind: Deployment
-    plural: deployments
-    controller: true
+  - {group: apps, version: v1, kind: Deployment, plural: deployments, controller: true}
 # after all
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {

@@ -168,12 +168,13 @@ func TestHandlerMayWaitForSomebodyWhoRemovesIt(t *testing.T) {
 		s := scoped(t, c, in(options{}), "x")
 		inf := start(t, newSource("a"), in(options{}))
 		for _, add := range []func(informer.Handler[obj]) *informer.Registration{inf.AddHandler, s.AddHandler} {
-			var reg *informer.Registration
-			reg = add(func(informer.Event[obj]) {
+			added := make(chan *informer.Registration, 1)
+			reg := add(func(informer.Event[obj]) {
 				removed := make(chan struct{})
-				go func() { reg.Remove(); s.RemoveNamespace("x"); close(removed) }()
+				go func() { (<-added).Remove(); s.RemoveNamespace("x"); close(removed) }()
 				<-removed
 			})
+			added <- reg
 			if len(s.Namespaces()) == 0 {
 				if err := s.AddNamespace("x"); err != nil {
 					t.Fatal(err)
