@@ -157,7 +157,10 @@ func run(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	}
 	var ready struct{ Kubeconfig string }
 	if err := json.Unmarshal(line, &ready); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", cmd, err), stop())
+		if stopErr := stop(); stopErr != nil {
+			return nil, nil, stopErr // the line begins its report of the failure, which stands in the error too
+		}
+		return nil, nil, fmt.Errorf("%s: %w", cmd, err)
 	}
 	server.kubeconfig = ready.Kubeconfig
 	return server, stop, nil
