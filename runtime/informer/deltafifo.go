@@ -3,11 +3,94 @@ package informer
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
+
+// Delta is one step from a state of the source to a later one.
+type Delta[T object.Object] struct {
+	// Type says which of the fields below are set.
+	Type EventType
+	// Key is the key of the object of Added, Updated and Deleted. Push fills it in from Object.
+	Key object.Key
+	// Object is the new state for Added and Updated, the last one for Deleted.
+	Object T
+	// FinalStateUnknown marks a Deleted without Object: the receiver has the last state that is known.
+	FinalStateUnknown bool
+	// Merged says that other deltas of the object were folded into this one.
+	Merged bool
+	// Objects is, for Replaced, all there is.
+	Objects []T
+	// Retained are, for Replaced, the keys of objects that exist too but could not be read: what is known of them stays.
+	Retained []object.Key
+	// ResourceVersion is how far the source has come with this delta. It is empty where that is not known.
+	ResourceVersion string
+
+	// byKey has, for Replaced, Objects by their keys, unless it is nil. The receiver may keep and change it.
+	byKey map[object.Key]T
+	// rested has, for Replaced, what Objects would have, if that rests in another form at the receiver.
+	rested *listed[T]
+}
+
+// Deltas are successive steps, oldest first.
+type Deltas[T object.Object] []Delta[T]
+
+// count returns the number of objects of a Replaced.
+func (d Delta[T]) count() int {
+	if d.rested != nil {
+		return len(d.rested.order)
+	}
+	return len(d.Objects)
+}
+
+// listed returns the keys of the objects of a Replaced.
+func (d Delta[T]) listed() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, obj := range d.Objects {
+			if !yield(object.KeyOf(obj)) {
+				return
+			}
+		}
+		if d.rested == nil {
+			return
+		}
+		for _, key := range d.rested.order {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func (d Delta[T]) slot() (object.Key, slotKind) {
+	switch d.Type {
+	case Added, Updated, Deleted:
+		return d.Key, edgeSlot
+	case Replaced:
+		return object.Key{}, barrierSlot
+	}
+	return object.Key{}, markSlot
+}
+
+// fold keeps the resource version of the earlier delta: it stands in that one's place, before changes of other objects
+// that are still to come.
+func (d Delta[T]) fold(next Delta[T]) (Delta[T], folding) {
+	if d.Type == Deleted && next.Type != Deleted {
+		return d, keepBoth
+	}
+	merged := next
+	switch {
+	case d.Type == Deleted && (next.FinalStateUnknown || !d.FinalStateUnknown):
+		merged = d
+	case d.Type == Added && next.Type == Updated:
+		merged.Type = Added
+	}
+	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
+	return merged, keepMerged
+}
 
 // ErrClosed is returned by [DeltaFIFO.Pop] when the queue is closed and empty.
 var ErrClosed = errors.New("delta queue is closed")
@@ -173,4 +256,71 @@ func (f *DeltaFIFO[T]) supersedeLocked() {
 	if i := f.indexLocked(Replaced); i >= 0 {
 		f.pending.items = slices.Delete(f.pending.items, i, len(f.pending.items))
 	}
+}
+
+// compactLocked is how the backlog of a DeltaFIFO becomes shorter. The version of the last delta stays that of the
+// whole backlog: when the last one is applied, so is everything.
+func (f *DeltaFIFO[T]) compactLocked(pending []Delta[T]) []Delta[T] {
+	version := lastVersion(pending)
+	out := f.withoutUnseenLocked(compact(pending))
+	if len(out) == 0 {
+		return append(out, Delta[T]{Type: Bookmark, ResourceVersion: version})
+	}
+	out[len(out)-1].ResourceVersion = version
+	return out
+}
+
+func lastVersion[T object.Object](pending []Delta[T]) string {
+	for i := len(pending) - 1; i >= 0; i-- {
+		if v := pending[i].ResourceVersion; v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// withoutUnseenLocked drops each deletion of an object that the consumer will not know when it gets there.
+func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
+	known := f.knownLocked()
+	first := make(map[object.Key]bool) // the keys seen since the start or the last Replaced
+	kept := pending[:0]
+	for _, d := range pending {
+		switch d.Type {
+		case Replaced:
+			known = knownAfter(d)
+			clear(first)
+		case Added, Updated, Deleted:
+			if d.Type == Deleted && !first[d.Key] && !known(d.Key) {
+				continue
+			}
+			first[d.Key] = true
+		}
+		kept = append(kept, d)
+	}
+	clear(pending[len(kept):])
+	return kept
+}
+
+// knownLocked returns what the consumer knows before the first pending delta. While a batch is being processed its
+// keys count as known.
+func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
+	inflight := make(map[object.Key]bool, len(f.inflight))
+	for _, d := range f.inflight {
+		if d.Type == Replaced {
+			return func(object.Key) bool { return true }
+		}
+		inflight[d.Key] = true
+	}
+	return func(key object.Key) bool { return inflight[key] || f.known(key) }
+}
+
+func knownAfter[T object.Object](replaced Delta[T]) func(object.Key) bool {
+	keys := make(map[object.Key]bool, len(replaced.Objects)+len(replaced.Retained))
+	for key := range replaced.listed() {
+		keys[key] = true
+	}
+	for _, key := range replaced.Retained {
+		keys[key] = true
+	}
+	return func(key object.Key) bool { return keys[key] }
 }

@@ -297,3 +297,310 @@ func TestMetricsTellOfListsWatchesAndFailures(t *testing.T) {
 		}
 	})
 }
+
+// C07
+//
+// Stronger: what must be set before the start is in Options and cannot be set too late, and a second Run is an error
+// and not a warning.
+func TestInformerRunsOnce(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s, l := newSource("a"), &log{}
+		inf := build(s, in(options{}))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- inf.Run(ctx) }()
+		synctest.Wait()
+		if err := inf.Run(ctx); !errors.Is(err, informer.ErrAlreadyRun) {
+			t.Errorf("second Run: %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if err := inf.Run(t.Context()); !errors.Is(err, informer.ErrAlreadyRun) {
+			t.Errorf("Run after the end: %v", err)
+		}
+		reg := inf.AddHandler(l.handle)
+		synctest.Wait()
+		reg.Remove()
+		expect(t, "events after the end", l.got())
+		if isClosed(reg.Synced()) || inf.Store().Len() != 1 {
+			t.Errorf("synced %v, %d objects", isClosed(reg.Synced()), inf.Store().Len())
+		}
+	})
+}
+
+// C07
+func TestRunWaitsForHandlers(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		inf := build(newSource("a"), in(options{}))
+		release := make(chan struct{})
+		inf.AddHandler(func(informer.Event[obj]) { <-release })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { _ = inf.Run(ctx); close(done) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if isClosed(done) {
+			t.Error("Run has returned while a handler runs")
+		}
+		close(release)
+		<-done
+	})
+}
+
+// C07
+func TestRunWaitsForTheReflector(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s := newSource("a")
+		release := make(chan struct{})
+		s.onWatch = func(metav1.ListOptions) error { <-release; return io.EOF }
+		inf := build(s, in(options{Resync: time.Minute}))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { _ = inf.Run(ctx); close(done) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if isClosed(done) {
+			t.Error("Run has returned while a watch is being opened")
+		}
+		close(release)
+		<-done
+	})
+}
+
+// C09, R11
+//
+// Stronger: there is one period for an informer and no rounding; a resync cannot fail, and a state that did not change
+// is told by a resync alone, never by a relist.
+func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s, l := newSource("a"), &log{}
+		inf := build(s, in(options{Resync: time.Minute}))
+		inf.AddHandler(l.handle)
+		run(t, inf)
+		pass(time.Minute)
+		s.update("a")
+		pass(time.Minute)
+		expect(t, "events", l.got(), "+a@11!", "~a@11>11", "~a@11>12", "~a@12>12")
+		expect(t, "requests", s.took(), `watch! ""`)
+	})
+}
+
+// C09
+func TestResyncIsAtMostEverySecond(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		l := &log{}
+		inf := build(newSource("a"), in(options{Resync: time.Millisecond}))
+		inf.AddHandler(l.handle)
+		run(t, inf)
+		pass(3 * time.Second)
+		expect(t, "events", l.got(), "+a@11!", "~a@11>11", "~a@11>11", "~a@11>11")
+	})
+}
+
+// C12
+func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		s := newSource("a", "b", "c")
+		s.paging = true
+		s.onList = once(nil, forbidden("list"))
+		inf := start(t, s, in(options{DisableWatchList: true, PageSize: 2}))
+		if isClosed(inf.Synced()) || inf.Store().Len() != 0 {
+			t.Errorf("synced after half a list, with %d objects", inf.Store().Len())
+		}
+		failure, ok := errors.AsType[*informer.SyncError](inf.Err())
+		if !ok || failure.Verb != "list" || failure.Resource != "things" || !apierrors.IsForbidden(inf.Err()) {
+			t.Errorf("got %v, want a forbidden list", inf.Err())
+		}
+		if want := "list things: things is forbidden: no right to list"; !strings.HasPrefix(inf.Err().Error(), want) {
+			t.Errorf("got %q", inf.Err())
+		}
+		pass(2 * time.Second)
+		if !isClosed(inf.Synced()) || inf.Store().Len() != 3 || inf.Err() != nil {
+			t.Errorf("synced %v, %d objects, error %v", isClosed(inf.Synced()), inf.Store().Len(), inf.Err())
+		}
+	})
+}
+
+// marking is a transform that marks each object it sees, and fails for objects and versions named in broken.
+func marking(broken map[string]bool) func(obj) (obj, error) {
+	return func(o obj) (obj, error) {
+		if o.Labels["transformed"] != "" {
+			return o, errors.New("transformed twice")
+		}
+		if broken[o.Name] || broken[o.Name+"@"+o.ResourceVersion] {
+			return o, errors.New("broken")
+		}
+		o.Labels = map[string]string{"transformed": "yes"}
+		return o, nil
+	}
+}
+
+// C10
+func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
+	for _, listed := range []bool{false, true} {
+		inBothForms(t, func(t *testing.T, in form) {
+			s := newSource("a", "b")
+			inf := build(s, in(options{Transform: marking(nil), DisableWatchList: listed, Resync: time.Minute}))
+			events := 0
+			inf.AddHandler(func(e informer.Event[obj]) {
+				events++
+				if e.Object.Labels["transformed"] != "yes" || e.Type == informer.Updated && e.Old.Labels["transformed"] != "yes" {
+					t.Errorf("%s is not transformed", describe(e))
+				}
+			})
+			run(t, inf)
+			s.update("a")
+			s.delete("b")
+			s.cut(apierrors.NewResourceExpired("gone"))
+			s.create("c")
+			pass(time.Minute)
+			if events != 7 {
+				t.Errorf("%d events", events)
+			}
+		})
+	}
+}
+
+// C10
+//
+// Stronger: an object that cannot be transformed keeps its last good state in the store, and a relist does not take it
+// for deleted.
+func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
+	for _, listed := range []bool{false, true} {
+		inBothForms(t, func(t *testing.T, in form) {
+			s, l := newSource("a", "broken", "c"), &log{}
+			broken := map[string]bool{"broken": true, "a@14": true, "a@15": true, "c@16": true}
+			inf := build(s, in(options{Transform: marking(broken), DisableWatchList: listed}))
+			inf.AddHandler(l.handle)
+			run(t, inf)
+			s.update("a")
+			synctest.Wait()
+			expect(t, "events", l.got(), "+a@11!", "+c@13!")
+			if got := inf.Store().ResourceVersion(); got != "14" {
+				t.Errorf("store at %s", got)
+			}
+			s.cut(apierrors.NewResourceExpired("gone"))
+			s.update("a")
+			pass(2 * time.Second)
+			expect(t, "events after a relist", l.got())
+			s.delete("c")
+			s.update("a")
+			synctest.Wait()
+			expect(t, "events after a deletion", l.got(), "-c@13?", "~a@11>17")
+			s.delete("broken")
+			synctest.Wait()
+			expect(t, "events of an object never seen", l.got())
+		})
+	}
+}
+
+// C11
+//
+// Stronger: there is no tombstone type that a handler could forget. Whatever is known of an object that is gone is in
+// Object, so its key, name and UID can always be taken from there.
+func TestDeletedObjectIsAlwaysThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("watched", "missed", "unreadable", "recreated")
+		inf := start(t, s, options{Transform: marking(map[string]bool{"unreadable@16": true})})
+		gone := make(map[string]bool)
+		inf.AddHandler(func(e informer.Event[obj]) {
+			if e.Key() != keyOf(e.Object.GetName()) || e.Object.UID == "" || e.Object.ResourceVersion == "" {
+				t.Errorf("%s has the key %s and the UID %q", describe(e), e.Key(), e.Object.UID)
+			}
+			if e.Type == informer.Deleted {
+				gone[e.Key().Name] = e.FinalStateUnknown
+			}
+		})
+		s.delete("watched")
+		s.delete("unreadable")
+		synctest.Wait()
+		s.create("recreated")
+		synctest.Wait()
+		s.cut(apierrors.NewResourceExpired("gone"))
+		s.delete("missed")
+		s.forget()
+		pass(2 * time.Second)
+		if want := "map[missed:true recreated:true unreadable:true watched:false]"; fmt.Sprint(gone) != want {
+			t.Errorf("got %v, want %s", gone, want)
+		}
+	})
+}
+
+// C12
+//
+// Stronger: what is waited for and cannot come any more is an error, however it ended: by the end of Run, of the handler, of
+// the namespace, or of the context.
+func TestEveryWaitEnds(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		c := newCluster("x/a", "y/b")
+		for _, s := range c {
+			s.onWatch, s.onList = always(forbidden("watch")), always(forbidden("list"))
+		}
+		one := build(c["x"], in(options{}))
+		private := informer.NewPrivate(c["x"], func(informer.Event[obj]) {}, in(options{}))
+		several := scoped(t, c, in(options{}), "x", "y")
+		f := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"x"}})
+		share(t, f, c, "pods")
+		removed := one.AddHandler(func(informer.Event[obj]) {})
+		removedFromAll := several.AddHandler(func(informer.Event[obj]) {})
+		waits := map[string]struct {
+			wait func(context.Context) error
+			want error
+		}{
+			"informer":              {one.Wait, informer.ErrEnded},
+			"handler":               {one.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
+			"removed handler":       {removed.Wait, informer.ErrRemoved},
+			"private":               {private.Wait, informer.ErrEnded},
+			"scoped":                {several.Wait, informer.ErrEnded},
+			"scoped handler":        {several.AddHandler(func(informer.Event[obj]) {}).Wait, informer.ErrEnded},
+			"removed of the scoped": {removedFromAll.Wait, informer.ErrRemoved},
+			"factory":               {f.Wait, informer.ErrEnded},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running []chan error
+		for _, run := range []func(context.Context) error{one.Run, private.Run, several.Run, f.Run} {
+			ended := make(chan error, 1)
+			running = append(running, ended)
+			go func() { ended <- run(ctx) }()
+		}
+		synctest.Wait()
+		why := errors.New("no patience")
+		for name, w := range waits {
+			impatient, give := context.WithCancelCause(t.Context())
+			give(why)
+			if err := w.wait(impatient); !errors.Is(err, why) || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		outcomes := map[string]chan error{}
+		for name, w := range waits {
+			outcome := make(chan error, 1)
+			outcomes[name] = outcome
+			go func() { outcome <- w.wait(t.Context()) }()
+		}
+		synctest.Wait()
+		removed.Remove()
+		removedFromAll.Remove()
+		cancel()
+		for _, ended := range running {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		for name, w := range waits {
+			if err := <-outcomes[name]; !errors.Is(err, w.want) {
+				t.Errorf("%s: got %v, want %v", name, err, w.want)
+			}
+			if err := w.wait(t.Context()); !errors.Is(err, w.want) {
+				t.Errorf("%s, after the end: got %v, want %v", name, err, w.want)
+			}
+		}
+		if err := several.Wait(t.Context()); !apierrors.IsForbidden(err) {
+			t.Errorf("the error does not say why: %v", err)
+		}
+	})
+}

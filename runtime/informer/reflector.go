@@ -4,10 +4,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
 	"reflect"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -142,4 +151,453 @@ func (r *Reflector[T]) transformed(obj T) (T, bool) {
 		return obj, false
 	}
 	return out, true
+}
+
+// state is all that a reflector remembers between two steps.
+type state[T object.Object] struct {
+	phase phase
+	// version is where the sink is: the next watch starts here. It is empty before the first complete state.
+	version string
+	// latest makes the next list ask for the latest state there is, because the server refused version.
+	latest bool
+	// streaming makes the next list a streaming one. It is off for good once the server has shown that it has none.
+	streaming bool
+	// cut counts the streaming lists in a row that ended before all was sent.
+	cut int
+	// paged is set when the server pages even a list that it may answer from its cache: it has no such cache.
+	paged bool
+	// stream is what a streaming list goes on with as a watch; nil opens a new one.
+	stream client.Stream[T]
+}
+
+// phase is what a reflector does next.
+type phase int
+
+const (
+	// streamingList: the whole state is read from a watch that sends it first.
+	streamingList phase = iota
+	// listing: the whole state is read by a LIST, page by page.
+	listing
+	// watching: changes since version are read.
+	watching
+)
+
+// step does what s asks for and returns what is next. With an error, that is to be done after a pause. A finished
+// context is no error.
+func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], error) {
+	switch s.phase {
+	case streamingList:
+		return r.streamList(ctx, s)
+	case listing:
+		return r.list(ctx, s)
+	default:
+		return r.watch(ctx, s)
+	}
+}
+
+// relist returns s with reading the whole state as the next thing to do.
+func (s state[T]) relist() state[T] {
+	s.phase = listing
+	if s.streaming {
+		s.phase = streamingList
+	}
+	return s
+}
+
+// complete returns s after the whole state of that version was pushed: watching is next.
+func (s state[T]) complete(version string) state[T] {
+	s.phase, s.version, s.latest, s.cut = watching, version, false, 0
+	return s
+}
+
+// closeStream ends the stream that is to be gone on with, if there is one.
+func (s *state[T]) closeStream() {
+	if s.stream != nil {
+		_ = s.stream.Close()
+		s.stream = nil
+	}
+}
+
+// defaultPageSize is the limit of a list request where paging costs the server nothing extra.
+const defaultPageSize = 500
+
+// errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
+var errNoVersion = errors.New("the server sent no resourceVersion")
+
+// list reads the whole state by LIST requests and pushes it.
+func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
+	version := s.listVersion()
+	all, pages, err := r.readPages(ctx, version, r.limit(s, version))
+	switch {
+	case err == nil:
+	case version != "" && (isExpired(err) || isTooLarge(err)):
+		s.latest = true
+		return s, nil
+	default:
+		return s.relist(), r.failed("list", err)
+	}
+	if version == "0" && pages > 1 {
+		s.paged = true
+	}
+	r.push(all)
+	return s.complete(all.ResourceVersion), nil
+}
+
+// listVersion returns what a list asks for: anything at first, later nothing older than what the sink has, and the
+// latest state when the server could not give that.
+func (s state[T]) listVersion() string {
+	switch {
+	case s.latest:
+		return ""
+	case s.version == "":
+		return "0"
+	}
+	return s.version
+}
+
+// limit returns the page size for a list at version. A limit makes the server bypass its cache for a list that is not
+// older than a version, so such a list is not paged unless the server has no cache.
+func (r *Reflector[T]) limit(s state[T], version string) int64 {
+	switch {
+	case r.pageSize > 0:
+		return r.pageSize
+	case version == "" || version == "0" || s.paged:
+		return defaultPageSize
+	}
+	return 0
+}
+
+// readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
+// two pages, all is read again in one.
+func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int64) (Delta[T], int, error) {
+	all := r.pages()
+	first := "" // the version of the first page, which is that of the list
+	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
+	for pages := 1; ; pages++ {
+		page, err := r.source.List(ctx, options)
+		if err != nil && options.Continue != "" && isExpired(err) {
+			all = r.pages()
+			options = metav1.ListOptions{ResourceVersion: version}
+			continue
+		}
+		if err != nil {
+			return Delta[T]{}, pages, err
+		}
+		if page.ResourceVersion == "" {
+			return Delta[T]{}, pages, errNoVersion
+		}
+		for i, obj := range page.Items {
+			r.gatherObject(all, obj, page.Known != nil && page.Known[i])
+		}
+		if options.Continue == "" {
+			first = page.ResourceVersion
+		}
+		if page.Continue == "" {
+			return all.replaced(first), pages, nil
+		}
+		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
+	}
+}
+
+// gatherObject makes obj part of a state. A known one comes from the sink.
+func (r *Reflector[T]) gatherObject(state gathering[T], obj T, known bool) {
+	key := object.KeyOf(obj)
+	readable := true
+	if !known {
+		obj, readable = r.transformed(obj)
+	}
+	state.set(key, obj, readable)
+}
+
+// pages returns where the pages of a list are gathered.
+func (r *Reflector[T]) pages() gathering[T] {
+	if r.gather != nil {
+		return r.gather(0)
+	}
+	return &pagesState[T]{}
+}
+
+// push makes all the state of the sink. Whoever waits for that finds no error after it.
+func (r *Reflector[T]) push(all Delta[T]) {
+	r.err.Store(nil)
+	r.metrics.lists.Inc(r.label)
+	r.sink.Push(all)
+}
+
+var (
+	errCut    = errors.New("the streaming list ended before everything was sent")
+	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
+)
+
+// streamList reads the whole state from a watch that sends it first, pushes it, and leaves the stream to be watched.
+func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], error) {
+	version := s.version
+	if s.latest {
+		version = ""
+	}
+	stream, err := r.source.Watch(ctx, streamListOptions(version))
+	if err != nil {
+		return r.afterStreamList(s, version, err)
+	}
+	detach := closeWith(ctx, stream)
+	all, err := r.readInitial(ctx, stream)
+	detach()
+	if err != nil {
+		_ = stream.Close()
+		if isBroken(err) && !errors.Is(err, errSilent) {
+			err = errors.Join(errCut, unlessEOF(err))
+		}
+		return r.afterStreamList(s, version, err)
+	}
+	r.push(all)
+	s = s.complete(all.ResourceVersion)
+	s.stream = stream
+	return s, nil
+}
+
+// afterStreamList returns what follows a streaming list at version that ended with err.
+func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (state[T], error) {
+	switch {
+	case isUnsupported(err), errors.Is(err, errSilent):
+		r.log.Info("the server has no streaming lists, so ordinary ones are used", "err", err)
+		s.streaming = false
+		return s.relist(), nil
+	case version != "" && (isExpired(err) || isTooLarge(err)):
+		s.latest = true
+		return s, nil
+	case isRefusal(err):
+		return s, r.failed("watch", err)
+	case errors.Is(err, errCut) && s.cut == 0:
+		s.cut++
+		return s, r.failed("watch", err)
+	}
+	s.phase, s.cut = listing, 0
+	return s, r.failed("watch", err)
+}
+
+// streamListOptions asks for what exists, not older than version, and the changes since. Without bookmarks the server
+// would never say where the first ends.
+func streamListOptions(version string) metav1.ListOptions {
+	options := watchOptions(version)
+	initial := true
+	options.SendInitialEvents = &initial
+	options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	return options
+}
+
+const (
+	// waitingAfter is how often it is logged that a streaming list has not ended.
+	waitingAfter = 10 * time.Second
+	// silentFor is how many of these periods a streaming list may send nothing before the server is taken for one that
+	// ignores the request for one.
+	silentFor = 3
+)
+
+// readInitial reads stream up to the bookmark that ends the initial events, and returns what exists there as one
+// Replaced.
+func (r *Reflector[T]) readInitial(ctx context.Context, stream client.Stream[T]) (Delta[T], error) {
+	var received atomic.Int64
+	silent := r.superviseInitial(ctx, stream, &received)
+	initial := r.initial()
+	for {
+		event, err := stream.Next()
+		if err != nil {
+			if silent() {
+				err = errSilent
+			}
+			return Delta[T]{}, err
+		}
+		received.Add(1)
+		if event.Type == watch.Bookmark && event.InitialEventsEnd {
+			silent()
+			all := initial.replaced(event.ResourceVersion)
+			r.size = all.count()
+			return all, nil
+		}
+		r.applyInitial(initial, event)
+	}
+}
+
+// superviseInitial logs that the end of the initial events is waited for, and closes stream when nothing is received
+// for too long. The function that it returns ends the supervision and reports whether that happened.
+func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T], received *atomic.Int64) func() bool {
+	ctx, cancel := context.WithCancel(ctx)
+	var supervisor sync.WaitGroup
+	silent := false
+	supervisor.Go(func() {
+		ticker := time.NewTicker(waitingAfter)
+		defer ticker.Stop()
+		last, idle := int64(0), 0
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if n := received.Load(); n != last {
+				last, idle = n, 0
+			} else if idle++; idle == silentFor {
+				silent = true
+				_ = stream.Close()
+				return
+			}
+			r.log.Warn("still waiting for the end of the initial events", "received", last)
+		}
+	})
+	return func() bool {
+		cancel()
+		supervisor.Wait()
+		return silent
+	}
+}
+
+// applyInitial brings initial to the state after event.
+func (r *Reflector[T]) applyInitial(initial gathering[T], event client.WatchEvent[T]) {
+	switch event.Type {
+	case watch.Bookmark:
+	case watch.Added, watch.Modified:
+		r.gatherObject(initial, event.Object, event.Known)
+	case watch.Deleted:
+		initial.remove(object.KeyOf(event.Object))
+	default:
+		r.log.Error("unknown type of watch event", "type", event.Type)
+	}
+}
+
+// initial returns where the events of a streaming list are gathered.
+func (r *Reflector[T]) initial() gathering[T] {
+	if r.gather != nil {
+		return r.gather(r.size)
+	}
+	return newInitialState[T](r.size)
+}
+
+const (
+	// minWatch is the shortest time after which the server is asked to end a watch; the longest is twice that.
+	minWatch = 5 * time.Minute
+	// shortWatch is how long a watch must last, or send something, to count as one.
+	shortWatch = time.Second
+)
+
+// errShortWatch reports a server, or something before it, that accepts watches and ends them at once.
+var errShortWatch = errors.New("the watch ended within a second and without an event")
+
+// watch reads changes from where s is until the stream ends.
+func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
+	stream := s.stream
+	s.stream = nil
+	if stream == nil {
+		var err error
+		stream, err = r.source.Watch(ctx, watchOptions(s.version))
+		if err != nil {
+			if !isRefusal(err) {
+				s = s.relist()
+			}
+			return s, r.failed("watch", err)
+		}
+	}
+	defer stream.Close()
+	defer closeWith(ctx, stream)()
+	r.healthy()
+	start := time.Now()
+	events, err := r.follow(stream, &s.version)
+	short := events == 0 && time.Since(start) < shortWatch
+	switch {
+	case ctx.Err() != nil:
+		return s, nil
+	case short && isBroken(err):
+		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
+	case errors.Is(err, io.EOF):
+		return s, nil
+	case isBroken(err), isRefusal(err):
+		return s, r.failed("watch", err)
+	}
+	return s.relist(), r.failed("watch", err)
+}
+
+// follow pushes what stream sends until it ends, and returns how many events that were, and why it ended. It keeps
+// version at the last event.
+func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, error) {
+	// A watch from no version begins with what exists, in any order: only what comes after that says how far it is.
+	replaying := *version == "" || *version == "0"
+	for events := 0; ; events++ {
+		event, err := stream.Next()
+		if err != nil {
+			return events, err
+		}
+		if event.ResourceVersion == "" {
+			return events, errNoVersion
+		}
+		replaying = replaying && event.Type == watch.Added
+		delta, ok := r.delta(event)
+		if !ok {
+			continue
+		}
+		if replaying {
+			delta.ResourceVersion = ""
+		} else {
+			*version = delta.ResourceVersion
+		}
+		r.sink.Push(delta)
+	}
+}
+
+// delta returns what event means for the sink. It reports false for an event of a type that it does not know, and for
+// a new state that cannot be transformed.
+func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
+	d := Delta[T]{ResourceVersion: event.ResourceVersion}
+	switch event.Type {
+	case watch.Bookmark:
+		d.Type = Bookmark
+		return d, true
+	case watch.Added:
+		d.Type = Added
+	case watch.Modified:
+		d.Type = Updated
+	case watch.Deleted:
+		d.Type = Deleted
+	default:
+		r.log.Error("unknown type of watch event", "type", event.Type)
+		return d, false
+	}
+	d.Key = object.KeyOf(event.Object)
+	obj, ok := r.transformed(event.Object)
+	switch {
+	case ok:
+		d.Object = obj
+	case d.Type == Deleted:
+		d.FinalStateUnknown = true
+	default:
+		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}, true
+	}
+	return d, true
+}
+
+// watchOptions asks for the changes since version. Bookmarks keep a quiet watch from falling behind what the server
+// remembers.
+func watchOptions(version string) metav1.ListOptions {
+	seconds := int64((minWatch + rand.N(minWatch)) / time.Second)
+	return metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
+}
+
+// closeWith closes stream when ctx ends, until the function that it returns is called. That waits for a Close that has
+// begun.
+func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (detach func()) {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = stream.Close()
+	})
+	return func() {
+		if !stop() {
+			<-closed
+		}
+	}
+}
+
+func unlessEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

@@ -7,13 +7,16 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -195,5 +198,478 @@ func TestEveryStreamIsClosed(t *testing.T) {
 		if n := s.unclosed(); n != 0 {
 			t.Errorf("%d streams are not closed after the end", n)
 		}
+	})
+}
+
+// R01, R03
+func TestFirstListTakesAnyVersionAndLaterOnesNothingOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		_, sink := reflect(t, s, listOnly)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
+		s.create("b")
+		s.cut(apierrors.NewResourceExpired("gone"))
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "12"`, `watch "12"`)
+		expect(t, "deltas", sink.got(), "Replaced 11 a", "Added 12 b", "Replaced 12 a b")
+	})
+}
+
+// R01, R02
+func TestRefusedVersionMakesTheListAskForTheLatest(t *testing.T) {
+	legacy := apierrors.NewTimeoutError("Too large resource version: 99, current: 12", 1)
+	oldest := apierrors.NewTimeoutError("", 1)
+	oldest.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
+	gone := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonGone}}
+	for name, refusal := range map[string]error{
+		"expired": apierrors.NewResourceExpired("expired"), "gone": gone, "too large": tooLarge(), "legacy": legacy, "oldest": oldest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource("a")
+				r, _ := reflect(t, s, listOnly)
+				s.took()
+				s.onList = once(refusal)
+				s.cut(apierrors.NewResourceExpired("expired"))
+				pass(2 * time.Second)
+				expect(t, "requests", s.took(), `list "11"`, `list "" limit 500`, `watch "11"`)
+				if r.Err() != nil {
+					t.Errorf("error after recovery: %v", r.Err())
+				}
+				s.cut(apierrors.NewResourceExpired("expired again"))
+				pass(4 * time.Second)
+				expect(t, "requests later", s.took(), `list "11"`, `watch "11"`)
+			})
+		})
+	}
+}
+
+// R02
+func TestOtherTimeoutOfAListIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.onList = once(apierrors.NewTimeoutError("slow", 0))
+		r, _ := reflect(t, s, listOnly)
+		if !apierrors.IsTimeout(r.Err()) {
+			t.Errorf("got %v, want the timeout", r.Err())
+		}
+	})
+}
+
+// R03
+func TestListIsPagedOnceTheServerHasShownToHaveNoCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for i := range 501 {
+			s.create(fmt.Sprint("o", i))
+		}
+		s.paging = true
+		reflect(t, s, listOnly)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
+		s.cut(apierrors.NewResourceExpired("gone"))
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "511" limit 500`, `list "" limit 500 continue 511/500`, `watch "511"`)
+	})
+}
+
+// R03
+func TestPageSizeIsUsedAlways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b", "c")
+		s.paging = true
+		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
+		expect(t, "deltas", sink.got(), "Replaced 13 a b c")
+	})
+}
+
+// R03
+func TestListForgottenBetweenPagesIsReadInOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b", "c")
+		s.paging = true
+		s.onList = once(nil, apierrors.NewResourceExpired("the continue token is too old"))
+		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `list "0"`, `watch "13"`)
+		expect(t, "deltas", sink.got(), "Replaced 13 a b c")
+	})
+}
+
+// drifting is a source whose later pages claim to be newer than the first.
+type drifting struct{ *source }
+
+func (d drifting) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
+	page, err := d.source.List(ctx, options)
+	if options.Continue != "" {
+		page.ResourceVersion = "99"
+	}
+	return page, err
+}
+
+// R03
+func TestWatchStartsWhereTheFirstPageWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b", "c")
+		s.paging = true
+		reflect(t, drifting{s}, informer.ReflectorOptions[obj]{DisableWatchList: true, PageSize: 2})
+		expect(t, "requests", s.took(), `list "0" limit 2`, `list "" limit 2 continue 13/2`, `watch "13"`)
+	})
+}
+
+var streaming = informer.ReflectorOptions[obj]{}
+
+// W01, W04
+//
+// Stronger: bookmarks are always asked for with a streaming list, here and once more in the client, so no option can
+// make an informer wait for an end that never comes.
+func TestStreamingListGoesOnAsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		_, sink := reflect(t, s, streaming)
+		s.create("c")
+		synctest.Wait()
+		expect(t, "deltas", sink.got(), "Replaced 12 a b", "Added 13 c")
+		options := s.requests[0].options
+		if options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || !options.AllowWatchBookmarks {
+			t.Errorf("options %+v: want NotOlderThan and bookmarks", options)
+		}
+		expect(t, "requests", s.took(), `watch! ""`)
+	})
+}
+
+// W01
+func TestStreamingListIsCompleteOnlyAtTheEndBookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b", "c")
+		s.noBegin = true
+		_, sink := reflect(t, s, streaming)
+		for _, name := range []string{"a", "b", "c"} {
+			s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf(name)].DeepCopy()})
+		}
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "13"})
+		s.update("a")
+		s.delete("b")
+		s.create("d")
+		s.delete("d")
+		synctest.Wait()
+		expect(t, "deltas before", sink.got())
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "17", InitialEventsEnd: true})
+		synctest.Wait()
+		expect(t, "deltas", sink.got(), "Replaced 17 a c")
+	})
+}
+
+// W01
+func TestServerWithoutStreamingListsIsListedForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.onWatch = once(invalid())
+		r, _ := reflect(t, s, streaming)
+		expect(t, "requests", s.took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
+		if r.Err() != nil {
+			t.Errorf("the fallback is an error: %v", r.Err())
+		}
+		s.cut(apierrors.NewResourceExpired("gone"))
+		pass(2 * time.Second)
+		expect(t, "requests later", s.took(), `list "11"`, `watch "11"`)
+	})
+}
+
+// W01
+func TestExpiredWatchIsFollowedByAStreamingList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		reflect(t, s, streaming)
+		s.took()
+		s.onWatch = once(apierrors.NewResourceExpired("gone"))
+		s.cut(apierrors.NewResourceExpired("gone"))
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `watch! "11"`, `watch! ""`)
+	})
+}
+
+// W01
+func TestRefusedStreamingListIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.onWatch = once(tooMany(0))
+		reflect(t, s, streaming)
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `watch! ""`, `watch! ""`)
+	})
+}
+
+// W01
+func TestStreamingListThatIsCutIsTriedAgainOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.noBegin = true
+		_, sink := reflect(t, s, streaming)
+		s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf("a")].DeepCopy()})
+		s.cut(io.EOF)
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `watch! ""`, `watch! ""`)
+		s.cut(io.ErrUnexpectedEOF)
+		pass(4 * time.Second)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
+		expect(t, "deltas", sink.got(), "Replaced 11 a")
+	})
+}
+
+// W01
+func TestCompleteStreamingListMakesUpForOneThatWasCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		reflect(t, s, streaming)
+		for range 2 {
+			s.took()
+			s.noBegin = true
+			s.cut(apierrors.NewResourceExpired("gone"))
+			pass(10 * time.Second)
+			s.noBegin = false
+			s.cut(io.EOF)
+			pass(20 * time.Second)
+			expect(t, "requests", s.took(), `watch! "11"`, `watch! "11"`)
+		}
+	})
+}
+
+// W01, C10
+func TestObjectThatBecomesUnreadableDuringAStreamingListIsRetained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		s.noBegin = true
+		_, sink := reflect(t, s, informer.ReflectorOptions[obj]{Transform: marking(map[string]bool{"a@13": true, "b@12": true})})
+		for _, name := range []string{"a", "b"} {
+			s.send(client.WatchEvent[obj]{Type: watch.Added, Object: s.objects[keyOf(name)].DeepCopy()})
+		}
+		s.update("a")
+		s.update("b")
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "14", InitialEventsEnd: true})
+		synctest.Wait()
+		expect(t, "deltas", sink.got(), "Replaced 14 b (a)")
+	})
+}
+
+// W01
+func TestOtherFailureOfAStreamingListIsFollowedByAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.onWatch = once(forbidden("watch"), forbidden("watch"))
+		r, sink := reflect(t, s, streaming)
+		failure, ok := errors.AsType[*informer.SyncError](r.Err())
+		if !ok || failure.Verb != "watch" || failure.Resource != "things" || !apierrors.IsForbidden(r.Err()) {
+			t.Errorf("got %#v, want a forbidden watch of things", r.Err())
+		}
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `watch! ""`, `list "0" limit 500`, `watch "11"`)
+		expect(t, "deltas", sink.got(), "Replaced 11 a")
+		pass(4 * time.Second)
+		expect(t, "requests after the refused watch", s.took(), `watch! "11"`)
+		if r.Err() != nil {
+			t.Errorf("error after recovery: %v", r.Err())
+		}
+	})
+}
+
+// W02
+//
+// Stronger: a server that takes the request for a streaming list and sends nothing is given up after half a minute, and
+// listed; upstream warns for ever.
+func TestServerThatIgnoresInitialEventsIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.noBegin = true
+		reflect(t, s, streaming)
+		pass(29 * time.Second)
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "11"})
+		pass(25 * time.Second)
+		expect(t, "requests while something comes", s.took(), `watch! ""`)
+		pass(10 * time.Second)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`)
+	})
+}
+
+// W02
+func TestWatchListCanBeDisabled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		reflect(t, s, listOnly)
+		if slices.ContainsFunc(s.requests, func(r request) bool { return r.options.SendInitialEvents != nil }) {
+			t.Error("a streaming list was asked for")
+		}
+	})
+}
+
+// R05
+func TestRefusedWatchIsOpenedAgainWithoutAList(t *testing.T) {
+	for name, refusal := range map[string]error{"429": tooMany(0), "connection refused": fmt.Errorf("dial: %w", syscall.ECONNREFUSED)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource("a")
+				s.onWatch = once(refusal)
+				r, _ := reflect(t, s, listOnly)
+				if r.Err() == nil {
+					t.Error("no error while refused")
+				}
+				pass(2 * time.Second)
+				expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`, `watch "11"`)
+				if r.Err() != nil {
+					t.Errorf("error after recovery: %v", r.Err())
+				}
+			})
+		})
+	}
+}
+
+// R06
+func TestEndOfAWatchDecidesWhetherToList(t *testing.T) {
+	rewatch, relist := []string{`watch "12"`}, []string{`list "12"`, `watch "12"`}
+	for name, test := range map[string]struct {
+		end   error
+		want  []string
+		pause time.Duration
+	}{
+		"in order":          {io.EOF, rewatch, 0},
+		"broken connection": {io.ErrUnexpectedEOF, rewatch, 2 * time.Second},
+		"too many requests": {tooMany(0), rewatch, 2 * time.Second},
+		"expired":           {apierrors.NewResourceExpired("expired"), relist, 2 * time.Second},
+		"internal error":    {apierrors.NewInternalError(errors.New("etcd")), relist, 2 * time.Second},
+		"unreadable":        {&client.DecodeError{What: "watch event", Err: errors.New("bad json")}, relist, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource("a")
+				reflect(t, s, listOnly)
+				s.create("b")
+				pass(time.Minute)
+				s.took()
+				s.cut(test.end)
+				pass(test.pause)
+				expect(t, "requests", s.took(), test.want...)
+			})
+		})
+	}
+}
+
+// R07
+func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		reflect(t, s, listOnly)
+		pass(24 * time.Hour)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		seen := make(map[int64]bool)
+		for _, r := range s.requests[1:] {
+			seconds := *r.options.TimeoutSeconds
+			if r.verb != "watch" || seconds < 300 || seconds >= 600 || !r.options.AllowWatchBookmarks {
+				t.Fatalf("got %s with %d seconds, bookmarks %v", r.verb, seconds, r.options.AllowWatchBookmarks)
+			}
+			seen[seconds] = true
+		}
+		if len(seen) < 50 {
+			t.Errorf("only %d different timeouts in %d watches", len(seen), len(s.requests)-1)
+		}
+	})
+}
+
+// R08
+//
+// Stronger: it shows in Err and is followed by a growing pause, so a proxy that cuts every watch is seen and not
+// hammered.
+func TestVeryShortWatchIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		r, _ := reflect(t, s, listOnly)
+		s.took()
+		s.cut(io.EOF)
+		synctest.Wait()
+		expect(t, "requests at once", s.took())
+		if r.Err() == nil {
+			t.Error("no error after a watch that ended at once")
+		}
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+	})
+}
+
+// R08
+func TestUnknownEventIsSkippedAndDoesNotMoveTheVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		_, sink := reflect(t, s, listOnly)
+		s.send(client.WatchEvent[obj]{Type: "STRANGE", ResourceVersion: "99"})
+		s.create("b")
+		s.cut(io.EOF)
+		synctest.Wait()
+		expect(t, "deltas", sink.got(), "Replaced 11 a", "Added 12 b")
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "11"`, `watch "12"`)
+	})
+}
+
+// R09
+func TestBookmarkMovesTheVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		_, sink := reflect(t, s, listOnly)
+		s.took()
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "77"})
+		s.cut(io.EOF)
+		synctest.Wait()
+		expect(t, "requests", s.took(), `watch "77"`)
+		expect(t, "deltas", sink.got(), "Replaced 11 a", "Bookmark 77")
+	})
+}
+
+// versionless is a source whose lists are of a version that says nothing: "0", or none at all.
+type versionless struct {
+	*source
+	version string
+}
+
+func (v versionless) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
+	page, err := v.source.List(ctx, options)
+	page.ResourceVersion = v.version
+	return page, err
+}
+
+func TestListWithoutAVersionIsAnErrorAndLeavesTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		r, sink := reflect(t, versionless{s, ""}, listOnly)
+		expect(t, "deltas", sink.got())
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "no resourceVersion") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		r, sink := reflect(t, s, listOnly)
+		sink.got()
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark})
+		synctest.Wait()
+		expect(t, "deltas", sink.got())
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "no resourceVersion") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// R09
+func TestReplayedObjectsOfAVersionlessWatchDoNotMoveTheVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		_, sink := reflect(t, versionless{s, "0"}, listOnly)
+		expect(t, "deltas", sink.got(), "Replaced 0 a b", "Added  a", "Added  b")
+		s.cut(io.EOF)
+		synctest.Wait()
+		s.update("a")
+		s.cut(io.EOF)
+		synctest.Wait()
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "0"`, `watch "0"`, `watch "13"`)
 	})
 }

@@ -2,6 +2,9 @@ package informer_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -165,5 +170,184 @@ func (s *realServer) versions(opts ...client.ListOption) func(context.Context) (
 			versions[object.KeyOf(&o)] = o.ResourceVersion
 		}
 		return versions, nil
+	}
+}
+
+// tap is the connection of an informer to the API server, in the hand of the test.
+type tap struct {
+	next    http.RoundTripper
+	answers chan answer
+
+	mu   sync.Mutex
+	open []io.Closer   // the bodies of watches
+	gate chan struct{} // closed lets requests pass
+}
+
+// answer is what the server said to a list or a watch.
+type answer struct {
+	watch  bool
+	status int
+}
+
+func newTap() *tap {
+	tap := &tap{answers: make(chan answer, 1024), gate: make(chan struct{})}
+	close(tap.gate)
+	return tap
+}
+
+func (t *tap) wrap(next http.RoundTripper) http.RoundTripper {
+	t.next = next
+	return t
+}
+
+func (t *tap) RoundTrip(request *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	gate := t.gate
+	t.mu.Unlock()
+	select {
+	case <-gate:
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	watch := request.URL.Query().Has("watch")
+	if watch {
+		t.mu.Lock()
+		t.open = append(t.open, response.Body)
+		t.mu.Unlock()
+	}
+	select {
+	case t.answers <- answer{watch, response.StatusCode}:
+	default:
+	}
+	return response, nil
+}
+
+// hold makes all requests wait until release.
+func (t *tap) hold() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gate = make(chan struct{})
+}
+
+func (t *tap) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.gate)
+}
+
+// cut breaks all watches that are open.
+func (t *tap) cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, body := range t.open {
+		_ = body.Close()
+	}
+	t.open = nil
+}
+
+// await returns when the server has given an answer that is as wanted.
+func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
+	test.Helper()
+	for {
+		select {
+		case a := <-t.answers:
+			if a == wanted {
+				return
+			}
+		case <-ctx.Done():
+			test.Fatalf("%v: the server did not answer %v", context.Cause(ctx), wanted)
+		}
+	}
+}
+
+// journal is a handler that replays what it is told and checks that it is a possible history of each object: an Added
+// only of what is not there, an Updated or Deleted only of what is, another UID only after a Deleted, and versions that
+// ascend, also from one life of a name to the next.
+type journal[T object.Object] struct {
+	t    *testing.T
+	pace func() // called before each event; nil is nothing
+	told chan struct{}
+
+	mu     sync.Mutex
+	states map[object.Key]T
+	last   map[object.Key]lastSeen
+	events int
+}
+
+// lastSeen is the last state in which a journal was told of an object.
+type lastSeen struct {
+	uid     types.UID
+	version string
+}
+
+func newJournal[T object.Object](t *testing.T, pace func()) *journal[T] {
+	return &journal[T]{
+		t: t, pace: pace, told: make(chan struct{}, 1), states: make(map[object.Key]T), last: make(map[object.Key]lastSeen),
+	}
+}
+
+func (j *journal[T]) handle(e informer.Event[T]) {
+	if j.pace != nil {
+		j.pace()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events++
+	j.check(e)
+	j.last[e.Key()] = lastSeen{e.Object.GetUID(), e.Object.GetResourceVersion()}
+	j.states[e.Key()] = e.Object
+	if e.Type == informer.Deleted {
+		delete(j.states, e.Key())
+	}
+	select {
+	case j.told <- struct{}{}:
+	default:
+	}
+}
+
+func (j *journal[T]) check(e informer.Event[T]) {
+	_, has := j.states[e.Key()]
+	last, known := j.last[e.Key()]
+	if has == (e.Type == informer.Added) {
+		j.t.Errorf("%v of %s, which is there: %v", e.Type, e.Key(), has)
+	}
+	if !known {
+		return
+	}
+	sameLife := last.uid == e.Object.GetUID()
+	if has && !sameLife {
+		j.t.Errorf("%v: %s became another object without a deletion", e.Type, e.Key())
+	}
+	if !has && sameLife {
+		j.t.Errorf("%s came back with the UID that it had before its deletion", e.Key())
+	}
+	order, err := resourceversion.CompareResourceVersion(last.version, e.Object.GetResourceVersion())
+	if err != nil || order > 0 || order == 0 && !e.FinalStateUnknown {
+		j.t.Errorf("%v: %s went from %s to %s, %v", e.Type, e.Key(), last.version, e.Object.GetResourceVersion(), err)
+	}
+	if e.Type == informer.Updated && e.Old.GetResourceVersion() != last.version {
+		j.t.Errorf("%s was updated from %s, and %s was the last that was told", e.Key(), e.Old.GetResourceVersion(), last.version)
+	}
+}
+
+// await returns when the replayed state is as wanted.
+func (j *journal[T]) await(ctx context.Context, wanted func(map[object.Key]T) bool) {
+	j.t.Helper()
+	for {
+		j.mu.Lock()
+		ok := wanted(j.states)
+		j.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-j.told:
+		case <-ctx.Done():
+			j.t.Fatalf("%v: a handler was not told what it waits for; it has %d objects", context.Cause(ctx), len(j.states))
+		}
 	}
 }

@@ -2,7 +2,9 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -249,3 +252,89 @@ func (s *source) took() []string {
 func keyOf(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
 
 var _ informer.ListerWatcher[obj] = (*source)(nil)
+
+// stream is one open watch of a source.
+type stream struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	events  []client.WatchEvent[obj]
+	err     error
+	closed  bool
+}
+
+func newStream(ctx context.Context, timeout time.Duration) *stream {
+	st := &stream{}
+	st.changed.L = &st.mu
+	timer := time.AfterFunc(timeout, func() { st.end(io.EOF) })
+	context.AfterFunc(ctx, func() { timer.Stop(); st.end(ctx.Err()) })
+	return st
+}
+
+func (st *stream) send(event client.WatchEvent[obj]) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.events = append(st.events, event)
+	st.changed.Broadcast()
+}
+
+func (st *stream) end(err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.err == nil {
+		st.err = err
+	}
+	st.changed.Broadcast()
+}
+
+func (st *stream) Next() (client.WatchEvent[obj], error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for len(st.events) == 0 && st.err == nil {
+		st.changed.Wait()
+	}
+	if len(st.events) == 0 {
+		return client.WatchEvent[obj]{}, st.err
+	}
+	event := st.events[0]
+	st.events = st.events[1:]
+	return event, nil
+}
+
+func (st *stream) Close() error {
+	st.end(errors.New("stream is closed"))
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.closed = true
+	return nil
+}
+
+func forbidden(verb string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("no right to "+verb))
+}
+
+func tooMany(seconds int) error { return apierrors.NewTooManyRequests("busy", seconds) }
+
+func invalid() error { return apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil) }
+
+func tooLarge() error {
+	err := apierrors.NewTimeoutError("Too large resource version: 99, current: 12", 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	return err
+}
+
+// once returns a hook that fails with errs, one call after the other, and then no more.
+func once(errs ...error) func(metav1.ListOptions) error {
+	return func(metav1.ListOptions) error {
+		if len(errs) == 0 {
+			return nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return err
+	}
+}
+
+// always returns a hook that fails with err.
+func always(err error) func(metav1.ListOptions) error {
+	return func(metav1.ListOptions) error { return err }
+}
