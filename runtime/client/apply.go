@@ -1,12 +1,15 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -147,4 +150,45 @@ func ConfigurationOf(obj object.Object, scheme *runtime.Scheme, subresource stri
 		return nil, err
 	}
 	return applyConfiguration(obj, gvk, subresource == statusSubresource)
+}
+
+// ApplyConfiguration applies what a typed apply configuration says, such as one of the applyconfiguration packages that
+// kctrl and client-go's generators write: any pointer to a type whose JSON is an object with apiVersion, kind and a name.
+// What is not in its JSON is not applied. configuration is set to the answer of the server, and is untouched on an error.
+func ApplyConfiguration(ctx context.Context, c Writer, configuration any, opts ...ApplyOption) error {
+	return applyTyped(configuration, func(u *unstructured.Unstructured) error { return c.Apply(ctx, u, opts...) })
+}
+
+// ApplyStatusConfiguration is [ApplyConfiguration] for the status, of which the configuration must have nothing but the
+// name besides.
+func ApplyStatusConfiguration(ctx context.Context, c Client, configuration any, opts ...ApplyOption) error {
+	return applyTyped(configuration, func(u *unstructured.Unstructured) error { return c.Status().Apply(ctx, u, opts...) })
+}
+
+func applyTyped(configuration any, apply func(*unstructured.Unstructured) error) error {
+	v := reflect.ValueOf(configuration)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return fmt.Errorf("apply %T: the configuration must be a pointer, and not nil", configuration)
+	}
+	fields, err := toMap(configuration)
+	if err != nil {
+		return fmt.Errorf("apply %T: encode: %w", configuration, err)
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
+		return fmt.Errorf("apply %T: apiVersion, kind or name is missing", configuration)
+	}
+	if err := apply(u); err != nil {
+		return err
+	}
+	data, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("apply %T: %w", configuration, err)
+	}
+	fresh := reflect.New(v.Type().Elem())
+	if err := json.Unmarshal(data, fresh.Interface()); err != nil {
+		return &DecodeError{What: fmt.Sprintf("%s %s as %T", u.GetKind(), object.KeyOf(u), configuration), Err: err}
+	}
+	v.Elem().Set(fresh.Elem())
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -133,3 +134,6 @@ func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) 
 	}
 	return s.reader.List(ctx, list, opts...)
 }
+
+// ObjectKeyFromObject returns the key of obj. It is [object.KeyOf] under the name that most code knows.
+func ObjectKeyFromObject(obj metav1.Object) object.Key { return object.KeyOf(obj) }

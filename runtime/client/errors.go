@@ -87,3 +87,34 @@ func errorText(resp *http.Response, body []byte) string {
 func isMissingPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
+
+// DecodeError reports a list or watch body that is not what the API promises. Errors of this type are not retried
+// on the same stream.
+type DecodeError struct {
+	// What names the thing that was being read, such as "watch event of pods".
+	What string
+	// Err is the cause.
+	Err error
+}
+
+// Error names what could not be decoded, and why.
+func (e *DecodeError) Error() string { return "decode " + e.What + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// IgnoreNotFound returns nil for a NotFound error and err otherwise.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// IgnoreAlreadyExists returns nil for an AlreadyExists error and err otherwise.
+func IgnoreAlreadyExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

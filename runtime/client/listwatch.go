@@ -203,3 +203,16 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 	}
 	return r, r.checkCollection(o)
 }
+
+// Page is one page of a list, as the API server returned it.
+type Page[T object.Object] struct {
+	// Items are the objects in the order of the server. The caller owns them, save those that Known says are shared.
+	Items []T
+	// ResourceVersion is that of the list: a watch started here misses nothing.
+	ResourceVersion string
+	// Continue is the token of the next page, empty on the last.
+	Continue string
+	// Known says of each item whether it is one that the caller had already, see [ListWatcher.Reusing]; nil is that none
+	// is. Such an item is shared with whoever has it.
+	Known []bool
+}

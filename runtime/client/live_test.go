@@ -1,19 +1,25 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -488,5 +494,393 @@ func testSubresources(t *testing.T, c live) {
 	}
 	if err := c.SubResource("unknown").Update(ctx, d); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func testPreconditions(t *testing.T, c live) {
+	cm := c.create(t, "a")[0]
+	other, old := types.UID("another"), "1"
+	for _, wrong := range []client.Preconditions{{UID: &other}, {ResourceVersion: &old}} {
+		if err := c.Delete(t.Context(), cm, wrong); !apierrors.IsConflict(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+	ok(t, c.Delete(t.Context(), cm, client.Preconditions{UID: &cm.UID, ResourceVersion: &cm.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+}
+
+func testDeleteAllOf(t *testing.T, c live) {
+	c.create(t, "a", "b", "c")
+	in := client.InNamespace(c.namespace)
+	list := &corev1.ConfigMapList{}
+	for _, step := range []struct {
+		opts []client.DeleteAllOfOption
+		left int
+	}{
+		{[]client.DeleteAllOfOption{in, client.DryRunAll}, 3},
+		{[]client.DeleteAllOfOption{in, client.MatchingLabels{"name": "b"}}, 2},
+		{[]client.DeleteAllOfOption{in, client.GracePeriodSeconds(0)}, 0},
+	} {
+		ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, step.opts...))
+		ok(t, c.List(t.Context(), list, in))
+		if len(list.Items) != step.left {
+			t.Errorf("%v leaves %d", step.opts, len(list.Items))
+		}
+	}
+}
+
+func testValidationAndDryRun(t *testing.T, c live) {
+	u := untyped("v1", "ConfigMap", c.namespace, "a")
+	u.Object["unknown"] = "x"
+	if err := c.Create(t.Context(), u, client.FieldValidation("Strict")); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("got %v", err)
+	}
+	ok(t, c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation("Ignore")))
+	if err := c.Get(t.Context(), c.key("a"), u); !apierrors.IsNotFound(err) {
+		t.Errorf("a dry run was stored: %v", err)
+	}
+}
+
+func testForbidden(t *testing.T, c live) {
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	nobody, err := client.New(config, client.Options{Scheme: newScheme(t)})
+	ok(t, err)
+	lw, err := client.NewListWatcher(nobody, &corev1.ConfigMap{}, client.Scope{Namespace: c.namespace})
+	ok(t, err)
+	_, watched := lw.Watch(t.Context(), metav1.ListOptions{})
+	for verb, err := range map[string]error{
+		"get":    nobody.Get(t.Context(), c.key("a"), c.configMap("")),
+		"create": nobody.Create(t.Context(), c.configMap("a")),
+		"watch":  watched,
+	} {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "nobody" cannot `+verb+` resource "configmaps"`) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// next returns the next event that is no bookmark, as "ADDED a".
+func next[T object.Object](t *testing.T, events client.Stream[T]) string {
+	t.Helper()
+	for {
+		event, err := events.Next()
+		ok(t, err)
+		if event.Type != watch.Bookmark {
+			return string(event.Type) + " " + event.Object.GetName()
+		}
+	}
+}
+
+func testWatch(t *testing.T, c live) {
+	c.create(t, "a")
+	lw, err := client.NewListWatcher(c.REST, &corev1.ConfigMap{}, client.Scope{Namespace: c.namespace, Labels: labels.Set{"name": "b"}.AsSelector()})
+	ok(t, err)
+	page, err := lw.List(t.Context(), metav1.ListOptions{})
+	ok(t, err)
+	if len(page.Items) != 0 {
+		t.Errorf("got %v", page.Items)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	events, err := lw.Watch(ctx, metav1.ListOptions{ResourceVersion: page.ResourceVersion, AllowWatchBookmarks: true})
+	ok(t, err)
+	b := c.create(t, "b", "c")[0]
+	b.Data = map[string]string{"x": "y"}
+	ok(t, c.Update(ctx, b))
+	ok(t, c.Delete(ctx, b))
+	for _, want := range []string{"ADDED b", "MODIFIED b", "DELETED b"} {
+		if got := next(t, events); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	cancel()
+	if _, err := events.Next(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	short, err := lw.Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64(1))})
+	ok(t, err)
+	for err == nil {
+		_, err = short.Next()
+	}
+	if err != io.EOF {
+		t.Errorf("a watch that has timed out ends with %v", err)
+	}
+}
+
+func testStreamingList(t *testing.T, c live) {
+	c.create(t, "a", "b")
+	lw, err := client.NewListWatcher[object.Object](c.REST, metadataOf(""), client.Scope{Namespace: c.namespace})
+	ok(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	events, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	ok(t, err)
+	defer events.Close()
+	seen := map[string]bool{}
+	for {
+		event, err := events.Next()
+		ok(t, err)
+		if event.InitialEventsEnd {
+			if event.ResourceVersion == "" {
+				t.Error("the bookmark has no version")
+			}
+			break
+		}
+		if event.Type != watch.Added || event.Object.GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
+			t.Errorf("got %v", event)
+			continue
+		}
+		seen[event.Object.GetName()] = true
+	}
+	if !seen["a"] || !seen["b"] || len(seen) != 2 {
+		t.Errorf("got %v", seen)
+	}
+}
+
+func testPages(t *testing.T, c live) {
+	c.create(t, "a", "b", "c")
+	typed, err := client.NewListWatcher(c.REST, &corev1.ConfigMap{}, client.Scope{Namespace: c.namespace})
+	ok(t, err)
+	plain, err := client.NewListWatcher(c.REST, untyped("v1", "ConfigMap", "", ""), client.Scope{Namespace: c.namespace})
+	ok(t, err)
+	partial, err := client.NewListWatcher(c.REST, metadataOf(""), client.Scope{Namespace: c.namespace})
+	ok(t, err)
+	pagesOf(t, typed)
+	pagesOf(t, plain)
+	pagesOf(t, partial)
+}
+
+// pagesOf lists a, b and c in two pages.
+func pagesOf[T object.Object](t *testing.T, lw *client.ListWatcher[T]) {
+	t.Helper()
+	first, err := lw.List(t.Context(), metav1.ListOptions{Limit: 2})
+	ok(t, err)
+	second, err := lw.List(t.Context(), metav1.ListOptions{Limit: 2, Continue: first.Continue})
+	ok(t, err)
+	got := strings.Join(append(names(first), names(second)...), "")
+	if got != "abc" || len(second.Items) != 1 || second.Continue != "" || first.ResourceVersion == "" || first.ResourceVersion != second.ResourceVersion {
+		t.Errorf("got %s in %v and %v", got, first, second)
+	}
+}
+
+// gadgetCRD is the CustomResourceDefinition of Gadget, with a status.
+func gadgetCRD() *unstructured.Unstructured {
+	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.example.com")
+	crd.Object["spec"] = map[string]any{
+		"group": "example.com",
+		"scope": "Namespaced",
+		"names": map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"},
+		"versions": []any{map[string]any{
+			"name": "v1", "served": true, "storage": true,
+			"subresources": map[string]any{"status": map[string]any{}},
+			"schema":       map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}},
+	}
+	return crd
+}
+
+// eventually tries until what is no error, or a minute is over.
+func eventually(t *testing.T, try func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			t.Fatal(err)
+		}
+	}
+}
+
+func testCustomResource(t *testing.T, c live) {
+	u := untyped("example.com/v1", "Gadget", c.namespace, "g")
+	if err := c.Create(t.Context(), u); !meta.IsNoMatchError(err) {
+		t.Fatalf("got %v", err)
+	}
+	crd := gadgetCRD()
+	ok(t, c.Create(t.Context(), crd))
+	eventually(t, func(ctx context.Context) error { return c.Create(ctx, u) })
+	mapping, err := c.RESTMapper().RESTMapping(gadgetKind)
+	if err != nil || mapping.Resource != gadgets.WithResource("gadgets") {
+		t.Errorf("got %v, %v", mapping, err)
+	}
+	u.Object["status"], u.Object["spec"] = map[string]any{"ready": true}, map[string]any{"lost": true}
+	ok(t, c.Status().Update(t.Context(), u))
+	if ready, _, _ := unstructured.NestedBool(u.Object, "status", "ready"); !ready || u.Object["spec"] != nil {
+		t.Errorf("got %v", u)
+	}
+	list := listOf(untyped("example.com/v1", "GadgetList", "", ""))
+	ok(t, c.List(t.Context(), list, client.InNamespace(c.namespace)))
+	if len(list.Items) != 1 || list.Items[0].GetKind() != "Gadget" {
+		t.Errorf("got %v", list)
+	}
+	ok(t, c.Delete(t.Context(), crd))
+	eventually(t, func(ctx context.Context) error {
+		if err := c.Get(ctx, c.key("g"), u); !meta.IsNoMatchError(err) {
+			return errors.Join(errors.New("the kind is still known"), err)
+		}
+		return nil
+	})
+}
+
+// configuration has the shape of a generated apply configuration.
+type configuration struct {
+	metav1.TypeMeta `json:",inline"`
+	*MetadataPart   `json:"metadata,omitempty"`
+	Data            map[string]string `json:"data,omitempty"`
+}
+
+// MetadataPart is embedded as generated ones are.
+type MetadataPart struct {
+	Name      *string           `json:"name,omitempty"`
+	Namespace *string           `json:"namespace,omitempty"`
+	UID       *string           `json:"uid,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+func testApplyConfigurations(t *testing.T, c live) {
+	configured := &configuration{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"a": "1"}}
+	if err := client.ApplyConfiguration(t.Context(), c, configured); err == nil {
+		t.Error("no name, and no error")
+	}
+	configured.MetadataPart = &MetadataPart{Name: new("a"), Namespace: &c.namespace}
+	ok(t, client.ApplyConfiguration(t.Context(), c, configured))
+	if configured.UID == nil || *configured.UID == "" {
+		t.Errorf("got %+v", configured.MetadataPart)
+	}
+	other := &configuration{TypeMeta: configured.TypeMeta, MetadataPart: &MetadataPart{Name: new("a"), Namespace: &c.namespace}, Data: map[string]string{"a": "2"}}
+	if err := client.ApplyConfiguration(t.Context(), c, other, client.FieldOwner("other")); !apierrors.IsConflict(err) || other.UID != nil {
+		t.Errorf("got %v, %+v", err, other)
+	}
+	if err := client.ApplyConfiguration(t.Context(), c, configuration{}); err == nil {
+		t.Error("no pointer, and no error")
+	}
+}
+
+func testStrategicPatch(t *testing.T, c live) {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "d"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "1"}, {Name: "b", Image: "1"}}},
+			},
+		},
+	}
+	ok(t, c.Create(t.Context(), d))
+	mine, theirs := d.DeepCopy(), d.DeepCopy()
+	theirs.Spec.Template.Spec.Containers[1].Image = "theirs"
+	ok(t, c.Patch(t.Context(), theirs, client.StrategicMergeFrom(d)))
+	mine.Spec.Template.Spec.Containers[0].Image = "mine"
+	mine.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	ok(t, c.Patch(t.Context(), mine, client.StrategicMergeFrom(d)))
+	if got := mine.Spec.Template.Spec.Containers; got[0].Image != "mine" || got[1].Image != "theirs" || mine.Spec.Strategy.Type != "Recreate" {
+		t.Errorf("got %v, %v", got, mine.Spec.Strategy)
+	}
+	late := d.DeepCopy()
+	late.Labels = map[string]string{"late": ""}
+	if err := c.Patch(t.Context(), late, client.StrategicMergeFromWithOptimisticLock(d)); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func testWatchOfAClient(t *testing.T, c live) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c.create(t, "a")
+	metas := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}}
+	plain := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMapList"}}
+	named := client.MatchingLabels{"name": "a"}
+	for _, list := range []object.List{&corev1.ConfigMapList{}, metas, plain} {
+		events, err := c.Watch(ctx, list, client.InNamespace(c.namespace), named)
+		ok(t, err)
+		if got := next(t, events); got != "ADDED a" {
+			t.Errorf("%T: got %q", list, got)
+		}
+		ok(t, events.Close())
+	}
+	var list corev1.ConfigMapList
+	ok(t, c.List(ctx, &list, client.InNamespace(c.namespace)))
+	events, err := c.Watch(ctx, &list, client.InNamespace(c.namespace))
+	ok(t, err)
+	c.create(t, "b")
+	if got := next(t, events); got != "ADDED b" {
+		t.Errorf("got %q", got)
+	}
+	ok(t, events.Close())
+	if _, err := c.Watch(ctx, &list, client.Limit(1)); err == nil {
+		t.Error("a limit, and no error")
+	}
+}
+
+func testScopeOfKinds(t *testing.T, c live) {
+	for o, want := range map[object.Object]bool{&corev1.ConfigMap{}: true, &corev1.Namespace{}: false, metadataOf(""): true} {
+		if got, err := c.IsObjectNamespaced(o); err != nil || got != want {
+			t.Errorf("%T: got %t, %v", o, got, err)
+		}
+	}
+	if got, err := c.IsObjectNamespaced(&corev1.NamespaceList{}); err != nil || got {
+		t.Errorf("a list: got %t, %v", got, err)
+	}
+	if gvk, err := c.GroupVersionKindFor(&appsv1.Deployment{}); err != nil || gvk.String() != "apps/v1, Kind=Deployment" {
+		t.Errorf("got %s, %v", gvk, err)
+	}
+	if _, err := c.GroupVersionKindFor(&unstructured.Unstructured{}); err == nil {
+		t.Error("no kind, and no error")
+	}
+}
+
+// negotiation notes what was accepted and what was answered last.
+type negotiation struct {
+	next             http.RoundTripper
+	accept, answered string
+}
+
+func (n *negotiation) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := n.next.RoundTrip(r)
+	if err == nil {
+		n.accept, n.answered = r.Header.Get("Accept"), resp.Header.Get("Content-Type")
+	}
+	return resp, err
+}
+
+// testFormatThatIsNotServed asks a server for CBOR that has none of it.
+func testFormatThatIsNotServed(t *testing.T, c live) {
+	c.create(t, "a", "b")
+	var last *negotiation
+	config := rest.CopyConfig(c.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		last = &negotiation{next: next}
+		return last
+	})
+	asking, err := client.New(config, client.Options{Scheme: newScheme(t)})
+	ok(t, err)
+	lw, err := client.NewListWatcher(asking, configMap(""), client.Scope{Namespace: c.namespace, Formats: []client.Format{client.CBOR}})
+	ok(t, err)
+	inJSON := func(what string, err error) {
+		t.Helper()
+		if err != nil || !strings.HasPrefix(last.accept, string(client.CBOR)+",") || last.answered != string(client.JSON) {
+			t.Fatalf("%s: asked for %s, got %s, %v", what, last.accept, last.answered, err)
+		}
+	}
+	page, err := lw.List(t.Context(), metav1.ListOptions{})
+	inJSON("list", err)
+	if len(page.Items) != 2 {
+		t.Errorf("got %d objects", len(page.Items))
+	}
+	timeout := int64(time.Minute / time.Second)
+	stream, err := lw.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: &timeout})
+	inJSON("watch", err)
+	defer stream.Close()
+	if event, err := stream.Next(); err != nil || event.Object.Namespace != c.namespace {
+		t.Errorf("got %v, %v", event, err)
 	}
 }

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,4 +91,76 @@ func accept(o runtime.Object) string {
 		return acceptMetadataList
 	}
 	return acceptJSON
+}
+
+// GroupVersionKindFor returns the kind of obj, see [object.GVK].
+func (c *REST) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
+	return object.GVK(obj, c.scheme)
+}
+
+// IsObjectNamespaced reports whether the objects of the kind of obj, which may be a list, are in namespaces. It asks the
+// server when that is not known yet.
+func (c *REST) IsObjectNamespaced(obj runtime.Object) (bool, error) {
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return false, err
+	}
+	if meta.IsListType(obj) {
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	}
+	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// resourceOf returns where obj is served, once key is found to be able to name it.
+func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
+	gvk, err := object.GVK(obj, c.scheme)
+	if err != nil {
+		return resource{}, fmt.Errorf("%s %s: %w", verb, key, err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err == nil {
+		err = res.checkKey(key)
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
+	}
+	return res, nil
+}
+
+// keyText is key as errors say it.
+func keyText(key object.Key) string { return strings.Trim(key.String(), "/") }
+
+// resourceOfKind returns where gvk is served.
+func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
+	mapping, err := c.lookups.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return resource{}, err
+	}
+	return resource{
+		gvk:        gvk,
+		gvr:        mapping.Resource,
+		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+	}, nil
+}
+
+// serves returns what reports whether gv has a kind. A list may be called anything but after another kind, see [wire.Asked].
+func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
+	return func(kind string) (bool, error) {
+		_, err := c.mapper.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+}
+
+// learn makes the mapper look again when the path of r turns out not to be served.
+func (c *REST) learn(r *request, err error) {
+	if m, ok := c.mapper.(*Mapper); ok && isMissingPath(err) {
+		m.forget(r.resource.gvr.GroupVersion())
+	}
 }

@@ -162,49 +162,6 @@ func (r *request) checkCollection(o ListOptions) error {
 	return nil
 }
 
-// resourceOf returns where obj is served, once key is found to be able to name it.
-func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
-	gvk, err := object.GVK(obj, c.scheme)
-	if err != nil {
-		return resource{}, fmt.Errorf("%s %s: %w", verb, key, err)
-	}
-	res, err := c.resourceOfKind(ctx, gvk)
-	if err == nil {
-		err = res.checkKey(key)
-	}
-	if err != nil {
-		return resource{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
-	}
-	return res, nil
-}
-
-// keyText is key as errors say it.
-func keyText(key object.Key) string { return strings.Trim(key.String(), "/") }
-
-// resourceOfKind returns where gvk is served.
-func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
-	mapping, err := c.lookups.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return resource{}, err
-	}
-	return resource{
-		gvk:        gvk,
-		gvr:        mapping.Resource,
-		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-	}, nil
-}
-
-// serves returns what reports whether gv has a kind. A list may be called anything but after another kind, see [wire.Asked].
-func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
-	return func(kind string) (bool, error) {
-		_, err := c.mapper.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
-		if meta.IsNoMatchError(err) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-}
-
 // exchange sends r and sets obj to the object of kind gvk in the answer. What is posted may be an order and not an
 // object, such as an eviction: then the answer is a Status and obj stays.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
@@ -244,11 +201,4 @@ func (c *REST) send(ctx context.Context, r *request) ([]byte, error) {
 	body, err := c.conn.do(ctx, r)
 	c.learn(r, err)
 	return body, err
-}
-
-// learn makes the mapper look again when the path of r turns out not to be served.
-func (c *REST) learn(r *request, err error) {
-	if m, ok := c.mapper.(*Mapper); ok && isMissingPath(err) {
-		m.forget(r.resource.gvr.GroupVersion())
-	}
 }

@@ -6,13 +6,47 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
+
+// WatchEvent is one event of a watch.
+type WatchEvent[T object.Object] struct {
+	// Type is Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next returns it
+	// as an error.
+	Type watch.EventType
+	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it, unless
+	// Known is set.
+	Object T
+	// ResourceVersion is that of the object, or of the bookmark.
+	ResourceVersion string
+	// InitialEventsEnd is set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
+	// existed at ResourceVersion has been sent before it.
+	InitialEventsEnd bool
+	// Known is set when Object is one that the caller had already, see [ListWatcher.Reusing]. It is shared with whoever
+	// has it.
+	Known bool
+}
+
+// Stream is an open watch. It is read by one goroutine; Close may be called from another, and more than once.
+type Stream[T object.Object] interface {
+	// Next blocks until the next event has arrived. It returns io.EOF when the server ended the watch in order,
+	// an apierrors.APIStatus error when the server sent an Error event, a *DecodeError for an event that cannot be
+	// read, and the context's error after its end. A connection that broke is its error, io.ErrUnexpectedEOF within an
+	// event. After any error the stream is over.
+	Next() (WatchEvent[T], error)
+	// Close ends the watch and releases its connection. Next then returns an error.
+	Close() error
+}
 
 // stream is the Stream of a watch that is open. Whoever calls Next reads and decodes.
 type stream[T object.Object] struct {
@@ -77,4 +111,70 @@ func (s *stream[T]) readError(err error) error {
 		return err
 	}
 	return networkError(s.ctx, s.what, err)
+}
+
+// Watch opens a watch at the API server, see [WithWatch].
+func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) (Stream[object.Object], error) {
+	o, err := ListOptionsOf(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limit != 0 || o.Continue != "" {
+		return nil, fmt.Errorf("watch %T: a watch has no pages", list)
+	}
+	prototype, err := itemOf(list, c.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	gvk, err := object.GVK(prototype, c.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	res, err := c.resourceOfKind(ctx, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
+	watcher, err := NewListWatcher(c, prototype, Scope{
+		Namespace: res.within(o.Namespace), Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	version := list.GetResourceVersion()
+	if version == "" {
+		version = o.NotOlderThan
+	}
+	return watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+}
+
+// itemOf returns an empty object of the kind of the items of list.
+func itemOf(list object.List, scheme *runtime.Scheme) (object.Object, error) {
+	gvk, err := object.GVK(list, scheme)
+	if err != nil {
+		return nil, err
+	}
+	kind, ok := strings.CutSuffix(gvk.Kind, "List")
+	if !ok || kind == "" {
+		return nil, fmt.Errorf("%s is no list kind", gvk.Kind)
+	}
+	gvk.Kind = kind
+	switch list.(type) {
+	case runtime.Unstructured:
+		item := &unstructured.Unstructured{}
+		item.SetGroupVersionKind(gvk)
+		return item, nil
+	case *metav1.PartialObjectMetadataList:
+		item := &metav1.PartialObjectMetadata{}
+		item.SetGroupVersionKind(gvk)
+		return item, nil
+	}
+	item, err := scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := item.(object.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object", item)
+	}
+	return o, nil
 }

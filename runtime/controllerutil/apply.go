@@ -2,14 +2,20 @@ package controllerutil
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -103,4 +109,154 @@ func become(o object.Object, live *unstructured.Unstructured) error {
 	kind.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
 	reflect.ValueOf(o).Elem().Set(fresh.Elem())
 	return nil
+}
+
+// maxRemembered is how many applications an [Applier] remembers.
+const maxRemembered = 10_000
+
+// Applier applies as [ApplyIfDifferent] does, and remembers what the API server made of configurations that it holds in
+// another form than they were sent in: other spellings of quantities, or what an admission webhook has changed. Such a
+// configuration is not sent again while it is the same and neither the fields that it has set nor their ownership have
+// changed since. It remembers a hash for each such object, of ten thousand at most, and forgets some when there are more.
+// All methods are safe for concurrent use.
+//
+// A webhook that would change the configuration in another way today is not noticed.
+type Applier struct {
+	client client.Client
+	memory *memory
+}
+
+// NewApplier returns an Applier that reads and writes through c. Programs that are restarted apply everything of that
+// kind once more.
+func NewApplier(c client.Client) *Applier {
+	return &Applier{client: c, memory: &memory{hashes: map[place][sha256.Size]byte{}}}
+}
+
+// Apply is [ApplyIfDifferent].
+func (a *Applier) Apply(ctx context.Context, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
+	return application{c: a.client, apply: a.client.Apply, memory: a.memory}.do(ctx, o, opts)
+}
+
+// ApplyStatus is [ApplyStatusIfDifferent].
+func (a *Applier) ApplyStatus(ctx context.Context, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
+	return statusOnly(application{c: a.client, subresource: "status", apply: a.client.Status().Apply, memory: a.memory}.do(ctx, o, opts))
+}
+
+// memory has what the API server made of configurations. A nil one remembers nothing.
+type memory struct {
+	mu     sync.Mutex
+	hashes map[place][sha256.Size]byte
+}
+
+// place is what was applied to, and by whom.
+type place struct {
+	uid         types.UID
+	owner       string
+	subresource string
+}
+
+// note remembers what has become of d, if that could not be told without.
+func (m *memory) note(d desired, live *unstructured.Unstructured) {
+	if m == nil {
+		return
+	}
+	at := place{live.GetUID(), d.owner, d.subresource}
+	hash, known := d.hash(live)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.hashes, at)
+	if !known || at.uid == "" || d.isIn(live) {
+		return
+	}
+	for other := range m.hashes {
+		if len(m.hashes) < maxRemembered {
+			break
+		}
+		delete(m.hashes, other)
+	}
+	m.hashes[at] = hash
+}
+
+// has reports whether live has what d has become.
+func (m *memory) has(d desired, live *unstructured.Unstructured) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	noted, found := m.hashes[place{live.GetUID(), d.owner, d.subresource}]
+	m.mu.Unlock()
+	if !found {
+		return false
+	}
+	if _, certain := applicable(d.configuration, live); !certain {
+		return false
+	}
+	hash, known := d.hash(live)
+	return known && hash == noted
+}
+
+// hash returns a hash of the configuration, of what its owner has of live, and of the values that this has there. It
+// reports false when the owner has nothing.
+func (d desired) hash(live *unstructured.Unstructured) (hash [sha256.Size]byte, known bool) {
+	owned := d.ownedIn(live)
+	if owned == nil {
+		return hash, false
+	}
+	text, err := json.Marshal([]any{d.configuration, owned, ownedValue(live.Object, owned)})
+	return sha256.Sum256(text), err == nil
+}
+
+// ownedValue returns what of live is owned. Items of a list are in the order that they have there.
+func ownedValue(live any, owned node) any {
+	kind, _ := entryKind(owned)
+	switch value := live.(type) {
+	case map[string]any:
+		if kind == "f" {
+			fields := map[string]any{}
+			for name, below := range owned {
+				if field, ok := strings.CutPrefix(name, "f:"); ok {
+					fields[field] = ownedValue(value[field], asNode(below))
+				}
+			}
+			return fields
+		}
+	case []any:
+		switch kind {
+		case "k":
+			return ownedItems(value, owned)
+		case "v":
+			return ownedMembers(value, owned)
+		}
+	}
+	return live
+}
+
+// ownedItems is ownedValue for a list whose items are told apart by key fields.
+func ownedItems(live []any, owned node) (items []any) {
+	for _, item := range live {
+		for name, below := range owned {
+			var key map[string]any
+			text, ok := strings.CutPrefix(name, "k:")
+			if ok && utiljson.Unmarshal([]byte(text), &key) == nil && hasKey(item, key) {
+				items = append(items, ownedValue(item, asNode(below)))
+			}
+		}
+	}
+	return items
+}
+
+// ownedMembers is ownedValue for a list that is a set of values.
+func ownedMembers(live []any, owned node) (members []any) {
+	for _, member := range live {
+		text, err := json.Marshal(member)
+		if _, ok := owned["v:"+string(text)]; ok && err == nil {
+			members = append(members, member)
+		}
+	}
+	return members
+}
+
+func asNode(value any) node {
+	n, _ := value.(node)
+	return n
 }

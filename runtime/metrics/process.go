@@ -1,9 +1,14 @@
 package metrics
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // RegisterProcess adds the metrics of this process to r, under the names that Prometheus dashboards expect: goroutines,
@@ -29,4 +34,79 @@ func runtimeMetric(name string) func() float64 {
 		}
 		return float64(sample[0].Value.Uint64())
 	}
+}
+
+// ticksPerSecond is the unit of processor times in /proc: the same on every architecture that Go runs on.
+const ticksPerSecond = 100
+
+// The fields of /proc/self/stat in use, counted from the first after the command's name, which may hold blanks.
+const (
+	statUserTicks   = 11
+	statSystemTicks = 12
+	statStartTicks  = 19
+	statPages       = 21
+)
+
+var errProcFormat = errors.New("unexpected format")
+
+// registerProc adds what the proc file system tells. Where there is none, only the start time is left, and it is
+// that of the call.
+func registerProc(r *Registry, proc fs.FS) {
+	const startName, startHelp = "process_start_time_seconds", "When the process started, in seconds since the Unix epoch."
+	start, err := processStart(proc)
+	if err != nil {
+		r.Gauge(startName, startHelp).Set(float64(time.Now().Unix()))
+		return
+	}
+	r.Gauge(startName, startHelp).Set(start)
+	r.CounterFunc("process_cpu_seconds_total", "Processor seconds used by the process, in user and system mode.", func() float64 {
+		fields, _ := statFields(proc, statUserTicks, statSystemTicks)
+		return (fields[0] + fields[1]) / ticksPerSecond
+	})
+	r.GaugeFunc("process_resident_memory_bytes", "Bytes of memory the process has resident.", func() float64 {
+		fields, _ := statFields(proc, statPages)
+		return fields[0] * float64(os.Getpagesize())
+	})
+	r.GaugeFunc("process_open_fds", "Files the process has open.", func() float64 {
+		entries, _ := fs.ReadDir(proc, "self/fd")
+		return float64(len(entries))
+	})
+}
+
+// processStart returns when this process began, in seconds since the epoch: the boot time plus the ticks since then.
+func processStart(proc fs.FS) (float64, error) {
+	fields, err := statFields(proc, statStartTicks)
+	if err != nil {
+		return 0, err
+	}
+	text, err := fs.ReadFile(proc, "stat")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if boot, ok := strings.CutPrefix(line, "btime "); ok {
+			seconds, err := strconv.ParseFloat(strings.TrimSpace(boot), 64)
+			return seconds + fields[0]/ticksPerSecond, err
+		}
+	}
+	return 0, errProcFormat
+}
+
+// statFields returns those fields of self/stat, zeros with any error.
+func statFields(proc fs.FS, indexes ...int) ([]float64, error) {
+	values := make([]float64, len(indexes))
+	text, err := fs.ReadFile(proc, "self/stat")
+	if err != nil {
+		return values, err
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	for i, index := range indexes {
+		if index >= len(fields) {
+			return values, errProcFormat
+		}
+		if values[i], err = strconv.ParseFloat(fields[index], 64); err != nil {
+			return values, err
+		}
+	}
+	return values, nil
 }

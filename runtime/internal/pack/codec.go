@@ -1,9 +1,12 @@
 package pack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -226,4 +229,250 @@ func (c compiler) array(t reflect.Type, path string) (*codec, error) {
 			each(func(i int) { elem.unpack(r, v.Index(i)) })
 		},
 	}, nil
+}
+
+// packedField is a field of a struct.
+type packedField struct {
+	index int
+	codec *codec
+}
+
+// fieldsPerMap is how many fields one number says the presence of: with the seven first of them it takes one byte.
+const fieldsPerMap = 56
+
+// structOf returns the codec of a struct with these fields: for each 56 of them a number whose bits say which are not
+// zero, and then those.
+func structOf(fields []packedField) *codec {
+	if len(fields) == 1 {
+		return onlyField(fields[0])
+	}
+	return &codec{
+		pack: func(w *writer, v reflect.Value) {
+			for start := 0; start == 0 || start < len(fields); start += fieldsPerMap {
+				packFields(w, v, fields[start:min(start+fieldsPerMap, len(fields))])
+			}
+		},
+		unpack: func(r *reader, v reflect.Value) {
+			if !r.enter() {
+				return
+			}
+			defer r.leave()
+			for start := 0; start == 0 || start < len(fields); start += fieldsPerMap {
+				unpackFields(r, v, fields[start:min(start+fieldsPerMap, len(fields))])
+			}
+		},
+	}
+}
+
+// onlyField returns the codec of a struct that is packed as its only field is.
+func onlyField(f packedField) *codec {
+	return &codec{
+		pack: func(w *writer, v reflect.Value) { f.codec.pack(w, v.Field(f.index)) },
+		unpack: func(r *reader, v reflect.Value) {
+			if r.enter() {
+				f.codec.unpack(r, v.Field(f.index))
+				r.leave()
+			}
+		},
+	}
+}
+
+func packFields(w *writer, v reflect.Value, fields []packedField) {
+	var present uint64
+	for i, f := range fields {
+		if !v.Field(f.index).IsZero() {
+			present |= 1 << i
+		}
+	}
+	w.uint(present)
+	for i, f := range fields {
+		if present&(1<<i) != 0 {
+			f.codec.pack(w, v.Field(f.index))
+		}
+	}
+}
+
+func unpackFields(r *reader, v reflect.Value, fields []packedField) {
+	present := r.uint()
+	if present>>len(fields) != 0 {
+		r.fail("a %s has no more than %d fields", v.Type(), len(fields))
+		return
+	}
+	for i, f := range fields {
+		if present&(1<<i) != 0 {
+			f.codec.unpack(r, v.Field(f.index))
+		}
+	}
+}
+
+// mapping returns the codec of a map: its members in the order of their keys.
+func (c compiler) mapping(t reflect.Type, path string) (*codec, error) {
+	if t == stringMapType {
+		return &codec{pack: packStringMap, unpack: unpackStringMap}, nil
+	}
+	compare := comparison(t.Key().Kind())
+	if compare == nil {
+		return nil, fmt.Errorf("%s: a map by %s cannot be packed", path, t.Key())
+	}
+	key, err := c.codec(t.Key(), path)
+	if err != nil {
+		return nil, err
+	}
+	elem, err := c.codec(t.Elem(), path+"[]")
+	if err != nil {
+		return nil, err
+	}
+	return &codec{
+		pack: func(w *writer, v reflect.Value) {
+			w.length(v.Len(), v.IsNil())
+			for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), compare) {
+				key.pack(w, k)
+				elem.pack(w, v.MapIndex(k))
+			}
+		},
+		unpack: func(r *reader, v reflect.Value) { unpackMap(r, v, key, elem) },
+	}, nil
+}
+
+// comparison returns the order of the keys of a map, or nil if they cannot be packed.
+func comparison(key reflect.Kind) func(a, b reflect.Value) int {
+	switch key {
+	case reflect.String:
+		return func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return func(a, b reflect.Value) int { return cmp.Compare(a.Int(), b.Int()) }
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return func(a, b reflect.Value) int { return cmp.Compare(a.Uint(), b.Uint()) }
+	}
+	return nil
+}
+
+func unpackMap(r *reader, v reflect.Value, key, elem *codec) {
+	count, ok := r.length()
+	if !ok || !r.enter() {
+		return
+	}
+	defer r.leave()
+	t := v.Type()
+	v.Set(reflect.MakeMapWithSize(t, min(count, maxPrealloc)))
+	k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+	for i := 0; i < count && r.err == nil; i++ {
+		k.SetZero()
+		e.SetZero()
+		key.unpack(r, k)
+		elem.unpack(r, e)
+		v.SetMapIndex(k, e)
+	}
+}
+
+func packStringMap(w *writer, v reflect.Value) {
+	m := v.Interface().(map[string]string)
+	w.length(len(m), m == nil)
+	start := len(w.keys)
+	for key := range m {
+		w.keys = append(w.keys, key)
+	}
+	slices.Sort(w.keys[start:])
+	for _, key := range w.keys[start:] {
+		w.text(key)
+		w.text(m[key])
+	}
+	w.keys = w.keys[:start]
+}
+
+func unpackStringMap(r *reader, v reflect.Value) {
+	count, ok := r.length()
+	if !ok {
+		return
+	}
+	m := make(map[string]string, min(count, maxPrealloc))
+	for i := 0; i < count && r.err == nil; i++ {
+		key := r.text()
+		m[key] = r.text()
+	}
+	*v.Addr().Interface().(*map[string]string) = m
+}
+
+// scalarCodec returns the codec of a kind that consists of one thing, or nil if k is none that can be packed.
+func scalarCodec(k reflect.Kind) *codec {
+	switch k {
+	case reflect.String:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.text(v.String()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetString(r.text()) },
+		}
+	case reflect.Bool:
+		return &codec{pack: packBool, unpack: func(r *reader, v reflect.Value) { v.SetBool(r.byte() != 0) }}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.int(v.Int()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetInt(r.int()) },
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.uint(v.Uint()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetUint(r.uint()) },
+		}
+	case reflect.Float32, reflect.Float64:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.uint(math.Float64bits(v.Float())) },
+			unpack: func(r *reader, v reflect.Value) { v.SetFloat(math.Float64frombits(r.uint())) },
+		}
+	}
+	return nil
+}
+
+func packBool(w *writer, v reflect.Value) {
+	if v.Bool() {
+		w.byte(1)
+		return
+	}
+	w.byte(0)
+}
+
+func packBytes(w *writer, v reflect.Value) {
+	w.length(v.Len(), v.IsNil())
+	w.buf = append(w.buf, v.Bytes()...)
+}
+
+func unpackBytes(r *reader, v reflect.Value) {
+	if count, ok := r.length(); ok {
+		v.SetBytes([]byte(r.take(uint64(count))))
+	}
+}
+
+// packNil packs a value of an interface type that says nothing about how to make another: it must be nil.
+func packNil(w *writer, v reflect.Value) {
+	if !v.IsNil() {
+		w.fail(fmt.Errorf("a %s is a %s, of which no other can be made", v.Type(), v.Elem().Type()))
+	}
+	w.byte(0)
+}
+
+func unpackNil(r *reader, _ reflect.Value) { r.byte() }
+
+// packJSON packs a value by its own JSON.
+func packJSON(w *writer, v reflect.Value) {
+	if !v.CanAddr() { // an element of a map
+		addressable := reflect.New(v.Type()).Elem()
+		addressable.Set(v)
+		v = addressable
+	}
+	data, err := v.Addr().Interface().(json.Marshaler).MarshalJSON()
+	if err != nil {
+		w.fail(fmt.Errorf("the JSON of a %s: %w", v.Type(), err))
+	}
+	w.length(len(data), false)
+	w.buf = append(w.buf, data...)
+}
+
+func unpackJSON(r *reader, v reflect.Value) {
+	count, _ := r.length()
+	data := []byte(r.take(uint64(count)))
+	if r.err != nil {
+		return
+	}
+	if err := v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(data); err != nil {
+		r.fail("the JSON of a %s: %w", v.Type(), err)
+	}
 }

@@ -50,9 +50,9 @@ type Decoder[T object.Object] struct {
 	backlog  int // bytes that several processors decode
 	proto    *protoMask
 	cbor     runtime.Decoder // nil if CBOR was not asked for
-	plan     *plan           // nil for unstructured objects
-	list     *plan           // of a metav1.ListMeta
-	bookmark *plan           // of a metav1.PartialObjectMetadata
+	value    *valueDecoder   // nil for unstructured objects
+	list     *valueDecoder   // of a metav1.ListMeta
+	bookmark *valueDecoder   // of a metav1.PartialObjectMetadata
 
 	mu   sync.Mutex
 	idle []*cursor // at most maxIdle, with the strings that they keep
@@ -88,10 +88,10 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		proto:   newProtoMask(m, form.Elem()),
 	}
 	d.typeMeta.APIVersion, d.typeMeta.Kind = opts.GVK.ToAPIVersionAndKind()
-	if d.list, err = newPlan(reflect.TypeFor[metav1.ListMeta](), nil); err != nil {
+	if d.list, err = newValueDecoder(reflect.TypeFor[metav1.ListMeta](), nil); err != nil {
 		return nil, err
 	}
-	if d.bookmark, err = newPlan(reflect.TypeFor[metav1.PartialObjectMetadata](), nil); err != nil {
+	if d.bookmark, err = newValueDecoder(reflect.TypeFor[metav1.PartialObjectMetadata](), nil); err != nil {
 		return nil, err
 	}
 	if slices.Contains(d.formats, CBOR) {
@@ -100,7 +100,7 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		}
 	}
 	if d.form != reflect.TypeFor[unstructured.Unstructured]() {
-		d.plan, err = newPlan(d.form, m)
+		d.value, err = newValueDecoder(d.form, m)
 	}
 	return d, err
 }
@@ -135,7 +135,7 @@ func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }
 // object goes past an object and returns what is to be built of it.
 func (d *Decoder[T]) object(c *cursor) (T, error) {
 	var none T
-	if d.plan == nil {
+	if d.value == nil {
 		if b, err := c.peek(); err != nil || b != '{' {
 			return none, c.mismatch(reflect.ValueOf(map[string]any(nil)))
 		}
@@ -146,7 +146,7 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 		return any(&unstructured.Unstructured{Object: members}).(T), nil
 	}
 	obj := reflect.New(d.form)
-	if err := d.plan.decode(c, obj.Elem()); err != nil {
+	if err := d.value.decode(c, obj.Elem()); err != nil {
 		return none, err
 	}
 	built := obj.Interface().(T)
@@ -178,4 +178,39 @@ func (d *Decoder[T]) settle(obj T, item bool) error {
 		d.mark.Put(obj)
 	}
 	return nil
+}
+
+// List reads the list that body is, in the format that contentType names, to its end. What known has is not built again;
+// it may be nil. A format that was not asked for and what is no list of the kind are an *[Error], a failure Status is an
+// apierrors.APIStatus error; an error of the body is returned as it is.
+func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*Page[T], error) {
+	format, err := FormatOf(contentType, d.formats...)
+	switch {
+	case err != nil:
+		return nil, err
+	case format == Protobuf:
+		return d.listProto(body, known)
+	case format == CBOR:
+		return d.listCBOR(body, known)
+	}
+	return d.listJSON(body, known)
+}
+
+// Watch returns the stream of the events that body is, in the format that contentType names. Of the events before the
+// end of the initial ones, what known has is not built again; it may be nil. A format that was not asked for is the error
+// of the first Next.
+func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
+	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: d.source(body)}, known: known}
+	format, err := FormatOf(contentType, d.formats...)
+	switch {
+	case err != nil:
+		s.read = func(*Stream[T]) (Event[T], error) { return Event[T]{}, err }
+	case format == Protobuf:
+		s.read = (*Stream[T]).nextProto
+	case format == CBOR:
+		s.read = (*Stream[T]).nextCBOR
+	default:
+		s.read = (*Stream[T]).nextJSON
+	}
+	return s
 }

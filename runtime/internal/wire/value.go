@@ -63,7 +63,7 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 			for _, i := range f.index[1:] {
 				member = member.Field(i)
 			}
-			err = f.plan.decode(c, member)
+			err = f.decoder.decode(c, member)
 		}
 		if err == nil {
 			more, err = c.more('}')
@@ -74,7 +74,7 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 
 // decodeSlice decodes into the elements that v has room for, as they are, and then into new ones. What is decoded twice
 // is merged this way.
-func decodeSlice(c *cursor, v reflect.Value, elem *plan) error {
+func decodeSlice(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	more, err := c.enter(']')
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func decodeSlice(c *cursor, v reflect.Value, elem *plan) error {
 }
 
 // decodeElements decodes the elements of a slice, of which there is at least one, into v, which has no room.
-func decodeElements(c *cursor, v reflect.Value, elem *plan, place *elements) error {
+func decodeElements(c *cursor, v reflect.Value, elem *valueDecoder, place *elements) error {
 	for more := true; more; {
 		err := elem.decode(c, place.next())
 		if err == nil {
@@ -120,7 +120,7 @@ func decodeElements(c *cursor, v reflect.Value, elem *plan, place *elements) err
 	return nil
 }
 
-func decodeMap(c *cursor, v reflect.Value, elem *plan) error {
+func decodeMap(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	t := v.Type()
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(t))
@@ -297,4 +297,160 @@ func decodeFloat(c *cursor, v reflect.Value) error {
 	}
 	v.SetFloat(n)
 	return nil
+}
+
+// maxElements is the size of the largest place for elements that is kept, in bytes.
+const maxElements = 8 << 10
+
+// elements is where a cursor decodes the elements of a slice as long as it is not known how many they are. The slice is
+// then allocated once, in its size.
+type elements struct {
+	slice reflect.Value // a slice without elements, unless it is used
+	used  bool          // the elements of a slice are decoded right now: one within another is not decoded here
+}
+
+// elements returns the place for elements that elem decodes, of slices of type t, or nil if it is used.
+func (c *cursor) elements(elem *valueDecoder, t reflect.Type) *elements {
+	e, ok := c.places[elem]
+	if !ok {
+		if c.places == nil {
+			c.places = make(map[*valueDecoder]*elements)
+		}
+		e = &elements{slice: reflect.New(t).Elem()}
+		c.places[elem] = e
+	}
+	if e.used {
+		return nil
+	}
+	e.used = true
+	return e
+}
+
+// next returns the place of one more element, which is zero.
+func (e *elements) next() reflect.Value {
+	n := e.slice.Len()
+	if n == e.slice.Cap() {
+		e.slice.Grow(1)
+	}
+	e.slice.SetLen(n + 1)
+	return e.slice.Index(n)
+}
+
+// moveTo makes v, which has no room, the elements.
+func (e *elements) moveTo(v reflect.Value) {
+	n := e.slice.Len()
+	v.Grow(n)
+	v.SetLen(n)
+	reflect.Copy(v, e.slice)
+}
+
+// release forgets the elements.
+func (e *elements) release() {
+	e.used = false
+	if uintptr(e.slice.Cap())*e.slice.Type().Elem().Size() > maxElements {
+		e.slice.SetZero()
+		return
+	}
+	e.slice.Clear()
+	e.slice.SetLen(0)
+}
+
+// decodeUntyped sets v, an empty interface, to what the value at the cursor is by itself.
+func decodeUntyped(c *cursor, v reflect.Value) error {
+	value, err := c.untyped(nil)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		v.SetZero()
+		return nil
+	}
+	v.Set(reflect.ValueOf(value))
+	return nil
+}
+
+// untyped goes past a value and returns what m keeps of it: a map[string]any, []any, string, bool, int64, float64 or
+// nil.
+func (c *cursor) untyped(m *mask) (any, error) {
+	b, err := c.peek()
+	if err != nil {
+		return nil, err
+	}
+	switch b {
+	case '{':
+		return c.untypedObject(m)
+	case '[':
+		return c.untypedList(m)
+	case '"':
+		text, err := c.text()
+		if err != nil {
+			return nil, err
+		}
+		return c.strings.boxed(text), nil
+	case 't':
+		return true, c.literal("true")
+	case 'f':
+		return false, c.literal("false")
+	case 'n':
+		return nil, c.literal("null")
+	}
+	return c.untypedNumber()
+}
+
+func (c *cursor) untypedObject(m *mask) (map[string]any, error) {
+	object := make(map[string]any)
+	more, err := c.enter('}')
+	for more && err == nil {
+		name, nameErr := c.name()
+		if nameErr != nil {
+			return nil, nameErr
+		}
+		key := c.strings.text(name)
+		if child, kept := m.member(key); !kept {
+			err = c.skip()
+		} else {
+			object[key], err = c.untyped(child)
+		}
+		if err == nil {
+			more, err = c.more('}')
+		}
+	}
+	return object, err
+}
+
+// untypedList returns a list, of whose elements m keeps the same. The elements are put on top of those of the lists
+// around it until it is known how many they are.
+func (c *cursor) untypedList(m *mask) ([]any, error) {
+	bottom := len(c.list)
+	more, err := c.enter(']')
+	for more && err == nil {
+		var element any
+		if element, err = c.untyped(m); err == nil {
+			c.list = append(c.list, element)
+			more, err = c.more(']')
+		}
+	}
+	list := make([]any, len(c.list)-bottom)
+	copy(list, c.list[bottom:])
+	clear(c.list[bottom:])
+	c.list = c.list[:bottom]
+	if cap(c.list) > maxList && bottom == 0 {
+		c.list = nil
+	}
+	return list, err
+}
+
+func (c *cursor) untypedNumber() (any, error) {
+	number, err := c.number()
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := integer(number); ok {
+		return n, nil
+	}
+	n, err := strconv.ParseFloat(string(number), 64)
+	if err != nil {
+		return nil, fmt.Errorf("%.40s is no number of 64 bits", number)
+	}
+	return n, nil
 }

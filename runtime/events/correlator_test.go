@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,6 +219,187 @@ func TestRefusedSeriesIsNotTriedAtEachEvent(t *testing.T) {
 		want(t, f.sink.written(), "create Looping", "patch Looping")
 		if got := f.sink.all()[0].Count; got != 3603 {
 			t.Errorf("count is %d", got)
+		}
+	})
+}
+
+func newCounting(t *testing.T, change func(*Options)) *fixture {
+	t.Helper()
+	return newFixture(t, func(o *Options) {
+		o.Correlation = ByCount
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// E01
+func TestSameEventIsCounted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, nil).run(t)
+		first := time.Now()
+		for i := range 5 {
+			f.say(thing("a"), "Pulled", "the same")
+			if want := []string{"create Pulled", "patch Pulled"}[min(i, 1)]; f.sink.written()[0] != want {
+				t.Errorf("event %d: no %s", i, want)
+			}
+			time.Sleep(time.Minute)
+		}
+		got := f.sink.all()
+		if len(got) != 1 || got[0].Count != 5 || !got[0].First.Equal(first) || !got[0].Last.Equal(first.Add(4*time.Minute)) {
+			t.Errorf("stored %+v", got)
+		}
+	})
+}
+
+// E01
+func TestTenthSimilarEventIsCombinedWithAllFurtherOnes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, nil).run(t)
+		for i := range 12 {
+			f.say(thing("a"), "Pulled", fmt.Sprintf("note %d", i))
+			synctest.Wait()
+		}
+		f.say(thing("a"), "Pulled", "note 0") // One of the first goes on to stand alone.
+		synctest.Wait()
+		got := f.sink.all()
+		if len(got) != 10 {
+			t.Fatalf("%d events, want 9 and a combined one", len(got))
+		}
+		if got[0].Note != "note 0" || got[0].Count != 2 {
+			t.Errorf("the first is %+v", got[0])
+		}
+		if last := got[9]; last.Note != "(combined from similar events): note 11" || last.Count != 3 {
+			t.Errorf("the combined one is %+v", last)
+		}
+	})
+}
+
+// E01
+func TestSimilarEventsAreForgottenTenMinutesAfterTheLast(t *testing.T) {
+	for pause, combined := range map[time.Duration]bool{10 * time.Minute: true, 10*time.Minute + 1: false} {
+		t.Run(pause.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newCounting(t, nil).run(t)
+				for i := range 9 {
+					time.Sleep(9 * time.Minute)
+					f.say(thing("a"), "Pulled", fmt.Sprintf("note %d", i))
+				}
+				time.Sleep(pause)
+				f.say(thing("a"), "Pulled", "new")
+				synctest.Wait()
+				if got := strings.HasPrefix(f.sink.all()[9].Note, combinedMark); got != combined {
+					t.Errorf("combined: %t, want %t", got, combined)
+				}
+			})
+		})
+	}
+}
+
+// E01
+func TestSimilarEventsDifferInNoteActionAndRelatedObjectOnly(t *testing.T) {
+	for name, test := range map[string]struct {
+		record  func(f *fixture, i int)
+		similar bool
+	}{
+		"notes": {func(f *fixture, i int) { f.say(thing("a"), "R", fmt.Sprint(i)) }, true},
+		"related objects": {func(f *fixture, i int) {
+			f.Eventf(thing("a"), thing(fmt.Sprint("b", i)), Normal, "R", "A", "made b%d", i)
+		}, true},
+		"objects": {func(f *fixture, i int) { f.say(thing(fmt.Sprint("a", i)), "R", "note") }, false},
+		"reasons": {func(f *fixture, i int) { f.say(thing("a"), fmt.Sprint("R", i), "note") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newCounting(t, nil).run(t)
+				for i := range 15 {
+					test.record(f, i)
+				}
+				synctest.Wait()
+				if want := map[bool]int{true: 10, false: 15}[test.similar]; len(f.sink.all()) != want {
+					t.Errorf("%d events, want %d", len(f.sink.all()), want)
+				}
+			})
+		})
+	}
+}
+
+// E01
+func TestSpamIsFilteredAfterABurstOf25AndStillCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, nil).run(t)
+		for range 40 {
+			f.say(thing("a"), "Pulled", "note")
+			synctest.Wait()
+		}
+		if n := len(f.sink.written()); n != 25 {
+			t.Errorf("%d writes, want 25", n)
+		}
+		f.say(thing("b"), "Pulled", "note")
+		f.Eventf(thing("a"), nil, Warning, "Pulled", "Testing", "note") // Warnings are not lost for normal events.
+		if n := len(f.sink.written()); n != 2 {
+			t.Errorf("%d writes about others, want 2", n)
+		}
+		time.Sleep(5*time.Minute - 1)
+		f.say(thing("a"), "Pulled", "note")
+		want(t, f.sink.written())
+		time.Sleep(time.Nanosecond)
+		f.say(thing("a"), "Pulled", "note")
+		want(t, f.sink.written(), "patch Pulled")
+		if got := f.sink.all()[0].Count; got != 42 {
+			t.Errorf("count is %d, want 42", got)
+		}
+		if n := f.dropped(dropSpam); n != 16 {
+			t.Errorf("%d are counted as filtered, want 16", n)
+		}
+	})
+}
+
+// E01
+func TestCountedEventThatIsGoneIsCreatedAgainWithItsCount(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, nil).run(t)
+		for range 3 {
+			f.say(thing("a"), "Pulled", "note")
+			synctest.Wait()
+		}
+		f.sink.written()
+		f.sink.forget()
+		f.say(thing("a"), "Pulled", "note")
+		want(t, f.sink.written(), "patch Pulled", "create Pulled")
+		if got := f.sink.all(); len(got) != 1 || got[0].Count != 4 {
+			t.Errorf("stored %+v", got)
+		}
+	})
+}
+
+// E01
+func TestOnlyTheLastUsedCountsAreKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, func(o *Options) { o.CacheSize = 3 }).run(t)
+		for i := range 100 {
+			f.say(thing(fmt.Sprint("a", i)), "Pulled", "note")
+		}
+		c := f.broadcaster.correlator.(*counts)
+		if a, b, d := len(c.groups.entries), len(c.records.entries), len(c.spam.buckets.entries); a != 3 || b != 3 || d != 3 {
+			t.Errorf("%d groups, %d records and %d buckets are kept", a, b, d)
+		}
+		synctest.Wait()
+		if n := len(f.sink.all()); n != 100 {
+			t.Errorf("%d events, want 100", n)
+		}
+	})
+}
+
+func TestCombinedNoteFitsToo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newCounting(t, nil).run(t)
+		for i := range 10 {
+			f.say(thing("a"), "Pulled", fmt.Sprint(i)+strings.Repeat("x", maxNote-1))
+		}
+		synctest.Wait()
+		if got := f.sink.all()[9].Note; len(got) != maxNote || !strings.HasPrefix(got, combinedMark) || !strings.HasSuffix(got, truncated) {
+			t.Errorf("the note has %d bytes: %q", len(got), got)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -19,41 +21,41 @@ var (
 	stringMapType       = reflect.TypeFor[map[string]string]()
 )
 
-// plan is how a value of one type is decoded. It is made once and then only read.
-type plan struct {
+// valueDecoder decodes the values of one type. It is made once and then only read.
+type valueDecoder struct {
 	// decode sets v, which is addressable, to the value at the cursor, over what it holds.
 	decode func(c *cursor, v reflect.Value) error
 }
 
-// planner makes the plans of a type and of the types within it.
-type planner struct {
-	plans map[planKey]*plan
+// compiler makes the decoders of a type and of the types within it.
+type compiler struct {
+	decoders map[compileKey]*valueDecoder
 }
 
-type planKey struct {
+type compileKey struct {
 	typ  reflect.Type
 	mask *mask
 }
 
-// newPlan returns the plan for the fields of t that m keeps. It fails when m names a field that t does not have, or one
+// newValueDecoder returns the decoder of the fields of t that m keeps. It fails when m names a field that t does not have, or one
 // that is decoded by the type's own code.
-func newPlan(t reflect.Type, m *mask) (*plan, error) {
-	return planner{make(map[planKey]*plan)}.plan(t, m, "")
+func newValueDecoder(t reflect.Type, m *mask) (*valueDecoder, error) {
+	return compiler{make(map[compileKey]*valueDecoder)}.compile(t, m, "")
 }
 
-// plan returns the plan for a value of type t at path.
-func (p planner) plan(t reflect.Type, m *mask, path string) (*plan, error) {
-	key := planKey{t, m}
-	if known, ok := p.plans[key]; ok {
+// compile returns the decoder of a value of type t at path.
+func (c compiler) compile(t reflect.Type, m *mask, path string) (*valueDecoder, error) {
+	key := compileKey{t, m}
+	if known, ok := c.decoders[key]; ok {
 		return known, nil
 	}
-	made := &plan{} // before the plans of what t consists of, which may be t again
-	p.plans[key] = made
+	made := &valueDecoder{} // before those of what t consists of, which may be t again
+	c.decoders[key] = made
 	if m != nil && m.only && (!transparent(t) || decodesItself(t)) {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
 	}
 	var err error
-	made.decode, err = p.decoder(t, m, path)
+	made.decode, err = c.decoder(t, m, path)
 	return made, err
 }
 
@@ -67,7 +69,7 @@ func decodesItself(t reflect.Type) bool {
 	return t.Name() != "" && (pointer.Implements(unmarshalerType) || pointer.Implements(textUnmarshalerType))
 }
 
-func (p planner) decoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) decoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
 	switch {
 	case t == timeType:
 		return decodeTime, nil
@@ -78,13 +80,13 @@ func (p planner) decoder(t reflect.Type, m *mask, path string) (func(*cursor, re
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return p.structDecoder(t, m, path)
+		return c.structDecoder(t, m, path)
 	case reflect.Pointer:
-		return p.pointerDecoder(t, m, path)
+		return c.pointerDecoder(t, m, path)
 	case reflect.Slice:
-		return p.sliceDecoder(t, m, path)
+		return c.sliceDecoder(t, m, path)
 	case reflect.Map:
-		return p.mapDecoder(t, path)
+		return c.mapDecoder(t, path)
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
 			return decodeUntyped, nil
@@ -96,7 +98,7 @@ func (p planner) decoder(t reflect.Type, m *mask, path string) (func(*cursor, re
 	return decodeByCodec, nil
 }
 
-func (p planner) structDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
 	fields, ok := fieldsOf(t)
 	if !ok {
 		return wholly(within(t), t, m, path)
@@ -109,11 +111,11 @@ func (p planner) structDecoder(t reflect.Type, m *mask, path string) (func(*curs
 		if !kept {
 			continue
 		}
-		inner, err := p.plan(f.typ, child, join(path, f.name))
+		inner, err := c.compile(f.typ, child, join(path, f.name))
 		if err != nil {
 			return nil, err
 		}
-		table.add(plannedField{name: f.name, index: f.index, plan: inner})
+		table.add(decodedField{name: f.name, index: f.index, decoder: inner})
 	}
 	if m != nil && m.only {
 		for name := range m.fields {
@@ -140,13 +142,13 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (p planner) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
 	// A struct without a name has methods by embedding. The codec calls those of a pointer to one, and not those of one.
 	promotes := t.Elem().Name() == "" && t.NumMethod() > 0
 	if t.Name() != "" || promotes || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
 		return wholly(decodeByCodec, t, m, path)
 	}
-	elem, err := p.plan(t.Elem(), m, path)
+	elem, err := c.compile(t.Elem(), m, path)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +164,8 @@ func (p planner) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cur
 	}, nil
 }
 
-func (p planner) sliceDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
-	elem, err := p.plan(t.Elem(), m, path)
+func (c compiler) sliceDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+	elem, err := c.compile(t.Elem(), m, path)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +183,7 @@ func (p planner) sliceDecoder(t reflect.Type, m *mask, path string) (func(*curso
 	}, nil
 }
 
-func (p planner) mapDecoder(t reflect.Type, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) mapDecoder(t reflect.Type, path string) (func(*cursor, reflect.Value) error, error) {
 	key := t.Key()
 	if key.Kind() != reflect.String || reflect.PointerTo(key).Implements(textUnmarshalerType) {
 		return decodeByCodec, nil
@@ -189,7 +191,7 @@ func (p planner) mapDecoder(t reflect.Type, path string) (func(*cursor, reflect.
 	if t.ConvertibleTo(stringMapType) {
 		return decodeStringMap, nil
 	}
-	elem, err := p.plan(t.Elem(), nil, path)
+	elem, err := c.compile(t.Elem(), nil, path)
 	if err != nil {
 		return nil, err
 	}
@@ -238,4 +240,121 @@ func decodeByCodec(c *cursor, v reflect.Value) error {
 		return err
 	}
 	return utiljson.Unmarshal(span, v.Addr().Interface())
+}
+
+// field is a member of a struct: the Go field that a JSON name stands for.
+type field struct {
+	name   string
+	index  []int // of the field, through the structs that are embedded
+	typ    reflect.Type
+	tagged bool // the name is from a tag
+}
+
+// fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct that
+// uses more of these rules than are known here: quoted values and embedded pointers.
+func fieldsOf(t reflect.Type) ([]field, bool) {
+	all, ok := appendFields(nil, t, nil)
+	byName := make(map[string][]field)
+	var names []string
+	for _, f := range all {
+		if len(byName[f.name]) == 0 {
+			names = append(names, f.name)
+		}
+		byName[f.name] = append(byName[f.name], f)
+	}
+	var fields []field
+	for _, name := range names {
+		if f, found := dominant(byName[name]); found {
+			fields = append(fields, f)
+		}
+	}
+	return fields, ok
+}
+
+func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		tag, tagged := sf.Tag.Lookup("json")
+		if tag == "-" || !sf.IsExported() && !sf.Anonymous {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if !isValidName(name) {
+			name = ""
+		}
+		index := append(append([]int{}, prefix...), i)
+		switch {
+		case tagged && strings.Contains(","+options+",", ",string,"):
+			return nil, false
+		case sf.Anonymous && (sf.Type.Kind() == reflect.Pointer || !sf.IsExported()):
+			return nil, false
+		case sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct:
+			var ok bool
+			if fields, ok = appendFields(fields, sf.Type, index); !ok {
+				return nil, false
+			}
+			continue
+		}
+		f := field{name: name, index: index, typ: sf.Type, tagged: name != ""}
+		if name == "" {
+			f.name = sf.Name
+		}
+		fields = append(fields, f)
+	}
+	return fields, true
+}
+
+// dominant returns the field that a name stands for: the one that is embedded least deep, of several the one whose name
+// is from a tag, and none if that leaves several.
+func dominant(fields []field) (field, bool) {
+	best, count := fields[0], 1
+	for _, f := range fields[1:] {
+		switch {
+		case len(f.index) > len(best.index), len(f.index) == len(best.index) && best.tagged && !f.tagged:
+		case len(f.index) == len(best.index) && f.tagged == best.tagged:
+			count++
+		default:
+			best, count = f, 1
+		}
+	}
+	return best, count == 1
+}
+
+// isValidName reports whether encoding/json takes name from a tag.
+func isValidName(name string) bool {
+	for _, r := range name {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// fieldTable finds fields by name: those of one length are together.
+type fieldTable [][]decodedField
+
+type decodedField struct {
+	name    string
+	index   []int
+	decoder *valueDecoder
+}
+
+func (t *fieldTable) add(f decodedField) {
+	for len(*t) <= len(f.name) {
+		*t = append(*t, nil)
+	}
+	(*t)[len(f.name)] = append((*t)[len(f.name)], f)
+}
+
+func (t fieldTable) find(name []byte) *decodedField {
+	if len(name) >= len(t) {
+		return nil
+	}
+	same := t[len(name)]
+	for i := range same {
+		if same[i].name == string(name) {
+			return &same[i]
+		}
+	}
+	return nil
 }

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	goruntime "runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -181,4 +186,196 @@ func FuzzUntyped(f *testing.F) {
 	}
 	d := decoderOf(f, untypedPrototype(), Options{KeepManagedFields: true})
 	f.Fuzz(func(t *testing.T, data []byte) { compare(t, d, untypedPrototype(), data) })
+}
+
+func TestSlicesHaveNoMoreRoomThanElements(t *testing.T) {
+	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
+	c := d.cursor()
+	for n := range 40 {
+		args := strings.TrimSuffix(strings.Repeat(`"a",`, n), ",")
+		containers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"args":[%s]},`, args), 3), ",")
+		c.reset([]byte(`{"spec":{"containers":[`+containers+`]}}`), 0, true)
+		obj, err := d.object(c)
+		pod, _ := obj.(*corev1.Pod)
+		if err != nil || len(pod.Spec.Containers) != 3 || cap(pod.Spec.Containers) != 3 {
+			t.Fatalf("got %v of %d, %v", pod, cap(pod.Spec.Containers), err)
+		}
+		for _, container := range pod.Spec.Containers {
+			want := cap(append([]string(nil), make([]string, n)...)) // what Go allocates for n at once
+			if len(container.Args) != n || cap(container.Args) > want {
+				t.Errorf("%d elements have room for %d, want %d", n, cap(container.Args), want)
+			}
+		}
+	}
+}
+
+func TestElementsThatFailedAreNotLeftToOthers(t *testing.T) {
+	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
+	c := d.cursor()
+	c.reset([]byte(`{"spec":{"containers":[{"name":"a","image":"i"},{"name":7}]}}`), 0, true)
+	if _, err := d.object(c); err == nil {
+		t.Fatal("a name that is a number was decoded")
+	}
+	c.reset([]byte(`{"spec":{"containers":[{},{}]}}`), 0, true)
+	obj, err := d.object(c)
+	pod, _ := obj.(*corev1.Pod)
+	if err != nil || len(pod.Spec.Containers) != 2 || pod.Spec.Containers[0].Name != "" || pod.Spec.Containers[0].Image != "" {
+		t.Errorf("got %v, %v", pod, err)
+	}
+}
+
+// TestBuffersOfFullSizeAreUsedAgain counts bytes: the race detector lets the pool forget every fourth buffer.
+func TestBuffersOfFullSizeAreUsedAgain(t *testing.T) {
+	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
+	text := strings.Repeat(" ", 4*fullBuffer)
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	const bodies = 50
+	for range bodies {
+		s := d.source(strings.NewReader(text))
+		for s.fill() == nil {
+			s.start = s.end
+		}
+		s.close()
+	}
+	goruntime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / bodies; n > fullBuffer/2 {
+		t.Errorf("%d bytes are allocated for each body", n)
+	}
+}
+
+func same(a, b string) bool { return a == b && unsafe.StringData(a) == unsafe.StringData(b) }
+
+// TestStringsThatRepeatAreAllocatedOnce reads two objects with each of many decoders, because in one of them two strings may
+// have the same place.
+func TestStringsThatRepeatAreAllocatedOnce(t *testing.T) {
+	shared := 0
+	for range 20 {
+		d := decoderOf(t, &corev1.Pod{}, Options{})
+		var pods [3]*corev1.Pod
+		for i := range pods {
+			data := fmt.Sprintf(`{"metadata":{"name":"pod-%d","namespace":"team","labels":{"app":"shop"}}}`, i)
+			obj, err := decodeObject(d, []byte(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods[i] = obj.(*corev1.Pod)
+		}
+		if same(pods[1].Namespace, pods[2].Namespace) && same(pods[1].Labels["app"], pods[2].Labels["app"]) {
+			shared++
+		}
+	}
+	if shared < 10 {
+		t.Errorf("the strings are there once in %d of 20 decoders", shared)
+	}
+}
+
+func TestTableOfStringsIsBounded(t *testing.T) {
+	var table interner
+	for i := range 10 * maxSlots {
+		text := fmt.Sprint("text ", i)
+		if got := table.text([]byte(text)); got != text {
+			t.Fatalf("got %q", got)
+		}
+		if got := table.boxed([]byte(text)); got != text {
+			t.Fatalf("got %q", got)
+		}
+	}
+	if len(table.slots) != maxSlots {
+		t.Errorf("there are %d", len(table.slots))
+	}
+	long := make([]byte, internLongest+1)
+	if same(table.text(long), table.text(long)) {
+		t.Error("a long string is kept")
+	}
+}
+
+// unnamed is a kind with structs that have no name, and methods by what is embedded in them. The codec calls these where
+// it has a pointer to such a struct, and nowhere else.
+type unnamed struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Plain struct {
+		Spelled
+		More int `json:"more"`
+	} `json:"plain"`
+	Pointer *struct {
+		Spelled
+		More int `json:"more"`
+	} `json:"pointer"`
+	Twice **struct{ Spelled } `json:"twice"`
+	Text  struct {
+		Lettered
+		More int `json:"more"`
+	} `json:"text"`
+	TextPointer *struct{ Lettered }            `json:"textPointer"`
+	List        []struct{ Spelled }            `json:"list"`
+	Pointers    []*struct{ Spelled }           `json:"pointers"`
+	Array       [2]struct{ Spelled }           `json:"array"`
+	Map         map[string]struct{ Spelled }   `json:"map"`
+	PointersOf  map[string]*struct{ Lettered } `json:"pointersOf"`
+	Odd         struct {
+		*Pointed
+		Spelled
+		Quoted int `json:"quoted,string"`
+	} `json:"odd"`
+	OddPointer *struct {
+		*Pointed
+		Spelled
+	} `json:"oddPointer"`
+	Deep struct{ In struct{ Spelled } } `json:"deep"`
+}
+
+func (u *unnamed) DeepCopyObject() runtime.Object { c := *u; return &c }
+
+// Spelled decodes itself from JSON.
+type Spelled struct {
+	Word string `json:"word"`
+	By   string `json:"-"`
+}
+
+// UnmarshalJSON takes anything but true.
+func (s *Spelled) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" {
+		return errors.New("true is no word")
+	}
+	s.By = "itself: " + string(data)
+	return nil
+}
+
+// Lettered decodes itself from text.
+type Lettered struct {
+	Word string `json:"word"`
+	By   string `json:"-"`
+}
+
+// UnmarshalText takes anything.
+func (l *Lettered) UnmarshalText(data []byte) error {
+	l.By = "itself: " + string(data)
+	return nil
+}
+
+func TestStructsWithoutANameAreDecodedAsByTheCodec(t *testing.T) {
+	d := decoderOf(t, &unnamed{}, Options{KeepManagedFields: true})
+	values := []string{`{"word":"a"}`, `{"word":"a","more":3,"By":"x","WORD":"b"}`, `{}`, `null`, `true`, `7`, `"text"`, `[]`, `[{"word":"a"}]`,
+		`[null,{"word":"b","quoted":"7"}]`, `{"a":{"word":"a"},"b":null}`, `{"pointed":"p","quoted":"7","word":"w"}`, `{"In":{"word":"w"}}`, `{"word":7}`, `{"word":`}
+	names := []string{"plain", "pointer", "twice", "text", "textPointer", "list", "pointers", "array", "map", "pointersOf", "odd", "oddPointer", "deep"}
+	for _, name := range names {
+		for _, value := range values {
+			compare(t, d, &unnamed{}, []byte(`{"`+name+`":`+value+`}`))
+			for _, again := range values {
+				compare(t, d, &unnamed{}, []byte(`{"`+name+`":`+value+`,"`+name+`":`+again+`}`))
+			}
+		}
+	}
+}
+
+func TestMaskDoesNotReachIntoWhatDecodesItself(t *testing.T) {
+	for path, ok := range map[string]bool{"plain.more": true, "deep.In.word": true, "list.word": true, "pointer.more": false, "odd.word": false, "twice.word": false} {
+		if _, err := NewDecoder(&unnamed{}, Options{Mask: []string{path}}); (err == nil) != ok {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	var _ json.Unmarshaler = &struct{ Spelled }{}
 }

@@ -1,0 +1,357 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Stream reads the events of one watch. It belongs to one goroutine.
+type Stream[T object.Object] struct {
+	decoder *Decoder[T]
+	cursor  *cursor
+	frames  frames
+	known   Known[T]
+	read    func(*Stream[T]) (Event[T], error) // by the format
+	ready   []Event[T]                         // decoded, and not yet returned
+	alone   bool                               // this goroutine decodes all: events are not one a line
+	err     error                              // what ended the stream
+}
+
+// Next returns the next event, as soon as it has arrived. It returns io.EOF at the end of the body,
+// io.ErrUnexpectedEOF within an event, an apierrors.APIStatus error for an Error event, an *[Error] for what is no
+// event, and any other error of the body as it is. After an error the stream is over, and Next returns it again.
+func (s *Stream[T]) Next() (Event[T], error) {
+	if s.err != nil {
+		return Event[T]{}, s.err
+	}
+	event, err := s.read(s)
+	if err != nil {
+		s.err = err
+		s.decoder.release(s.cursor)
+		s.frames.close()
+		s.cursor, s.frames, s.known = nil, frames{}, nil
+		return Event[T]{}, err
+	}
+	if event.Type != watch.Bookmark {
+		event.ResourceVersion = event.Object.GetResourceVersion()
+	}
+	if event.InitialEventsEnd {
+		s.known = nil // what comes now is new
+	}
+	return event, nil
+}
+
+// nextJSON returns the next event of a watch: objects, one after the other.
+func (s *Stream[T]) nextJSON() (Event[T], error) {
+	if len(s.ready) == 0 && !s.alone {
+		if workers := s.decoder.workers(len(s.frames.unused())); workers > 1 {
+			s.decodeBacklog(workers)
+		}
+	}
+	if len(s.ready) > 0 {
+		event := s.ready[0]
+		s.ready[0] = Event[T]{}
+		if s.ready = s.ready[1:]; len(s.ready) == 0 {
+			s.ready = nil
+		}
+		return event, nil
+	}
+	frame, whole, err := s.frames.next()
+	if err != nil {
+		return Event[T]{}, err
+	}
+	s.cursor.reset(frame, 0, whole)
+	event, err := s.decoder.event(s.cursor, s.known)
+	if errors.Is(err, errShort) && !whole {
+		if frame, err = s.frames.whole(); err != nil {
+			return event, err
+		}
+		s.cursor.reset(frame, 0, true)
+		event, err = s.decoder.event(s.cursor, s.known)
+	}
+	s.frames.used(s.cursor.at)
+	return event, formError(err)
+}
+
+// formError returns err, as an *Error unless it is what the server said, or one already.
+func formError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	if malformed, ok := errors.AsType[*Error](err); ok {
+		return malformed
+	}
+	return &Error{err}
+}
+
+// frames finds watch events in a body: JSON objects, one after the other, with nothing but white space between. Servers
+// end each with a line break, so a frame is first taken to end there.
+type frames struct {
+	source
+	scan    scanner
+	scanned int // how much of the frame scan has seen
+}
+
+// next returns what looks like the next event, and whether it is all of it: what is not may have a line break within.
+// It is valid until the next call, before which used must be called. At the end next returns io.EOF, within an event
+// io.ErrUnexpectedEOF, and any other error of the body as it is.
+func (f *frames) next() (frame []byte, whole bool, err error) {
+	for {
+		for f.start < f.end && isSpace(f.buf[f.start]) {
+			f.start++
+		}
+		if data := f.unused(); len(data) > 0 {
+			if data[0] != '{' {
+				return nil, false, &Error{fmt.Errorf("it begins with %q", data[0])}
+			}
+			if n := bytes.IndexByte(data[f.scanned:], '\n'); n >= 0 {
+				return data[:f.scanned+n], false, nil
+			}
+		}
+		if frame := f.balanced(); frame != nil {
+			return frame, true, nil
+		}
+		if err := f.more(); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// whole returns the event by its brackets, however it is broken into lines.
+func (f *frames) whole() ([]byte, error) {
+	for {
+		if frame := f.balanced(); frame != nil {
+			return frame, nil
+		}
+		if err := f.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// balanced returns the event if the last bracket of it was read.
+func (f *frames) balanced() []byte {
+	data := f.unused()
+	for ; f.scanned < len(data); f.scanned++ {
+		if f.scan.step(data[f.scanned]) {
+			return data[:f.scanned+1]
+		}
+	}
+	return nil
+}
+
+// more reads more of the event.
+func (f *frames) more() error {
+	if f.end-f.start >= MaxObject {
+		return &Error{errTooLong}
+	}
+	err := f.fill()
+	if err == io.EOF && f.start < f.end {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// used takes note that the first n bytes of the last frame were an event.
+func (f *frames) used(n int) {
+	f.start += n
+	f.scan, f.scanned = scanner{}, 0
+}
+
+// scanner finds the end of a JSON object. It sees to brackets and strings only.
+type scanner struct {
+	depth    int
+	inString bool
+	escaped  bool
+}
+
+// step takes the next byte and reports whether it is the last of the object.
+func (s *scanner) step(b byte) (done bool) {
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case s.inString:
+		switch b {
+		case '\\':
+			s.escaped = true
+		case '"':
+			s.inString = false
+		}
+	case b == '"':
+		s.inString = true
+	case b == '{' || b == '[':
+		s.depth++
+	case b == '}' || b == ']':
+		s.depth--
+	}
+	return s.depth == 0
+}
+
+// Event is one event of a watch.
+type Event[T object.Object] struct {
+	// Type is Added, Modified, Deleted or Bookmark. An Error event is the error of Next.
+	Type watch.EventType
+	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns
+	// it, unless a [Known] returned it.
+	Object T
+	// ResourceVersion is that of the object, or of the bookmark.
+	ResourceVersion string
+	// InitialEventsEnd is set on the bookmark that ends the initial events.
+	InitialEventsEnd bool
+	// Known is set when a [Known] returned Object.
+	Known bool
+}
+
+// event goes past the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error, all
+// other errors are about the form.
+func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
+	var (
+		event       Event[T]
+		typed, held bool   // type and object were there
+		late        []byte // the object, if it came before the type
+	)
+	if b, err := c.peek(); err != nil || b != '{' {
+		return event, cmp.Or(err, c.syntax("an event"))
+	}
+	more, err := c.enter('}')
+	for more && err == nil {
+		name, nameErr := c.name()
+		if nameErr != nil {
+			return Event[T]{}, nameErr
+		}
+		switch {
+		case string(name) == "type" && !typed:
+			typed = true
+			err = decodeEventType(c, &event.Type)
+		case string(name) == "object" && !held:
+			held = true
+			if typed {
+				err = d.eventObject(c, &event, known)
+			} else {
+				late, err = c.span()
+			}
+		case string(name) == "type" || string(name) == "object":
+			err = fmt.Errorf("offset %d: want one %s", c.at, name)
+		default:
+			err = c.skip()
+		}
+		if err == nil {
+			more, err = c.more('}')
+		}
+	}
+	if err != nil {
+		return Event[T]{}, err
+	}
+	if late != nil || !held {
+		if err = d.lateObject(c, late, &event); err != nil {
+			return Event[T]{}, err
+		}
+	}
+	if event.Type == watch.Bookmark {
+		return event, nil
+	}
+	if !event.Known {
+		if err = d.settle(event.Object, false); err != nil {
+			return Event[T]{}, err
+		}
+	}
+	return event, nil
+}
+
+func decodeEventType(c *cursor, into *watch.EventType) error {
+	if b, err := c.peek(); err != nil || b != '"' {
+		return cmp.Or(err, fmt.Errorf("offset %d: want a string", c.at))
+	}
+	text, err := c.text()
+	*into = watch.EventType(c.strings.text(text))
+	return err
+}
+
+// lateObject sets the object of event to raw, which is empty if there was none. The cursor stays where it is.
+func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
+	before, at := c.data, c.at
+	c.reset(raw, 1, true)
+	err := d.eventObject(c, event, nil)
+	c.reset(before, 0, false)
+	c.at = at
+	if errors.Is(err, errShort) {
+		err = errors.New(errShort.Error()) // more data will not help
+	}
+	return err
+}
+
+// eventObject sets what event holds, of the type that it has, from the value at the cursor.
+func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) error {
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		return d.changed(c, event, known)
+	case watch.Bookmark:
+		var bookmark metav1.PartialObjectMetadata
+		if err := d.bookmark.decode(c, reflect.ValueOf(&bookmark).Elem()); err != nil {
+			return err
+		}
+		return d.setBookmark(event, bookmark.GroupVersionKind(), &bookmark)
+	case watch.Error:
+		span, err := c.span()
+		if err != nil {
+			return err
+		}
+		return failure(span, string(JSON))
+	}
+	return fmt.Errorf("unknown event type %q", event.Type)
+}
+
+// changed sets the object of an event that has one.
+func (d *Decoder[T]) changed(c *cursor, event *Event[T], known Known[T]) error {
+	b, err := c.peek()
+	if err != nil && len(c.data) > 0 {
+		return err
+	}
+	if b != '{' {
+		return errors.New("it has no object")
+	}
+	if event.Type != watch.Deleted {
+		if obj, ok := d.reuse(c, known); ok {
+			event.Object, event.Known = obj, true
+			return nil
+		}
+	}
+	event.Object, err = d.object(c)
+	return err
+}
+
+// setBookmark makes event a bookmark, which is an object of the kind with nothing but a version and annotations.
+func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind, bookmark *metav1.PartialObjectMetadata) error {
+	if err := d.asked.Object(kind); err != nil {
+		return err
+	}
+	if bookmark.ResourceVersion == "" {
+		return errors.New("the bookmark has no resourceVersion")
+	}
+	event.ResourceVersion = bookmark.ResourceVersion
+	event.InitialEventsEnd = bookmark.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+	return nil
+}
+
+// failure is the error of an Error event that holds raw.
+func failure(raw []byte, contentType string) error {
+	status, ok := Status(raw, contentType)
+	if !ok {
+		return fmt.Errorf("the error event holds no failure Status: %.200q", raw)
+	}
+	return apierrors.FromObject(status)
+}
