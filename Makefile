@@ -3,6 +3,8 @@ export KCTRL := $(CURDIR)/bin/kctrl
 # The race detector needs a C compiler. The go command turns cgo off where it finds none.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
+DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
+
 .PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large test-faults test-wire clean
 
 build: ## Build bin/kctrl.
@@ -17,12 +19,14 @@ test: build ## Run all tests, also those on a real API server, and the race dete
 	go test -timeout 40m ./cmd/... ./internal/... .
 	go test -timeout 40m $(RACE) ./runtime/...
 
-check: ## Formatting, vet and staticcheck; vet for the other systems too.
+check: ## Formatting, vet, staticcheck and dead code; vet for the other systems too.
 	test -z "$$(gofmt -s -l $$(git ls-files '*.go'))"
 	go vet ./...
 	GOOS=windows go vet ./...
 	GOOS=darwin go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	dead="$$($(DEADCODE) '/kctrl/(cmd|internal)/' ./cmd/... ./internal/demo)" && echo "$$dead" && test -z "$$dead"
+	dead="$$($(DEADCODE) '/kctrl/(runtime/)?internal/' -test ./...)" && echo "$$dead" && test -z "$$dead"
 
 golden: build ## Rewrite what tests compare with: golden projects, script output, pinned modules.
 	go test ./internal/scaffold ./internal/generate/... ./cmd/kctrl -update

@@ -1,6 +1,6 @@
 // Package edit changes Go and YAML files that belong to a user: Go by its syntax, YAML by its nodes. [EnsureArgument],
-// [EnsureImport], [EnsureListItem], [RemoveListItem], [ReplaceListItem] and [ReplaceScalar] take the bytes of a file and return
-// those it should hold. They change the one place they are about and leave every other byte alone; what is there already
+// [EnsureListItem], [RemoveListItem], [ReplaceListItem] and [ReplaceScalar] take the bytes of a file and return those it
+// should hold. They change the one place they are about and leave every other byte alone; what is there already
 // gives the very bytes back.
 //
 // Where they cannot be sure of the place they refuse: the error is a *diagnostic.Error with the position, and its hint has

@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -148,19 +147,6 @@ func packageName(importPath string) string {
 	return base
 }
 
-// importName returns the name of an import in its file: "." and "_" as they are.
-func importName(spec *ast.ImportSpec) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	return packageName(importPathOf(spec))
-}
-
 func importPathOf(spec *ast.ImportSpec) string {
 	return strings.Trim(spec.Path.Value, "\"`")
-}
-
-// importText returns an import as it is written.
-func importText(name, importPath string) string {
-	return strings.TrimSpace(fmt.Sprintf("%s %q", name, importPath))
 }

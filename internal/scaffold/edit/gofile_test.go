@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"errors"
-	"go/format"
 	"strings"
 	"testing"
 
@@ -164,78 +163,6 @@ func TestUsersMainSurvivesCreateAPI(t *testing.T) {
 	want := strings.Replace(removed, "manager.Options{},\n", "manager.Options{},\n\t\tregister,\n", 1)
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, cmp.Diff(want, got))
-	}
-}
-
-func TestEnsureImport(t *testing.T) {
-	for _, tt := range []struct{ rule, path, name, local, want string }{
-		{"no import", "example.com/a", "", "a", "package p«\n\nimport \"example.com/a\"»\n"},
-		{"no import, comment", "example.com/a", "", "a", "package p // the package«\n\nimport \"example.com/a\"»\n\nfunc f() {}\n"},
-		{"no import, one line", "example.com/a", "", "a", "package p«; import \"example.com/a\"»; func f() {}\n"},
-		{"no import, no line end", "example.com/a", "", "a", "// doc\npackage p«\n\nimport \"example.com/a\"»"},
-		{"single import", "example.com/a", "", "a", "package p\n\nimport \"fmt\"«\nimport \"example.com/a\"»\n\nfunc f() {}\n"},
-		{"block", "example.com/b", "", "b", "package p\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/a\"\n«\t\"example.com/b\"\n»\t\"example.com/c\"\n)\n"},
-		{"block, last", "example.com/z", "", "z", "package p\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/a\" // a«\n\t\"example.com/z\"»\n)\n"},
-		{"block, nearest group", "k8s.io/api/apps/v1", "appsv1", "appsv1",
-			"package p\n\nimport (\n\t\"example.com/a\"\n\n«\tappsv1 \"k8s.io/api/apps/v1\"\n»\tcorev1 \"k8s.io/api/core/v1\"\n)\n"},
-		{"block, standard library", "os", "", "os", "package p\n\nimport (\n\t\"fmt\"«\n\t\"os\"»\n\n\t\"example.com/a\"\n)\n"},
-		{"block, first of the standard library", "os", "", "os", "package p\n\nimport (\n«\t\"os\"\n\n»\t\"example.com/a\"\n)\n"},
-		{"block, first of others", "example.com/a", "", "a", "package p\n\nimport (\n\t\"fmt\"«\n\n\t\"example.com/a\"»\n)\n"},
-		{"empty block", "example.com/a", "", "a", "package p\n\nimport («\n\t\"example.com/a\"\n»)\n"},
-		{"alias", "example.com/a", "x", "x", "package p\n\nimport (\n«\tx \"example.com/a\"\n»\t\"example.com/b\"\n)\n"},
-		{"major version", "example.com/a/v2", "", "a", "package p«\n\nimport \"example.com/a/v2\"»\n"},
-		{"there", "example.com/a", "", "a", "package p\n\nimport \"example.com/a\"\n"},
-		{"there under another name", "example.com/a", "", "x", "package p\n\nimport x \"example.com/a\"\n"},
-		{"there for its side effects only", "example.com/a", "", "a", "package p\n\nimport _ \"example.com/a\"«\nimport \"example.com/a\"»\n"},
-		{"behind a comment above an import", "example.com/a", "", "a",
-			"package p\n\nimport (\n«\t\"example.com/a\"\n»\t// about b\n\t\"example.com/b\"\n)\n"},
-		{"cgo", "example.com/a", "", "a", "package p\n\n// #include <x.h>\nimport \"C\"«\nimport \"example.com/a\"»\n"},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			for _, eol := range []string{"\n", "\r\n"} {
-				want := strings.ReplaceAll(tt.want, "\n", eol)
-				before, rest, _ := strings.Cut(want, "«")
-				inserted, after, _ := strings.Cut(rest, "»")
-				if !strings.Contains(want, "«") {
-					before, inserted, after = want, "", ""
-				}
-				src := []byte(before + after)
-				got, local, err := EnsureImport(src, "p.go", tt.path, tt.name)
-				if err != nil || local != tt.local {
-					t.Fatalf("local %q, %v", local, err)
-				}
-				if diff := cmp.Diff(before+inserted+after, string(got)); diff != "" {
-					t.Error(diff)
-				}
-				again, local, err := EnsureImport(got, "p.go", tt.path, tt.name)
-				if err != nil || local != tt.local || !bytes.Equal(again, got) {
-					t.Errorf("a second time: %q, %v\n%s", local, err, again)
-				}
-				if formatted, _ := format.Source(src); bytes.Equal(formatted, src) {
-					if formatted, _ := format.Source(got); !bytes.Equal(formatted, got) {
-						t.Errorf("not gofmt any more:\n%s", got)
-					}
-				}
-			}
-		})
-	}
-}
-
-func TestEnsureImportRefusesTakenNames(t *testing.T) {
-	for rule, src := range map[string]string{
-		"import":   "package p\n\nimport \"example.com/x/a\"\n",
-		"alias":    "package p\n\nimport a \"example.com/b\"\n",
-		"function": "package p\n\nfunc a() {}\n",
-		"constant": "package p\n\nconst (\n\tx = 1\n\ta = 2\n)\n",
-		"not Go":   "packag p\n",
-	} {
-		t.Run(rule, func(t *testing.T) {
-			_, _, err := EnsureImport([]byte(src), "p.go", "example.com/a", "")
-			e, ok := errors.AsType[*diagnostic.Error](err)
-			if !ok || e.Pos.Line == 0 || e.Hint == "" {
-				t.Errorf("got %v", err)
-			}
-		})
 	}
 }
 

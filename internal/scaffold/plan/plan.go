@@ -56,11 +56,6 @@ func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})
 }
 
-// WriteIfAbsent plans a file under the policy [Once]; see [Plan.WriteFile].
-func (p *Plan) WriteIfAbsent(path string, content []byte, template string) error {
-	return p.WriteFile(File{Path: path, Content: content, Template: template, Policy: Once})
-}
-
 // WriteFile plans what a file should become, as its policy allows. Content that is there already is no change, but is
 // recorded in the lock. Writing a path again replaces what was planned for it. A path outside the project, a folder in
 // the way, a file that the policy protects and a broken lock are *diagnostic.Error, and leave the plan as it was.
@@ -123,16 +118,6 @@ func (p *Plan) Read(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	return state.after, nil
-}
-
-// Touched reports whether the user has edited a file since kctrl wrote it, or wrote it alone. A file that is not there
-// is not touched.
-func (p *Plan) Touched(path string) (bool, error) {
-	state, err := p.load(path)
-	if err != nil {
-		return false, err
-	}
-	return state.exists && p.lock.Touched(path, state.before), nil
 }
 
 // FS returns the project as it is on disk.

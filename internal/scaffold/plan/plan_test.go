@@ -75,8 +75,10 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("got %q, %v", content, err)
 			}
 			p = New(afero.NewIOFS(fsys))
-			if touched, err := p.Touched(tt.file.Path); err != nil || touched != tt.touched {
-				t.Errorf("touched %v, %v", touched, err)
+			lock, _, err := p.Lock()
+			must(t, err)
+			if touched := lock.Touched(tt.file.Path, content); touched != tt.touched {
+				t.Errorf("touched %v", touched)
 			}
 			must(t, p.WriteFile(tt.file))
 			if p.Len() != 0 {
@@ -141,7 +143,7 @@ func TestLaterDecisionsReplaceEarlierOnes(t *testing.T) {
 	must(t, p.Write("b", []byte("newer"), ""))
 	must(t, p.Write("c", []byte("c"), "t"))
 	must(t, p.Delete("c", Guarded))
-	must(t, p.WriteIfAbsent("b", []byte("newest"), "t"))
+	must(t, p.WriteFile(File{Path: "b", Content: []byte("newest"), Template: "t", Policy: Once}))
 	var got []string
 	for c := range p.Changes() {
 		got = append(got, c.Op.String()+" "+c.Path+" "+c.Template)
