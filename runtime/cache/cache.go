@@ -5,8 +5,8 @@
 //   - A kind is declared by [Cache.Informer], never by a read: a Get of an undeclared kind asks the API server once and
 //     starts nothing.
 //   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
-//     the informer has not. It fails at once, or after a second, when nothing can come: with [ErrNotRunning] before
-//     [Cache.Run], with [ErrEnded] after it, and with [ErrNamespaceRemoved].
+//     the informer has not. It fails at once when nothing can come: with [ErrNotRunning] before [Cache.Run], or
+//     [Cache.Begin], with [ErrEnded] after it, and with [ErrNamespaceRemoved].
 //   - What [Cache.Get] and [Cache.List] return belongs to the caller. What a handler of an informer gets is shared, and so
 //     is what [View], [Each] and an [Index] return: that must not be modified.
 //   - Of a kind that is kept packed, see [Options].Packed, all that is read is the caller's.
@@ -39,7 +39,7 @@ import (
 var (
 	// ErrAlreadyRun is returned by a second [Cache.Run].
 	ErrAlreadyRun = errors.New("cache was run before")
-	// ErrNotRunning is in the error of a read before [Cache.Run].
+	// ErrNotRunning is in the error of a read before [Cache.Run], and before [Cache.Begin].
 	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
 	// ErrEnded is in the error of a wait for what has not synced when [Cache.Run] ended, or later.
 	ErrEnded = errors.New("the cache has ended")
@@ -47,9 +47,6 @@ var (
 	// read is live.
 	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
 )
-
-// startGrace is how long a read before Run waits for it: Run may be about to begin in another goroutine.
-const startGrace = time.Second
 
 // Options tune a cache. The zero value caches all namespaces.
 type Options struct {
@@ -98,7 +95,7 @@ type Cache struct {
 	namespaces []string
 	floors     map[schema.GroupKind]*floor // by what the server keeps
 	stage      stage
-	start      func(part) // starts a part of an informer of the running cache; set while stage is running
+	run        func(part) // runs a part of an informer; set while stage is running
 }
 
 // stage is where a cache is in its life.
@@ -133,17 +130,26 @@ func New(live *client.REST, opts Options) *Cache {
 // Journal returns the journal of the writes that reads of the cache do not fall behind.
 func (c *Cache) Journal() *client.Journal { return c.live.Journal() }
 
+// Begin says that [Cache.Run] is about to be called, as by another goroutine: from now on reads wait for what it brings,
+// which before are the error [ErrNotRunning]. Who calls Begin must call Run, if only with a context that has ended, so that
+// the reads end. A manager does. Beginning twice does nothing; Run begins by itself.
+func (c *Cache) Begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.life.begin()
+}
+
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
 // the last has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {
 	var informers sync.WaitGroup
-	if err := c.begin(func(p part) {
+	if err := c.start(func(p part) {
 		alone, stop := context.WithCancel(ctx)
 		p.stay.stop = stop
 		informers.Go(func() {
 			defer close(p.stay.ended)
 			defer stop()
-			_ = p.Run(alone) // fails only when run twice, which begin rules out
+			_ = p.Run(alone) // fails only when run twice, which start rules out
 		})
 	}); err != nil {
 		return err
@@ -157,41 +163,41 @@ func (c *Cache) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cache) begin(start func(part)) error {
+// start runs all parts, those to come included.
+func (c *Cache) start(run func(part)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stage != created {
 		return ErrAlreadyRun
 	}
-	c.stage, c.start = running, start
-	close(c.life.begun)
+	c.stage, c.run = running, run
+	c.life.begin()
 	for _, i := range c.informers {
 		for _, part := range i.in("") {
-			start(part)
+			run(part)
 		}
 	}
 	return nil
 }
 
 // life is when a cache runs.
-type life struct{ begun, over chan struct{} }
+type life struct {
+	begun chan struct{} // closed under the mutex of the cache
+	over  chan struct{}
+}
 
-// started returns an error when the cache does not run.
-func (l life) started(ctx context.Context) error {
-	select {
-	case <-l.begun:
-		return nil
-	default:
+func (l life) begin() {
+	if !l.hasBegun() {
+		close(l.begun)
 	}
-	grace := time.NewTimer(startGrace)
-	defer grace.Stop()
+}
+
+func (l life) hasBegun() bool {
 	select {
 	case <-l.begun:
-		return nil
-	case <-grace.C:
-		return ErrNotRunning
-	case <-ctx.Done():
-		return errors.Join(ErrNotRunning, context.Cause(ctx))
+		return true
+	default:
+		return false
 	}
 }
 

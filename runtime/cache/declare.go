@@ -51,7 +51,7 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	c.informers[gvk] = i
 	if c.stage == running {
 		for _, part := range i.parts {
-			c.start(part)
+			c.run(part)
 		}
 	}
 	return i, nil
@@ -268,7 +268,7 @@ func (c *Cache) AddNamespace(namespace string) error {
 	for k, p := range added {
 		k.add(p)
 		if c.stage == running {
-			c.start(p)
+			c.run(p)
 		}
 	}
 	return nil

@@ -29,6 +29,7 @@ func exampleCache() (c *cache.Cache, stop func()) {
 	c = cache.New(live, cache.Options{Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
+	c.Begin()
 	go func() { ended <- c.Run(ctx) }()
 	return c, func() {
 		cancel()

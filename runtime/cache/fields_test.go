@@ -120,6 +120,7 @@ func BenchmarkListOfASmallNamespace(b *testing.B) {
 	if _, err := c.Informer(&corev1.ConfigMap{}); err != nil {
 		b.Fatal(err)
 	}
+	c.Begin()
 	go func() { _ = c.Run(b.Context()) }()
 	var list corev1.ConfigMapList
 	read := func() {

@@ -106,8 +106,8 @@ func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.Get
 
 // ready blocks until the parts can be read.
 func (i *Informer) ready(ctx context.Context, parts ...part) error {
-	if err := i.life.started(ctx); err != nil {
-		return err
+	if !i.life.hasBegun() {
+		return ErrNotRunning
 	}
 	for _, p := range parts {
 		if err := p.wait(ctx); err != nil {
@@ -143,9 +143,10 @@ func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 
-// dropNamespace makes o ask for all objects of a declared kind that is cluster-scoped, as the live client does.
+// dropNamespace makes o ask for all objects of a declared kind that is cluster-scoped, as the live client does. It asks no
+// server before the cache runs, when the read fails anyway.
 func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, o *client.ListOptions) {
-	if o.Namespace != "" && c.declared(gvk) != nil && c.isClusterScoped(ctx, gvk) {
+	if o.Namespace != "" && c.declared(gvk) != nil && c.life.hasBegun() && c.isClusterScoped(ctx, gvk) {
 		o.Namespace = ""
 	}
 }

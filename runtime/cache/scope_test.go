@@ -34,6 +34,7 @@ func scopesHold(t *testing.T, live *client.REST) {
 		{Object: &corev1.Secret{}, Namespaces: []string{ns}, Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}},
 	}})
 	stopped := make(chan error, 1)
+	c.Begin()
 	go func() { stopped <- c.Run(ctx) }()
 	for _, prototype := range []object.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
 		i, err := c.Informer(prototype)

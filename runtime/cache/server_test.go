@@ -47,6 +47,7 @@ func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Obj
 	}
 	c := cache.New(live, cache.Options{Namespaces: []string{ns}, KeepManagedFields: true})
 	stopped := make(chan error, 1)
+	c.Begin()
 	go func() { stopped <- c.Run(ctx) }()
 	i, err := c.Informer(prototype)
 	if err != nil {
@@ -109,6 +110,7 @@ func listsAgree(t *testing.T, live *client.REST) {
 	}
 	c := cache.New(live, cache.Options{KeepManagedFields: true})
 	stopped := make(chan error, 1)
+	c.Begin()
 	go func() { stopped <- c.Run(ctx) }()
 	if _, err := c.Informer(&corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)

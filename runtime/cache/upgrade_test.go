@@ -70,6 +70,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
+			c.Begin()
 			go func() { ended <- c.Run(ctx) }()
 			synctest.Wait()
 			whole := untyped()
@@ -163,6 +164,7 @@ func viewsShare(t *testing.T, config *rest.Config, live *client.REST) {
 		}
 	}
 	stopped := make(chan error, 1)
+	c.Begin()
 	go func() { stopped <- c.Run(ctx) }()
 	for round := range 50 {
 		viewsSee(t, ctx, c, own, ns, fmt.Sprint(round))

@@ -91,6 +91,7 @@ func TestMetadataOfAKindBecomeTheWholeBeforeTheCacheRuns(t *testing.T) {
 		second.AddHandler(func(e informer.Event[object.Object]) { types[1] = fmt.Sprintf("%T", e.Object) })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
+		c.Begin()
 		go func() { ended <- c.Run(ctx) }()
 		synctest.Wait()
 		expect(t, "events", types[:], "*v1.PartialObjectMetadata", "*v1.ConfigMap")

@@ -3,6 +3,8 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +72,7 @@ func TestEveryWaitEnds(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				reading, giveUp := context.WithCancelCause(t.Context())
 				ended := make(chan error, 1)
+				c.Begin()
 				go func() { ended <- c.Run(ctx) }()
 				results := map[string]chan error{}
 				for what, wait := range waits(t, c) {
@@ -105,16 +108,92 @@ func TestEveryWaitEnds(t *testing.T) {
 	}
 }
 
-func TestReadBeforeRunIsAnErrorThatSaysWhatToDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := cache.New(connect(t, newAPI()), cache.Options{})
+func TestReadBeforeRunIsAnErrorAtOnceThatSaysWhatToDo(t *testing.T) {
+	test := func(t *testing.T) {
+		a := newAPI()
+		c := cache.New(connect(t, a), cache.Options{})
 		for what, wait := range waits(t, c) {
 			if what == "informer" || what == "handler" {
 				continue
 			}
 			start := time.Now()
-			if err := wait(t.Context()); !errors.Is(err, cache.ErrNotRunning) || time.Since(start) > time.Second {
-				t.Errorf("%s: got %v after %v", what, err, time.Since(start))
+			if err := wait(t.Context()); !errors.Is(err, cache.ErrNotRunning) {
+				t.Errorf("%s: got %v", what, err)
+			}
+			if passed := time.Since(start); isVirtual(t) && passed > 0 {
+				t.Errorf("%s: after %v", what, passed)
+			}
+		}
+		if asked := a.took(); len(asked) > 0 {
+			t.Errorf("the server was asked for %q", asked)
+		}
+	}
+	t.Run("real time", test)
+	t.Run(virtual, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// virtual ends the name of a test in virtual time.
+const virtual = "virtual time"
+
+func isVirtual(t *testing.T) bool {
+	return strings.HasSuffix(t.Name(), strings.ReplaceAll(virtual, " ", "_"))
+}
+
+func TestReadsWaitForARunThatIsAboutToBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.put(configMaps, configMap("one", "a"))
+		c := cache.New(connect(t, a), cache.Options{})
+		reads := waits(t, c)
+		c.Begin()
+		c.Begin()
+		results := make(chan error, len(reads))
+		for what, read := range reads {
+			go func() {
+				if err := read(t.Context()); err != nil {
+					results <- fmt.Errorf("%s: %w", what, err)
+					return
+				}
+				results <- nil
+			}()
+		}
+		synctest.Wait()
+		if len(results) > 0 {
+			t.Errorf("a read did not wait: %v", <-results)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		for range reads {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReadsEndWithARunThatEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New(connect(t, newAPI()), cache.Options{})
+		reads := waits(t, c)
+		c.Begin()
+		results := make(chan error, len(reads))
+		for _, read := range reads {
+			go func() { results <- read(t.Context()) }()
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		for range reads {
+			if err := <-results; !errors.Is(err, cache.ErrEnded) {
+				t.Errorf("got %v", err)
 			}
 		}
 	})

@@ -90,6 +90,9 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 		return nil, fmt.Errorf("add cluster %s: %w", name, err)
 	}
 	m.clusters[name] = c
+	if m.started {
+		c.cache.Begin()
+	}
 	return c, nil
 }
 
@@ -115,7 +118,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	}
 	c.cache.DropMetrics()
 	c.manager.forget(c)
-	c.hangUp()
+	c.close()
 	return nil
 }
 

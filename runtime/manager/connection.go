@@ -73,8 +73,12 @@ func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, l
 	return live, nil
 }
 
-// hangUp closes idle connections that nobody else can use.
-func (c *connection) hangUp() {
+// close ends reads that wait for a cache that was begun and will not run any more, and closes idle connections that nobody
+// else can use.
+func (c *connection) close() {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_ = c.cache.Run(ended) // fails when it has run
 	if c.dials {
 		utilnet.CloseIdleConnectionsFor(c.http.Transport)
 	}

@@ -103,6 +103,7 @@ type Manager struct {
 	healthz     checks
 	readyz      checks
 	started     bool
+	ended       bool
 	broadcaster *events.Broadcaster // nil until a recorder is asked for
 }
 
@@ -267,6 +268,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.begin(); err != nil {
 		return err
 	}
+	defer m.close()
 	failed := newFailure()
 	if err := m.elect(failed.report); err != nil {
 		return err
@@ -286,11 +288,18 @@ func (m *Manager) Run(ctx context.Context) error {
 	case <-failed.happened:
 	}
 	stopErr := m.stop(started)
-	m.hangUp()
-	for _, c := range m.allClusters() {
-		c.hangUp()
-	}
 	return errors.Join(failed.first(), stopErr)
+}
+
+// close closes the connections to all API servers. Nothing can be added any more.
+func (m *Manager) close() {
+	m.mu.Lock()
+	m.ended = true
+	m.mu.Unlock()
+	m.connection.close()
+	for _, c := range m.allClusters() {
+		c.close()
+	}
 }
 
 func (m *Manager) elect(lost func(error)) error {
@@ -313,6 +322,8 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 func (m *Manager) enlistLocked(name groupName, r Runnable) error {
 	running := m.running[name]
 	switch {
+	case m.ended:
+		return ErrStopped
 	case name == controllers && m.elected != nil:
 		return m.enlistElectedLocked(r)
 	case running == nil:
@@ -344,6 +355,10 @@ func (m *Manager) begin() error {
 		return ErrStarted
 	}
 	m.started = true
+	m.cache.Begin()
+	for _, c := range m.clusters {
+		c.cache.Begin()
+	}
 	return nil
 }
 

@@ -15,6 +15,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
@@ -70,6 +72,104 @@ func TestNothingRunsWhenAnAddressIsTaken(t *testing.T) {
 		t.Fatalf("the other address was not given back: %v", err)
 	}
 	again.Close()
+}
+
+// TestReadBeforeRunIsAnErrorAtOnce reads as a function does that registers controllers, and a main function of one's own.
+func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		m, _ := newManager(t, s, manager.Options{})
+		ok(t, corev1.AddToScheme(m.Scheme()))
+		cluster := addCluster(t, m, "remote")
+		for _, from := range []interface {
+			Cache() *cache.Cache
+			Client() client.Client
+		}{m, cluster} {
+			_, err := from.Cache().Informer(&corev1.ConfigMap{})
+			ok(t, err)
+			s.set(errBroken)
+			begun := time.Now()
+			err = from.Client().Get(t.Context(), object.Key{Namespace: "ns", Name: "a"}, &corev1.ConfigMap{})
+			if !errors.Is(err, cache.ErrNotRunning) || time.Since(begun) > 0 {
+				t.Errorf("got %v after %v", err, time.Since(begun))
+			}
+		}
+	})
+}
+
+// TestWhatAManagerRunsNeverReadsTooEarly reads in everything that runs before, beside and after the caches.
+func TestWhatAManagerRunsNeverReadsTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.set(errBroken)
+		m, _ := newManager(t, s, manager.Options{})
+		ok(t, corev1.AddToScheme(m.Scheme()))
+		results := make(chan error, 10)
+		read := func(from interface{ Client() client.Client }) runFunc {
+			return func(ctx context.Context) error {
+				results <- from.Client().List(ctx, &corev1.ConfigMapList{})
+				return nil
+			}
+		}
+		added := func(name string) *manager.Cluster {
+			c, err := m.AddCluster(name, s.config(), manager.ClusterOptions{})
+			ok(t, err)
+			return c
+		}
+		early, late := added("early"), make(chan *manager.Cluster)
+		for _, from := range []*cache.Cache{m.Cache(), early.Cache()} {
+			_, err := from.Informer(&corev1.ConfigMap{})
+			ok(t, err)
+		}
+		add(t, m, always{worker{read(m), "beside"}})
+		add(t, m, always{worker{read(early), "beside of a cluster"}})
+		add(t, m, worker{read(m), "after"})
+		add(t, m, worker{func(ctx context.Context) error {
+			c := added("late")
+			_, err := c.Cache().Informer(&corev1.ConfigMap{})
+			ok(t, err)
+			go func() { late <- c }()
+			return read(c)(ctx)
+		}, "of a cluster that is added while the manager runs"})
+		r := start(t, m)
+		stopped := <-late
+		synctest.Wait()
+		if len(results) > 0 {
+			t.Errorf("a read did not wait: %v", <-results)
+		}
+		ok(t, r.stop())
+		for range 4 {
+			if err := <-results; err == nil || errors.Is(err, cache.ErrNotRunning) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if err := read(stopped)(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-results; !errors.Is(err, cache.ErrEnded) {
+			t.Errorf("after the end: got %v", err)
+		}
+	})
+}
+
+// TestReadsEndWithAManagerThatCannotBegin has a reader that waits for the caches of a manager that finds an address taken.
+func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{ProbeAddress: taken(t)})
+	ok(t, corev1.AddToScheme(m.Scheme()))
+	cluster := addCluster(t, m, "remote")
+	if err := m.Run(t.Context()); err == nil {
+		t.Fatal("Run did not fail")
+	}
+	for _, from := range []*cache.Cache{m.Cache(), cluster.Cache()} {
+		_, err := from.Informer(&corev1.ConfigMap{})
+		ok(t, err)
+		if err := from.List(t.Context(), &corev1.ConfigMapList{}); !errors.Is(err, cache.ErrEnded) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := m.AddCluster("late", newAPIServer().config(), manager.ClusterOptions{}); !errors.Is(err, manager.ErrStopped) {
+		t.Errorf("got %v, want ErrStopped", err)
+	}
 }
 
 // TestStopGoesFromControllersToServers stops a manager whose controller looks around when it is told to stop, and only
