@@ -87,11 +87,11 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 		Key:             object.Key{Namespace: r.namespace, Name: r.name},
 		UID:             obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(),
-		Gone:            isGone(obj),
 		Base:            base,
 		Body:            r.body,
 		Object:          obj,
 	}
+	w.Gone, w.Ending = r.resource.endOf(obj)
 	if r.name == "" {
 		w.Key.Name = obj.GetName()
 	}
@@ -141,13 +141,18 @@ func (c *REST) tellLost(ctx context.Context, r *request, err error) {
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
 
-// isGone reports whether obj, as a write left it, exists no more: nothing holds it back, and it was to be deleted.
-func isGone(obj metav1.Object) bool {
-	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 {
-		return false
-	}
+// namespaceKind is of objects that their spec can hold back too, and the namespace's content with that.
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// endOf reports whether obj, as a write left it, exists no more: nothing holds it back, and it was to be deleted. Of a
+// namespace it reports that this may be so.
+func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	grace := obj.GetDeletionGracePeriodSeconds()
-	return grace == nil || *grace == 0
+	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || grace != nil && *grace > 0 {
+		return false, false
+	}
+	ending = r.gvk.GroupKind() == namespaceKind
+	return !ending, ending
 }
 
 // deletion is what the answers to deletions have in common: one is a Status that names the object, or the object, or
@@ -184,7 +189,10 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 	case answer.Kind == "Status":
 		w.Unknown = true
 	default:
-		w.UID, w.ResourceVersion, w.Gone = answer.UID, answer.ResourceVersion, answer.DeletionTimestamp == nil || isGone(&answer)
+		w.UID, w.ResourceVersion, w.Gone = answer.UID, answer.ResourceVersion, answer.DeletionTimestamp == nil
+		if !w.Gone {
+			w.Gone, w.Ending = r.resource.endOf(&answer)
+		}
 	}
 	c.journal.Tell(ctx, w)
 }

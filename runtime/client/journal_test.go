@@ -5,7 +5,9 @@ import (
 	"sync"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -141,5 +143,54 @@ func testJournalIsShared(t *testing.T, c live) {
 	}
 	if writes := kept.took(); len(writes) > 0 {
 		t.Errorf("told of %+v", writes)
+	}
+}
+
+// testJournalOfDeletedKinds deletes objects of kinds that end in their own ways, and compares with what a watch tells.
+func testJournalOfDeletedKinds(t *testing.T, c live) {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	meta := metav1.ObjectMeta{Namespace: c.namespace, Name: c.namespace + "-ends"}
+	held := meta
+	held.Finalizers = []string{"example.com/hold"}
+	deployment := appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template}
+	for what, step := range map[string]struct {
+		obj  object.Object
+		opts []client.DeleteOption
+	}{
+		"a namespace, which its content holds":                  {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}}},
+		"a namespace that a finalizer holds too":                {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name + "-2", Finalizers: held.Finalizers}}},
+		"an object":                                             {obj: &corev1.Secret{ObjectMeta: meta}},
+		"an object with a finalizer":                            {obj: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "held", Finalizers: held.Finalizers}}},
+		"an object with a period of grace that it does not use": {obj: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
+		"a pod that runs nowhere":                               {obj: &corev1.Pod{ObjectMeta: meta, Spec: template.Spec}, opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
+		"dependents first":                                      {obj: &appsv1.Deployment{ObjectMeta: meta, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}},
+		"dependents stay":                                       {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "orphan"}, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationOrphan)}},
+		"dependents later":                                      {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "back"}, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}},
+	} {
+		ok(t, c.Create(t.Context(), step.obj))
+		kept := subscribe(c.Journal())
+		compare := func(call string, write func() error) {
+			t.Helper()
+			ok(t, write())
+			w := kept.took1(t, what)
+			err := c.Get(t.Context(), object.KeyOf(step.obj), step.obj.DeepCopyObject().(object.Object))
+			if gone := apierrors.IsNotFound(err); w.Gone != gone && !w.Ending || w.UID != step.obj.GetUID() {
+				t.Errorf("%s: %s is told as %+v, the server says %v", what, call, w, err)
+			}
+		}
+		compare("the deletion", func() error { return c.Delete(t.Context(), step.obj, step.opts...) })
+		if c.Get(t.Context(), object.KeyOf(step.obj), step.obj) != nil {
+			continue
+		}
+		compare("an update", func() error {
+			step.obj.SetAnnotations(map[string]string{"a": "b"})
+			return c.Update(t.Context(), step.obj)
+		})
+		compare("the end of the finalizers", func() error {
+			return c.Patch(t.Context(), step.obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		})
 	}
 }

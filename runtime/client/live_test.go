@@ -64,6 +64,7 @@ func TestOnARealServer(t *testing.T) {
 		{"what a user may not do is forbidden", testForbidden},
 		{"the journal is told of each write as a watch is", testJournal},
 		{"the journal is told of deletions", testJournalOfDeletions},
+		{"the journal is told whether what is deleted is gone", testJournalOfDeletedKinds},
 		{"a journal can be shared", testJournalIsShared},
 		{"a watch goes on from a list", testWatch},
 		{"a client watches each form of a kind", testWatchOfAClient},
