@@ -176,6 +176,10 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 		req.Header.Set("Content-Type", r.contentType)
 	}
 	resp, err := c.http.Do(req)
+	if err == nil && resp.Request != nil && resp.Request.Method != r.method {
+		resp.Body.Close()
+		return nil, fmt.Errorf("the server redirects to %s, which would make a %s of it", resp.Request.URL.Redacted(), resp.Request.Method)
+	}
 	if err == nil && resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
 		c.answers.came()
 	}

@@ -295,3 +295,30 @@ func TestDefaultUserAgentNamesTheProgram(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestWriteThatIsRedirectedIsNoRead follows no redirect that would turn a write into a read, whose answer looks like success.
+func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		s := newServer()
+		const there = "/there/api/v1/namespaces/default/configmaps/a"
+		moved := func(int) answer { return answer{code: code, header: map[string]string{"Location": there}} }
+		for _, what := range []string{"GET", "PUT", "PATCH", "DELETE"} {
+			s.on(what+" /api/v1/namespaces/default/configmaps/a", moved)
+			s.says(what+" "+there, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}`)
+		}
+		c := connect(t, s, client.Options{})
+		if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
+			t.Errorf("%d: get: %v", code, err)
+		}
+		repeated := code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect
+		for what, err := range map[string]error{
+			"update": c.Update(t.Context(), configMap("a")),
+			"patch":  c.Patch(t.Context(), configMap("a"), client.RawPatch("application/merge-patch+json", []byte("{}"))),
+			"delete": c.Delete(t.Context(), configMap("a")),
+		} {
+			if (err == nil) != repeated || err != nil && !strings.Contains(err.Error(), what+" configmaps default/a: the server redirects to http://server/there/") {
+				t.Errorf("%d: %s: got %v", code, what, err)
+			}
+		}
+	}
+}

@@ -130,13 +130,18 @@ func (c *REST) tellUnknown(ctx context.Context, r *request) {
 // lost or cannot be read, or says that the server does not know.
 func (c *REST) tellLost(ctx context.Context, r *request, err error) {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+	if errors.As(err, &status) && isRefusal(status.Status().Code) {
 		return
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return // it was not sent
 	}
 	c.tellUnknown(ctx, r)
+}
+
+// isRefusal reports whether a server that fails with code has changed nothing.
+func isRefusal(code int32) bool {
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
@@ -164,8 +169,8 @@ type deletion struct {
 	Items   []metav1.PartialObjectMetadata `json:"items"`
 }
 
-// tellDeleted tells of a deletion of obj that was answered with body. An answer that cannot be read is as good as one that
-// was lost.
+// tellDeleted tells of a deletion of obj that was answered with body. An answer that cannot be read, or is about something
+// else, is as good as one that was lost.
 func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, body []byte) {
 	var answer deletion
 	if err := json.Unmarshal(body, &answer); err != nil {
@@ -186,7 +191,7 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 		if obj.GetUID() == w.UID {
 			w.Before = obj.GetResourceVersion()
 		}
-	case answer.Kind == "Status":
+	case answer.GroupVersionKind() != r.resource.gvk:
 		w.Unknown = true
 	default:
 		w.UID, w.ResourceVersion, w.Gone = answer.UID, answer.ResourceVersion, answer.DeletionTimestamp == nil

@@ -2,11 +2,19 @@ package client_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -192,5 +200,202 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 		compare("the end of the finalizers", func() error {
 			return c.Patch(t.Context(), step.obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		})
+	}
+}
+
+// written is a write of which the server says what it has made of the object: of key unless that is empty.
+type written struct {
+	call   func(ctx context.Context, c *client.REST) error
+	answer string     // of the server
+	key    object.Key // of the object that the journal is told of
+	kind   string     // of it
+	order  bool       // the server does not say what it has made of the object
+	silent bool       // nobody could say what is to be read again
+}
+
+// writes are calls of each verb, in each form and to each sort of subresource.
+func writes() map[string]written {
+	const (
+		deployment = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
+		pod        = `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
+		scale      = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"},"spec":{"replicas":3}}`
+		success    = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`
+		deleted    = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","kind":"deployments","uid":"u"}}`
+		all        = `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"items":[` + deployment + `]}`
+		eviction   = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"namespace":"default","name":"a"}}`
+		binding    = `{"kind":"Binding","apiVersion":"v1","metadata":{"namespace":"default","name":"a"},"target":{"name":""}}`
+		token      = `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","metadata":{"namespace":"default","name":"a"},"spec":{"audiences":null,"expirationSeconds":null,"boundObjectRef":null},"status":{"token":"secret","expirationTimestamp":null}}`
+	)
+	key := object.Key{Namespace: "default", Name: "a"}
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "a"}
+	merge := client.RawPatch("application/merge-patch+json", []byte(`{"a":"b"}`))
+	deploymentA := func() *appsv1.Deployment { return &appsv1.Deployment{ObjectMeta: meta} }
+	podA := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: meta} }
+	return map[string]written{
+		"create": {func(ctx context.Context, c *client.REST) error { return c.Create(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
+		"create of an unstructured object": {func(ctx context.Context, c *client.REST) error {
+			return c.Create(ctx, untyped("apps/v1", "Deployment", "default", "a"))
+		}, deployment, key, "Deployment", false, false},
+		"create with a generated name": {func(ctx context.Context, c *client.REST) error {
+			return c.Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "a-"}})
+		}, deployment, key, "Deployment", false, true},
+		"update": {func(ctx context.Context, c *client.REST) error { return c.Update(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
+		"patch":  {func(ctx context.Context, c *client.REST) error { return c.Patch(ctx, deploymentA(), merge) }, deployment, key, "Deployment", false, false},
+		"patch of metadata": {func(ctx context.Context, c *client.REST) error {
+			return c.Patch(ctx, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta}, merge)
+		}, deployment, key, "Deployment", false, false},
+		"apply": {func(ctx context.Context, c *client.REST) error {
+			return c.Apply(ctx, deploymentA(), client.FieldOwner("x"))
+		}, deployment, key, "Deployment", false, false},
+		"update status": {func(ctx context.Context, c *client.REST) error { return c.Status().Update(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
+		"patch status":  {func(ctx context.Context, c *client.REST) error { return c.Status().Patch(ctx, deploymentA(), merge) }, deployment, key, "Deployment", false, false},
+		"apply status": {func(ctx context.Context, c *client.REST) error {
+			return c.Status().Apply(ctx, deploymentA(), client.FieldOwner("x"))
+		}, deployment, key, "Deployment", false, false},
+		"update scale": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("scale").Update(ctx, deploymentA(), client.WithSubResourceBody(&autoscalingv1.Scale{}))
+		}, scale, key, "Deployment", false, false},
+		"patch scale": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("scale").Patch(ctx, deploymentA(), merge, client.WithSubResourceBody(&autoscalingv1.Scale{}))
+		}, scale, key, "Deployment", false, false},
+		"delete":                      {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, deleted, key, "Deployment", false, false},
+		"delete, the object comes":    {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
+		"delete, nobody says of what": {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, success, key, "Deployment", true, false},
+		"delete all": {func(ctx context.Context, c *client.REST) error {
+			return c.DeleteAllOf(ctx, &appsv1.Deployment{}, client.InNamespace("default"))
+		}, all, key, "Deployment", false, true},
+		"eviction": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("eviction").Create(ctx, podA(), &policyv1.Eviction{})
+		}, success, key, "Pod", true, false},
+		"eviction, the eviction comes": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("eviction").Create(ctx, podA(), &policyv1.Eviction{})
+		}, eviction, key, "Pod", true, false},
+		"binding": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("binding").Create(ctx, podA(), &corev1.Binding{})
+		}, success, key, "Pod", true, false},
+		"binding, the binding comes": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("binding").Create(ctx, podA(), &corev1.Binding{})
+		}, binding, key, "Pod", true, false},
+		"binding as an object of its own": {func(ctx context.Context, c *client.REST) error {
+			return c.Create(ctx, &corev1.Binding{ObjectMeta: meta})
+		}, success, key, "Pod", true, false},
+		"ephemeral containers": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("ephemeralcontainers").Update(ctx, podA())
+		}, pod, key, "Pod", false, false},
+		"a token changes nothing": {func(ctx context.Context, c *client.REST) error {
+			return c.SubResource("token").Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, &authenticationv1.TokenRequest{})
+		}, token, object.Key{}, "", false, true},
+	}
+}
+
+// writeTo returns what a write tells the journal when the server answers it, whatever it asks for, with answer.
+func writeTo(t *testing.T, w written, answered answer) ([]client.Write, error) {
+	s := newServer()
+	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding", "ServiceAccount/serviceaccounts/serviceaccount"))
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+		for _, path := range []string{
+			"/apis/apps/v1/namespaces/default/deployments", "/apis/apps/v1/namespaces/default/deployments/a",
+			"/apis/apps/v1/namespaces/default/deployments/a/status", "/apis/apps/v1/namespaces/default/deployments/a/scale",
+			"/api/v1/namespaces/default/pods/a/eviction", "/api/v1/namespaces/default/pods/a/binding", "/api/v1/namespaces/default/bindings",
+			"/api/v1/namespaces/default/pods/a/ephemeralcontainers", "/api/v1/namespaces/default/serviceaccounts/a/token",
+		} {
+			s.on(method+" "+path, func(int) answer { return answered })
+		}
+	}
+	scheme := newScheme(t)
+	ok(t, authenticationv1.AddToScheme(scheme))
+	c := connect(t, s, client.Options{Scheme: scheme})
+	kept := subscribe(c.Journal())
+	err := w.call(t.Context(), c)
+	return kept.took(), err
+}
+
+func TestJournalIsToldOfEachWrite(t *testing.T) {
+	for what, w := range writes() {
+		told, err := writeTo(t, w, answer{body: w.answer})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if w.kind == "" {
+			if len(told) > 0 {
+				t.Errorf("%s: told of %+v", what, told)
+			}
+			continue
+		}
+		if len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || told[0].Unknown != w.order || told[0].UID != "u" && !w.order {
+			t.Errorf("%s: told of %+v", what, told)
+		}
+	}
+}
+
+// cutBody brings data and then fails with err, at the connection.
+type cutBody struct {
+	data io.Reader
+	err  error
+}
+
+func (c cutBody) Read(p []byte) (int, error) {
+	n, err := c.data.Read(p)
+	if err == io.EOF {
+		err = c.err
+	}
+	return n, err
+}
+
+func (c cutBody) Close() error { return nil }
+
+// TestJournalIsToldOfAWriteWhoseAnswerIsLost cuts the connection before the answer, and at each place of it, with an error
+// or, as where the length is not said, without one; and lets proxies answer.
+func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
+	for what, w := range writes() {
+		lost := map[string]answer{
+			"reset":       {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}},
+			"closed":      {err: io.EOF},
+			"no success":  {code: 500, body: status(500, "InternalError", "etcd has timed out")},
+			"a gateway":   {code: 502, header: map[string]string{"Content-Type": "text/html"}, body: "<html>bad gateway</html>"},
+			"a timeout":   {code: 504, body: status(504, "Timeout", "the request has not been completed")},
+			"another one": {body: `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"7"}}`},
+			"a failure":   {body: `{"kind":"Status","apiVersion":"v1","status":"Failure"}`},
+			"a page":      {header: map[string]string{"Content-Type": "text/html"}, body: "<html>log in</html>"},
+			"null":        {body: `null`},
+			"an object":   {body: `{}`},
+			"a list":      {body: `[]`},
+			"a text":      {body: `"a"`},
+			"two":         {body: w.answer + w.answer},
+		}
+		for n := range w.answer {
+			lost[fmt.Sprintf("cut at %d", n)] = answer{stream: cutBody{strings.NewReader(w.answer[:n]), io.ErrUnexpectedEOF}}
+			lost[fmt.Sprintf("ends at %d", n)] = answer{body: w.answer[:n]}
+		}
+		for how, answered := range lost {
+			told, err := writeTo(t, w, answered)
+			if err == nil && !strings.HasPrefix(what, "delete") {
+				t.Errorf("%s, %s: no error", what, how)
+			}
+			switch {
+			case w.silent && len(told) > 0:
+				t.Errorf("%s, %s: told of %+v", what, how, told)
+			case w.silent:
+			case len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || !told[0].Unknown:
+				t.Errorf("%s, %s: told of %+v", what, how, told)
+			}
+		}
+	}
+}
+
+// TestJournalIsNotToldOfAWriteThatWasRefused has nothing to read again.
+func TestJournalIsNotToldOfAWriteThatWasRefused(t *testing.T) {
+	for what, w := range writes() {
+		for how, answered := range map[string]answer{
+			"a conflict":  {code: 409, body: status(409, "Conflict", "no")},
+			"forbidden":   {code: 403, body: status(403, "Forbidden", "no")},
+			"in a body":   {body: status(422, "Invalid", "no")},
+			"not sent":    {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+			"not allowed": {code: 405, header: map[string]string{"Content-Type": "text/plain"}, body: "no"},
+		} {
+			if told, err := writeTo(t, w, answered); err == nil || len(told) > 0 {
+				t.Errorf("%s, %s: told of %+v, got %v", what, how, told, err)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"io"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -257,6 +260,107 @@ func drain[T object.Object](t *testing.T, events client.Stream[T]) {
 		}
 		if held := !reflect.ValueOf(&event.Object).Elem().IsZero(); held == (event.Type == "BOOKMARK") {
 			t.Fatalf("got %v", event)
+		}
+	}
+}
+
+// TestAggregatedAPIThatHasNoVersionsIsListed is about servers such as that of metrics.k8s.io: they have no versions, no UIDs,
+// no other form than JSON, and no watch.
+func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
+	const item = `{"metadata":{"name":"web","namespace":"default","creationTimestamp":"2026-01-02T03:04:05Z"},"timestamp":"2026-01-02T03:04:05Z","window":"10s","containers":[{"name":"c","usage":{"cpu":"1m"}}]}`
+	const list = `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` + item + `]}`
+	kind := schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "PodMetrics"}
+	forms := func() map[string][2]runtime.Object {
+		u, m := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+		us, ms := &unstructured.UnstructuredList{}, &metav1.PartialObjectMetadataList{}
+		for _, one := range []runtime.Object{u, m} {
+			one.GetObjectKind().SetGroupVersionKind(kind)
+		}
+		for _, many := range []runtime.Object{us, ms} {
+			many.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind("PodMetricsList"))
+		}
+		return map[string][2]runtime.Object{"untyped": {u, us}, "metadata": {m, ms}}
+	}
+	for name, watched := range map[string]answer{
+		"refuses":               {code: http.StatusMethodNotAllowed, body: status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "no watch here")},
+		"refuses without words": {code: http.StatusMethodNotAllowed, header: map[string]string{"Content-Type": "text/plain"}, body: "Method Not Allowed"},
+		"lists":                 {body: list},
+		"lists and ends it":     {body: list + "\n"},
+		"lists nothing":         {body: `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}`},
+	} {
+		for form, of := range forms() {
+			s := newServer()
+			s.says("GET /apis/metrics.k8s.io/v1beta1", resources("metrics.k8s.io/v1beta1", "NodeMetrics/nodes//cluster", "PodMetrics/pods/"))
+			s.on("GET /apis/metrics.k8s.io/v1beta1/pods", func(int) answer {
+				if s.isWatch() {
+					return watched
+				}
+				return answer{body: list}
+			})
+			s.says("GET /apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web", strings.Replace(item, "{", `{"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1",`, 1))
+			c := connect(t, s, client.Options{})
+			one, many := of[0].(object.Object), of[1].(object.List)
+			if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: "web"}, one); err != nil || one.GetName() != "web" {
+				t.Errorf("%s, %s: get: %v, %v", name, form, one, err)
+			}
+			if err := c.List(t.Context(), many); err != nil || meta.LenList(many) != 1 || many.GetResourceVersion() != "" {
+				t.Errorf("%s, %s: list: %v, %v", name, form, many, err)
+			}
+			lw, err := client.NewListWatcher(c, one, client.Scope{})
+			ok(t, err)
+			page, err := lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			if err != nil || len(page.Items) != 1 || page.ResourceVersion != "" || page.Items[0].GetObjectKind().GroupVersionKind() != kind {
+				t.Errorf("%s, %s: page: %+v, %v", name, form, page, err)
+			}
+			stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
+			if err == nil {
+				_, err = stream.Next()
+			}
+			_, malformed := errors.AsType[*client.DecodeError](err)
+			if refuses := strings.HasPrefix(name, "refuses"); apierrors.IsMethodNotSupported(err) != refuses || malformed == refuses {
+				t.Errorf("%s, %s: watch: %v", name, form, err)
+			}
+		}
+	}
+}
+
+// TestTableIsNoAnswer is what a server sends to kubectl, and what some proxies ask for.
+func TestTableIsNoAnswer(t *testing.T) {
+	const table = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[{"name":"Name"}],"rows":[{"cells":["a"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default"}}}]}`
+	for _, contentType := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json; charset=utf-8"} {
+		s := newServer()
+		for _, what := range []string{"GET /api/v1/configmaps", "GET /api/v1/namespaces/default/configmaps/a", "PUT /api/v1/namespaces/default/configmaps/a"} {
+			s.on(what, func(int) answer {
+				body := table
+				if s.isWatch() {
+					body = `{"type":"ADDED","object":` + table + "}\n"
+				}
+				return answer{header: map[string]string{"Content-Type": contentType}, body: body}
+			})
+		}
+		c := connect(t, s, client.Options{})
+		for form, list := range map[string]object.List{
+			"typed": &corev1.ConfigMapList{}, "untyped": listOf(untyped("v1", "ConfigMapList", "", "")),
+			"metadata": &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}},
+		} {
+			check := func(call string, err error) {
+				t.Helper()
+				if _, ok := errors.AsType[*client.DecodeError](err); !ok || !strings.Contains(err.Error(), "Kind=Table") {
+					t.Errorf("%s, %s, %s: got %v", contentType, form, call, err)
+				}
+			}
+			check("list", c.List(t.Context(), list))
+			stream, err := c.Watch(t.Context(), list)
+			ok(t, err)
+			_, err = stream.Next()
+			check("watch", err)
+		}
+		for form, obj := range map[string]object.Object{"typed": configMap("a"), "untyped": untyped("v1", "ConfigMap", "default", "a")} {
+			for call, err := range map[string]error{"get": c.Get(t.Context(), keyA, obj), "update": c.Update(t.Context(), obj)} {
+				if _, ok := errors.AsType[*client.DecodeError](err); !ok || !strings.Contains(err.Error(), "Kind=Table") {
+					t.Errorf("%s, %s, %s: got %v", contentType, form, call, err)
+				}
+			}
 		}
 	}
 }

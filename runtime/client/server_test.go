@@ -117,7 +117,16 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	return a.response(), nil
+	resp := a.response()
+	resp.Request = req
+	return resp, nil
+}
+
+// isWatch reports whether the last request is one for a watch.
+func (s *server) isWatch() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sent) > 0 && strings.Contains(s.sent[len(s.sent)-1].what, "watch=true")
 }
 
 func (a answer) response() *http.Response {
