@@ -115,6 +115,7 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 		return nil, err
 	}
 	references := NewReferences(parser, !options.Recursive)
+	out := &printer{ctx: ctx, header: header, options: options}
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
 			continue
@@ -131,17 +132,25 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 		if definition == nil {
 			continue
 		}
-		if err := write(ctx, *definition, header, options); err != nil {
-			return nil, err
-		}
 		for _, version := range definition.Spec.Versions {
 			defined[kind.WithVersion(version.Name)] = true
 		}
+		out.print(*definition)
+	}
+	if err := out.wait(); err != nil {
+		return nil, err
 	}
 	return defined, nil
 }
 
-func write(ctx genall.GenerationContext, definition apiextensionsv1.CustomResourceDefinition, header string, options Options) error {
+// document is a file to be written.
+type document struct {
+	name    string
+	content []byte
+}
+
+// printDefinition returns the files of a definition: one for each version of CustomResourceDefinition that is asked for.
+func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string, options Options) ([]document, error) {
 	if !options.OmitToolVersion {
 		if definition.Annotations == nil {
 			definition.Annotations = map[string]string{}
@@ -157,11 +166,12 @@ func write(ctx genall.GenerationContext, definition apiextensionsv1.CustomResour
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
 	}
+	var documents []document
 	for i, version := range versions {
 		// The way through the internal version sets the defaults that the API server would.
 		converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
 		if err != nil {
-			return &diagnostic.Error{
+			return nil, &diagnostic.Error{
 				Message: "cannot write CRDs in version " + version,
 				Hint:    "v1 is the only version there is",
 				Class:   diagnostic.ErrUsage,
@@ -172,11 +182,13 @@ func write(ctx genall.GenerationContext, definition apiextensionsv1.CustomResour
 		if i > 0 {
 			name += "." + version
 		}
-		if err := writeYAML(ctx, name+".yaml", header, converted, transforms...); err != nil {
-			return err
+		content, err := marshal(converted, transforms)
+		if err != nil {
+			return nil, err
 		}
+		documents = append(documents, document{name + ".yaml", append([]byte(header+"---\n"), content...)})
 	}
-	return nil
+	return documents, nil
 }
 
 // removeStatus leaves out what only the API server writes.

@@ -2,30 +2,79 @@ package crd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// writeYAML does what ctx.WriteYAML does, with transforms that are plain functions, and spares most documents the way
-// through JSON and back that the library takes after the transforms.
-func writeYAML(ctx genall.GenerationContext, name, header string, object any, transforms ...func(map[string]any) error) error {
-	content, err := marshal(object, transforms)
+// printer writes definitions in their order, and makes the text of some of them while the parser is at the next: that takes
+// longer than all else that is done for a kind. It belongs to one goroutine, which calls wait at the end.
+type printer struct {
+	ctx     genall.GenerationContext
+	header  string
+	options Options
+	// printing are the definitions whose text is being made, in order: at most printsAtOnce of them.
+	printing []<-chan printed
+	err      error // the first one
+}
+
+type printed struct {
+	documents []document
+	err       error
+}
+
+const printsAtOnce = 4
+
+// print begins to print a definition, which is not to be changed any more.
+func (p *printer) print(definition apiextensionsv1.CustomResourceDefinition) {
+	if len(p.printing) == printsAtOnce {
+		p.write()
+	}
+	done := make(chan printed, 1)
+	p.printing = append(p.printing, done)
+	go func() {
+		documents, err := printDefinition(definition, p.header, p.options)
+		done <- printed{documents, err}
+	}()
+}
+
+// wait writes all that was printed. After an error nothing is written any more.
+func (p *printer) wait() error {
+	for len(p.printing) > 0 {
+		p.write()
+	}
+	return p.err
+}
+
+// write writes the first definition that is being printed.
+func (p *printer) write() {
+	first := <-p.printing[0]
+	p.printing = p.printing[1:]
+	p.err = cmp.Or(p.err, first.err)
+	for _, d := range first.documents {
+		if p.err == nil {
+			p.err = p.writeFile(d)
+		}
+	}
+}
+
+func (p *printer) writeFile(d document) error {
+	out, err := p.ctx.Open(nil, d.name)
 	if err != nil {
 		return err
 	}
-	out, err := ctx.Open(nil, name)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append([]byte(header+"---\n"), content...))
+	_, err = out.Write(d.content)
 	return errors.Join(err, out.Close())
 }
 
+// marshal does what the library does for a document, with transforms that are plain functions, and spares most of them the
+// way through JSON and back that it takes after the transforms.
 func marshal(object any, transforms []func(map[string]any) error) ([]byte, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
