@@ -170,8 +170,9 @@ var internalLayers = []internalLayer{
 
 	{"templates", "", "files as text, for who knows where they belong"},
 	{"scaffold/edit", "diagnostic", "files of users, as bytes, whatever they are for"},
-	{"scaffold/plan", "diagnostic transaction", "changes of files, whatever is in them"},
-	{"scaffold", "diagnostic regular templates scaffold/edit scaffold/plan", "projects and their files; generators come later"},
+	{"scaffold/project", "diagnostic regular scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
+	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
+	{"scaffold", "diagnostic templates scaffold/edit scaffold/project scaffold/plan", "what commands do to a project; generators come later"},
 
 	{"generate/artifact", "", "what all generators make"},
 	{"generate/crd", "diagnostic markers load generate/artifact", "a generator has packages that are checked already"},
@@ -182,7 +183,7 @@ var internalLayers = []internalLayer{
 	{"generate/schemapatch", "diagnostic markers load generate/artifact generate/crd", "a generator; it writes the schemas of CRDs into files that are there"},
 	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/plan " + everyGenerator + " generate/incremental",
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + everyGenerator + " generate/incremental",
 		"it loads, checks and runs generators for a project",
 	},
 	{

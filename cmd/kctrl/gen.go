@@ -10,7 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // genOptions are the flags of controller-gen, and those that kctrl adds.
@@ -110,7 +110,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 // or dir itself.
 func moduleRoot(dir string) string {
 	for folder := dir; ; folder = filepath.Dir(folder) {
-		for _, name := range []string{scaffold.ProjectFile, "go.mod"} {
+		for _, name := range []string{project.File, "go.mod"} {
 			if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() {
 				return folder
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // generateOptions are the flags that generate and manifests share.
@@ -143,7 +144,7 @@ func printDrift(s *streams, plan *plan.Plan) {
 func outOfDate(p *plan.Plan) int {
 	n := p.Len()
 	for change := range p.Changes() {
-		if change.Path == plan.LockFile && n > 1 {
+		if change.Path == project.LockFile && n > 1 {
 			return n - 1
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 func newInitCommand(s *streams) *cobra.Command {
@@ -24,7 +25,7 @@ func newInitCommand(s *streams) *cobra.Command {
 The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Runtime = scaffold.RuntimeMode(runtimeMode)
+			opts.Runtime = project.RuntimeMode(runtimeMode)
 			opts.Year = time.Now().Year()
 			opts.Kctrl = kctrlBuild()
 			return runInit(cmd.Context(), s, opts, write)
@@ -49,11 +50,11 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 		return err
 	}
 	defer release()
-	root, closer, err := plan.OpenRoot(s.dir)
+	root, err := transaction.Open(s.dir)
 	if err != nil {
 		return err
 	}
-	defer closer.Close()
+	defer root.Close()
 	plan, err := scaffold.PlanInit(afero.NewIOFS(root), opts)
 	if err != nil {
 		return err

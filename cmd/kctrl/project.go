@@ -5,16 +5,15 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
-
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // openedProject is the project in the folder that a command was given. Its owner closes it.
 type openedProject struct {
 	io.Closer
-	*scaffold.Project
+	*project.Project
 	fsys fs.FS
 	dir  string // absolute
 }
@@ -25,18 +24,18 @@ func openProject(s *streams) (*openedProject, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, closer, err := plan.OpenRoot(s.dir)
+	root, err := transaction.Open(s.dir)
 	if err != nil {
 		return nil, err
 	}
 	fsys := afero.NewIOFS(root)
-	project, err := scaffold.LoadProject(fsys)
+	proj, err := project.Load(fsys)
 	if err != nil {
-		closer.Close()
+		root.Close()
 		return nil, err
 	}
-	for _, warning := range project.Warnings() {
+	for _, warning := range proj.Warnings() {
 		s.problem("warning: ", warning)
 	}
-	return &openedProject{Closer: closer, Project: project, fsys: fsys, dir: dir}, nil
+	return &openedProject{Closer: root, Project: proj, fsys: fsys, dir: dir}, nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // offer is what a shell completes the value of a flag or an argument from. It reads what is there, and offers nothing if
@@ -23,9 +23,9 @@ type offer func(s *streams) []string
 // row.
 var flagValues = map[string]offer{
 	"name":    environmentNames,
-	"group":   fromProject(func(r scaffold.Resource) string { return r.Group }),
-	"version": fromProject(func(r scaffold.Resource) string { return r.Version }),
-	"kind":    fromProject(func(r scaffold.Resource) string { return r.Kind }),
+	"group":   fromProject(func(r project.Resource) string { return r.Group }),
+	"version": fromProject(func(r project.Resource) string { return r.Version }),
+	"kind":    fromProject(func(r project.Resource) string { return r.Kind }),
 }
 
 // folderFlags are the flags whose values are folders; those whose values are files need no row.
@@ -75,7 +75,7 @@ func beginning(begun string, values []string) []string {
 }
 
 // fromProject offers what the project has in its kinds.
-func fromProject(value func(scaffold.Resource) string) offer {
+func fromProject(value func(project.Resource) string) offer {
 	return func(s *streams) []string {
 		var values []string
 		for _, resource := range projectResources(s) {
@@ -86,19 +86,19 @@ func fromProject(value func(scaffold.Resource) string) offer {
 }
 
 // resourceNames offers the resources of the project by the names that the API server has for them.
-var resourceNames = fromProject(func(r scaffold.Resource) string { return r.Plural })
+var resourceNames = fromProject(func(r project.Resource) string { return r.Plural })
 
-func projectResources(s *streams) []scaffold.Resource {
-	root, closer, err := plan.OpenRoot(s.dir)
+func projectResources(s *streams) []project.Resource {
+	root, err := transaction.Open(s.dir)
 	if err != nil {
 		return nil
 	}
-	defer closer.Close()
-	project, err := scaffold.LoadProject(afero.NewIOFS(root))
+	defer root.Close()
+	proj, err := project.Load(afero.NewIOFS(root))
 	if err != nil {
 		return nil
 	}
-	return project.Resources
+	return proj.Resources
 }
 
 // completeObjects completes a resource, and then names of its objects on the server that a command would talk to.

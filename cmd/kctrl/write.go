@@ -134,11 +134,11 @@ func printNotes(s *streams, plan *plan.Plan) {
 }
 
 func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
-	root, closer, err := plan.OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer closer.Close()
+	defer root.Close()
 	return p.Apply(ctx, root, command)
 }
 

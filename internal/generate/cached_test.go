@@ -14,6 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 const sharedTypes = `// Package shared has types of many APIs.
@@ -85,11 +86,11 @@ func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 	if diff := cmp.Diff(outputs(plain), outputs(p)); diff != "" {
 		t.Fatalf("the result differs from that without a cache:\n%s", diff)
 	}
-	root, closer, err := plan.OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closer.Close()
+	defer root.Close()
 	if err := p.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}

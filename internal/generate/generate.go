@@ -20,15 +20,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
-// as written, and those it deletes as gone. project, which may be nil, names the kinds that must be there.
+// as written, and those it deletes as gone. proj, which may be nil, names the kinds that must be there.
 //
 // What is wrong with the project comes back at once, joined from *diagnostic.Error in the order of position, and nothing
 // is added to the plan.
-func Run(ctx context.Context, dir string, plan *plan.Plan, project *scaffold.Project, o Options) error {
+func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -36,15 +37,15 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, project *scaffold.Pro
 	if err := g.runCached(ctx); err != nil {
 		return err
 	}
-	if project != nil && g.complete() && slices.Contains(o.Generators, CRD) {
-		if err := g.checkKinds(project); err != nil {
+	if proj != nil && g.complete() && slices.Contains(o.Generators, CRD) {
+		if err := g.checkKinds(proj); err != nil {
 			return err
 		}
 	}
-	if err := g.write(); err != nil || project == nil {
+	if err := g.write(); err != nil || proj == nil {
 		return err
 	}
-	return scaffold.PlanLists(plan, project)
+	return scaffold.PlanLists(plan, proj)
 }
 
 // overlay returns what the plan makes of the files in dir: new content, or nil for a file that goes away.
@@ -145,15 +146,15 @@ func headerError(name, message string, cause error) error {
 }
 
 // checkKinds reports the kinds that PROJECT lists and that no Go type stands for.
-func (g *generation) checkKinds(project *scaffold.Project) error {
+func (g *generation) checkKinds(proj *project.Project) error {
 	var errs []error
-	for _, r := range project.Resources {
+	for _, r := range proj.Resources {
 		kind := schema.GroupVersionKind{Group: r.APIGroup(), Version: r.Version, Kind: r.Kind}
 		if r.API && !g.kinds[kind] {
 			errs = append(errs, &diagnostic.Error{
-				Pos:     token.Position{Filename: scaffold.ProjectFile},
+				Pos:     token.Position{Filename: project.File},
 				Message: fmt.Sprintf("lists %s, but no Go type is that kind", r),
-				Hint:    fmt.Sprintf("bring back the type %s with its markers, or remove the kind from %s", r.Kind, scaffold.ProjectFile),
+				Hint:    fmt.Sprintf("bring back the type %s with its markers, or remove the kind from %s", r.Kind, project.File),
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // TestAGeneratorIsOneRow adds one as a developer would, and has all that commands do with one: flags, output, the
@@ -47,11 +48,11 @@ func TestAGeneratorIsOneRow(t *testing.T) {
 		for change := range p.Changes() {
 			lines = append(lines, change.Op.String()+" "+change.Path)
 		}
-		root, closer, err := plan.OpenRoot(dir)
+		root, err := transaction.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closer.Close()
+		defer root.Close()
 		if err := p.Apply(t.Context(), root, "test"); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	proj "github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // project copies testdata/name into a temporary folder and makes it the module example.com/name, with the requirements
@@ -41,7 +43,7 @@ func write(t testing.TB, dir, name, content string) {
 func outputs(p *plan.Plan) map[string]string {
 	files := map[string]string{}
 	for change := range p.Changes() {
-		if change.Path != plan.LockFile && change.Op != plan.Delete {
+		if change.Path != proj.LockFile && change.Op != plan.Delete {
 			files[change.Path] = string(change.After)
 		}
 	}
@@ -193,11 +195,11 @@ func TestGeneratedFilesAreNoInput(t *testing.T) {
 
 func apply(t *testing.T, dir string, p *plan.Plan) {
 	t.Helper()
-	root, closer, err := plan.OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closer.Close()
+	defer root.Close()
 	if err := p.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // write puts the outputs into the plan, and takes out of the project what the same generators made earlier and make no
@@ -58,7 +59,7 @@ func (g *generation) writeFile(o output) error {
 // prune deletes the files that the lock knows from a generator that ran and did not make them again. One that the user
 // has edited stays, and so does one behind a link, which is another file than the one that was written.
 func (g *generation) prune(made map[string]bool) error {
-	lock, err := plan.LoadLock(os.DirFS(g.dir))
+	lock, err := project.LoadLock(os.DirFS(g.dir))
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	proj "github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 const crdFile = "config/crd/bases/webapp.example.com_guestbooks.yaml"
@@ -33,7 +33,7 @@ func again(t *testing.T, dir string, o generate.Options) []string {
 	}
 	var changes []string
 	for change := range p.Changes() {
-		if change.Path != plan.LockFile {
+		if change.Path != proj.LockFile {
 			changes = append(changes, change.Op.String()+" "+change.Path)
 		}
 	}
@@ -148,12 +148,12 @@ func TestHandEditedOutputsAreRepaired(t *testing.T) {
 
 func TestKindsOfProjectMustExist(t *testing.T) {
 	dir := project(t, "scaffold")
-	resource := scaffold.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook", Plural: "guestbooks", API: true}
+	resource := proj.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook", Plural: "guestbooks", API: true}
 	gone := resource
 	gone.Kind, gone.Plural = "Visitor", "visitors"
 	external := resource
 	external.Kind, external.API = "Deployment", false
-	p := &scaffold.Project{Resources: []scaffold.Resource{resource, gone, external}}
+	p := &proj.Project{Resources: []proj.Resource{resource, gone, external}}
 
 	plan := plan.New(os.DirFS(dir))
 	want := "PROJECT: lists webapp.example.com/v1.Visitor, but no Go type is that kind\n" +

@@ -11,6 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 var guestbook = scaffold.APIOptions{
@@ -47,12 +48,12 @@ func TestForceOnWhatNobodyTouchedChangesNothing(t *testing.T) {
 func TestGenerateAfterCreateChangesNothing(t *testing.T) {
 	p := newGuestbook(t)
 	fsys := afero.NewIOFS(p.open(t))
-	project, err := scaffold.LoadProject(fsys)
+	proj, err := project.Load(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := plan.New(fsys)
-	err = generate.Run(t.Context(), p.dir, plan, project, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
+	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
 	if err != nil {
 		t.Fatal(err)
 	}

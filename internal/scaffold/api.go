@@ -1,12 +1,16 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -31,27 +35,27 @@ type APIOptions struct {
 // PlanAPI adds a kind, or the controller of a kind, to project and plans its files: all but the generated ones, for which
 // the plan is to be handed to internal/generate. Errors are *diagnostic.Error, joined; project may then have changed and
 // is not to be saved.
-func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*plan.Plan, error) {
-	resource, err := addResource(project, opts)
+func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, error) {
+	resource, err := addResource(proj, opts)
 	if err != nil {
 		return nil, err
 	}
 	p := plan.New(fsys)
-	if err := rebuildLock(p, project, opts.Kctrl); err != nil {
+	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
 		return nil, err
 	}
-	if err := PlanRuntime(p, project); err != nil {
+	if err := PlanRuntime(p, proj); err != nil {
 		return nil, err
 	}
 	header, err := goHeader(p)
 	if err != nil {
 		return nil, err
 	}
-	kind := templates.NewKind(kindNames(project, resource, header))
+	kind := templates.NewKind(kindNames(proj, resource, header))
 	var steps []func() error
 	if opts.Resource {
 		steps = append(steps, func() error { return checkTypes(p, kind) })
-		steps = append(steps, func() error { return writeKind(p, project, kind, opts.Force) })
+		steps = append(steps, func() error { return writeKind(p, proj, kind, opts.Force) })
 	}
 	if opts.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
@@ -59,8 +63,8 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*plan.Plan, error) 
 	}
 	steps = append(steps,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
-		func() error { return writeRegistration(p, project) },
-		func() error { return WriteProject(p, project) },
+		func() error { return writeRegistration(p, proj) },
+		func() error { return writeProject(p, proj) },
 	)
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -71,13 +75,13 @@ func PlanAPI(fsys fs.FS, project *Project, opts APIOptions) (*plan.Plan, error) 
 }
 
 // addResource records in the project what opts ask for, and returns the whole resource.
-func addResource(project *Project, opts APIOptions) (Resource, error) {
+func addResource(proj *project.Project, opts APIOptions) (project.Resource, error) {
 	if err := validateAPI(opts); err != nil {
-		return Resource{}, err
+		return project.Resource{}, err
 	}
-	resource := Resource{
+	resource := project.Resource{
 		Group:      opts.Group,
-		Domain:     project.Domain,
+		Domain:     proj.Domain,
 		Version:    opts.Version,
 		Kind:       opts.Kind,
 		Plural:     opts.Plural,
@@ -86,29 +90,29 @@ func addResource(project *Project, opts APIOptions) (Resource, error) {
 		Controller: opts.Controller,
 	}
 	if resource.Plural == "" {
-		resource.Plural = Plural(resource.Kind)
+		resource.Plural = project.Plural(resource.Kind)
 	}
-	existing, found := project.Find(resource.APIGroup(), resource.Version, resource.Kind)
+	existing, found := proj.Find(resource.APIGroup(), resource.Version, resource.Kind)
 	if found {
 		if err := extendResource(existing, opts); err != nil {
-			return Resource{}, err
+			return project.Resource{}, err
 		}
-		return *existing, checkScope(project, *existing)
+		return *existing, checkScope(proj, *existing)
 	}
 	if !opts.Resource {
-		return Resource{}, &diagnostic.Error{
+		return project.Resource{}, &diagnostic.Error{
 			Message: fmt.Sprintf("there is no kind %s to write a controller for", resource),
 			Hint:    "add --resource to make it",
 			Class:   diagnostic.ErrUsage,
 		}
 	}
-	if err := checkServed(project, resource); err != nil {
-		return Resource{}, err
+	if err := checkServed(proj, resource); err != nil {
+		return project.Resource{}, err
 	}
-	if err := errors.Join(checkNeighbours(project, resource), checkScope(project, resource)); err != nil {
-		return Resource{}, err
+	if err := errors.Join(checkNeighbours(proj, resource), checkScope(proj, resource)); err != nil {
+		return project.Resource{}, err
 	}
-	return resource, project.Add(resource)
+	return resource, proj.Add(resource)
 }
 
 func validateAPI(opts APIOptions) error {
@@ -116,9 +120,9 @@ func validateAPI(opts APIOptions) error {
 		return &diagnostic.Error{
 			Message: "create api needs " + missing,
 			Hint: fmt.Sprintf("kctrl create api --group %s --version %s --kind %s",
-				orExample(opts.Group, "webapp", accepts(ValidateGroup)),
-				orExample(opts.Version, "v1", accepts(ValidateVersion)),
-				orExample(opts.Kind, "Guestbook", accepts(ValidateKind))),
+				project.ValidOr(opts.Group, "webapp", project.ValidateGroup),
+				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
+				project.ValidOr(opts.Kind, "Guestbook", project.ValidateKind)),
 			Class: diagnostic.ErrUsage,
 		}
 	}
@@ -131,11 +135,11 @@ func validateAPI(opts APIOptions) error {
 	}
 	var errs []error
 	if opts.Group != "" {
-		errs = append(errs, ValidateGroup(opts.Group))
+		errs = append(errs, project.ValidateGroup(opts.Group))
 	}
-	errs = append(errs, ValidateVersion(opts.Version), ValidateKind(opts.Kind))
+	errs = append(errs, project.ValidateVersion(opts.Version), project.ValidateKind(opts.Kind))
 	if opts.Plural != "" {
-		errs = append(errs, ValidatePlural(opts.Plural))
+		errs = append(errs, project.ValidatePlural(opts.Plural))
 	}
 	return errors.Join(errs...)
 }
@@ -154,7 +158,7 @@ func missingNames(opts APIOptions) string {
 }
 
 // extendResource asks more of a kind that the project has.
-func extendResource(r *Resource, opts APIOptions) error {
+func extendResource(r *project.Resource, opts APIOptions) error {
 	if !opts.Force && (opts.Resource && r.API || opts.Controller && r.Controller) {
 		what, hint := "kind", "--force writes its files anew"
 		if !opts.Resource || !r.API {
@@ -181,12 +185,12 @@ func extendResource(r *Resource, opts APIOptions) error {
 }
 
 // checkNeighbours refuses a kind that the layout has no place for beside the others.
-func checkNeighbours(project *Project, r Resource) error {
-	for _, other := range project.Resources {
+func checkNeighbours(proj *project.Project, r project.Resource) error {
+	for _, other := range proj.Resources {
 		if !other.API {
 			continue
 		}
-		if !project.MultiGroup && other.APIGroup() != r.APIGroup() {
+		if !proj.MultiGroup && other.APIGroup() != r.APIGroup() {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", other.APIGroup(), r.APIGroup()),
 				Hint:    "use --group " + other.Group + ", or a project made by kctrl init --multigroup",
@@ -205,8 +209,8 @@ func checkNeighbours(project *Project, r Resource) error {
 }
 
 // checkScope refuses a controller for objects that an operator which is limited to its namespace may not read.
-func checkScope(project *Project, r Resource) error {
-	if !project.Namespaced || !r.Controller || r.Namespaced {
+func checkScope(proj *project.Project, r project.Resource) error {
+	if !proj.Namespaced || !r.Controller || r.Namespaced {
 		return nil
 	}
 	return &diagnostic.Error{
@@ -217,7 +221,7 @@ func checkScope(project *Project, r Resource) error {
 }
 
 // writeKind plans the files of a kind and lists those that are new where kustomize looks.
-func writeKind(p *plan.Plan, project *Project, kind templates.KindView, force bool) error {
+func writeKind(p *plan.Plan, proj *project.Project, kind templates.KindView, force bool) error {
 	roles, err := newOf(p, rbacFolder, kind.RoleFiles()...)
 	if err != nil {
 		return err
@@ -231,14 +235,14 @@ func writeKind(p *plan.Plan, project *Project, kind templates.KindView, force bo
 		return err
 	}
 	var deployed []string
-	if len(crds) > 0 && isFirst(project) {
+	if len(crds) > 0 && isFirst(proj) {
 		deployed = append(deployed, "../crd")
 	}
 	if err := renderAll(p, templates.Kind(), kind, force); err != nil {
 		return err
 	}
 	return errors.Join(
-		writeLists(p, project),
+		writeLists(p, proj),
 		addResources(p, crdFolder, crds...),
 		addResources(p, defaultFolder, deployed...),
 		addResources(p, rbacFolder, roles...),
@@ -247,12 +251,41 @@ func writeKind(p *plan.Plan, project *Project, kind templates.KindView, force bo
 }
 
 // isFirst reports whether the project has one kind of its own.
-func isFirst(project *Project) bool {
+func isFirst(proj *project.Project) bool {
 	kinds := 0
-	for _, r := range project.Resources {
+	for _, r := range proj.Resources {
 		if r.API {
 			kinds++
 		}
 	}
 	return kinds == 1
+}
+
+// maxCRDName is the longest <plural>.<group> whose file, <group>_<plural>.yaml, file systems can hold.
+const maxCRDName = 250
+
+// checkServed refuses a kind that no API server would serve, or that Go has no place for.
+func checkServed(proj *project.Project, r project.Resource) error {
+	group := r.APIGroup()
+	message, hint := "", ""
+	switch {
+	case !strings.Contains(group, "."):
+		message = fmt.Sprintf("the API group %q has no dot, and API servers refuse such groups", group)
+		hint = "add --group webapp"
+	case strings.Contains(r.Domain, ".") && strings.HasSuffix("."+r.Group, "."+r.Domain):
+		message = fmt.Sprintf("the group %q ends in the domain of the project, which is added to it", r.Group)
+		hint = "use --group " + cmp.Or(strings.TrimSuffix(strings.TrimSuffix(r.Group, r.Domain), "."), "webapp")
+	case project.YAMLProblem(group) != "":
+		message = fmt.Sprintf("invalid API group %q: %s", group, project.YAMLProblem(group))
+		hint = "use --group webapp"
+	case len(r.Plural)+len(".")+len(group) > maxCRDName:
+		message = fmt.Sprintf("the CRD's name, %s.%s, is longer than %d characters", r.Plural, group, maxCRDName)
+		hint = "use a shorter group or kind"
+	case proj.MultiGroup && slices.Contains([]string{"internal", "testdata", "vendor"}, r.Group):
+		message = fmt.Sprintf("the group %q would be a folder whose packages the go command hides", r.Group)
+		hint = "use another group"
+	default:
+		return nil
+	}
+	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 }

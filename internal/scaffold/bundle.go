@@ -2,11 +2,9 @@ package scaffold
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"go/token"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -16,11 +14,11 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
-	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -64,18 +62,18 @@ func (b Build) installable() string {
 }
 
 // defaultRuntime is Module if the running kctrl is one that a project can require.
-func (b Build) defaultRuntime() RuntimeMode {
+func (b Build) defaultRuntime() project.RuntimeMode {
 	if b.release() != "" && b.Sum != "" {
-		return Module
+		return project.Module
 	}
-	return Bundled
+	return project.Bundled
 }
 
-func validateRuntime(mode RuntimeMode, kctrl Build) error {
+func validateRuntime(mode project.RuntimeMode, kctrl Build) error {
 	switch {
-	case mode == Bundled, mode == Module && kctrl.Sum != "":
+	case mode == project.Bundled, mode == project.Module && kctrl.Sum != "":
 		return nil
-	case mode == Module:
+	case mode == project.Module:
 		return &diagnostic.Error{
 			Message: fmt.Sprintf("kctrl %s is not a published module that a project could require", kctrl.Version),
 			Hint:    "use --runtime=bundled, or a kctrl from go install " + runtimeModule + "/cmd/kctrl@latest",
@@ -86,40 +84,6 @@ func validateRuntime(mode RuntimeMode, kctrl Build) error {
 		Hint:    "use --runtime=bundled or --runtime=module",
 		Class:   diagnostic.ErrUsage,
 	}
-}
-
-// writeModules plans go.mod and go.sum, complete and tidy, and the runtime itself when it is bundled. A go.mod that is
-// there already may be replaced.
-func writeModules(p *plan.Plan, project *Project, build Build, replace bool) error {
-	view := templates.ModuleView{Repo: project.Repo}
-	list, writeRuntime := templates.Modules(), writeBundle
-	if project.Runtime == Module {
-		view.RuntimeVersion = build.Version
-		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
-	}
-	if err := renderAll(p, list, view, replace); err != nil {
-		return err
-	}
-	if err := checkRequired(p, project); err != nil {
-		return err
-	}
-	return writeRuntime(p)
-}
-
-// checkRequired refuses a project that would be a module which it needs.
-func checkRequired(p *plan.Plan, project *Project) error {
-	text, err := p.Read(goModFile)
-	if err != nil {
-		return err
-	}
-	file, err := modfile.Parse(goModFile, text, nil)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == project.Repo }) {
-		return nil
-	}
-	return invalidName("module path", project.Repo, "the project needs the module of that name", "example.com/guestbook")
 }
 
 // writeBundle plans the source of the runtime, without its tests.
@@ -167,8 +131,8 @@ func bundledModules() []templates.Template[templates.ModuleView] {
 
 // PlanRuntime brings back a bundled runtime that is gone. One of which only a part is gone is completed if this kctrl
 // wrote it, and else is a *diagnostic.Error: the runtime of another kctrl is not mixed with this one's.
-func PlanRuntime(p *plan.Plan, project *Project) error {
-	if project.Runtime == Module || !replacesRuntime(p) {
+func PlanRuntime(p *plan.Plan, proj *project.Project) error {
+	if proj.Runtime == project.Module || !replacesRuntime(p) {
 		return nil
 	}
 	lock, onDisk, err := p.Lock()
@@ -180,7 +144,7 @@ func PlanRuntime(p *plan.Plan, project *Project) error {
 		return err
 	}
 	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
-	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: project.Repo}, true), writeBundle(whole))
+	err = errors.Join(renderAll(whole, bundledModules(), templates.ModuleView{Repo: proj.Repo}, true), writeBundle(whole))
 	files := slices.Collect(whole.Files())
 	if err == nil && len(missing) == 0 {
 		missing, err = unknownRuntime(p, files)
@@ -242,7 +206,7 @@ func replacesRuntime(p *plan.Plan) bool {
 
 // missingRuntime returns the files of the runtime that kctrl wrote and that are not there. Without a lock that knows them
 // it is the folder that is there or not.
-func missingRuntime(p *plan.Plan, lock *plan.Lock) ([]string, error) {
+func missingRuntime(p *plan.Plan, lock *project.Lock) ([]string, error) {
 	var missing []string
 	known := false
 	for entry := range lock.All() {
@@ -281,7 +245,7 @@ func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 }
 
 // otherRuntime returns the files that the lock knows of a runtime other than the whole one of this kctrl.
-func otherRuntime(whole []plan.Change, lock *plan.Lock) []string {
+func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 	ours := map[string][]byte{}
 	for _, c := range whole {
 		ours[c.Path] = c.After
@@ -304,159 +268,3 @@ func pathsOf(changes []plan.Change) []string {
 }
 
 func inBundle(name string) bool { return name == "LICENSE" || strings.HasPrefix(name, "runtime/") }
-
-// addRuntimeSums adds to go.sum what the go command would find out by downloading the runtime: the checksum of the
-// module, which the binary carries, and of its go.mod, which kctrl embeds.
-func addRuntimeSums(p *plan.Plan, build Build) error {
-	const name = "go.sum"
-	text, err := p.Read(name)
-	if err != nil {
-		return err
-	}
-	goMod, err := fs.ReadFile(kctrl.Source, goModFile)
-	if err != nil {
-		return err
-	}
-	goModSum, err := dirhash.Hash1([]string{goModFile}, func(string) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(goMod)), nil
-	})
-	if err != nil {
-		return err
-	}
-	lines := strings.SplitAfter(string(text), "\n")
-	at := slices.IndexFunc(lines, func(line string) bool { return line > runtimeModule })
-	lines = slices.Insert(lines, at,
-		fmt.Sprintf("%s %s %s\n", runtimeModule, build.Version, build.Sum),
-		fmt.Sprintf("%s %s/go.mod %s\n", runtimeModule, build.Version, goModSum),
-	)
-	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
-}
-
-// requireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
-// that is not required at all is left to go mod tidy: the go command names it.
-func requireDirectly(p *plan.Plan, modulePath string) error {
-	text, err := p.Read(goModFile)
-	if err != nil {
-		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
-	}
-	file, err := parseGoMod(text)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
-	if at < 0 || !file.Require[at].Indirect {
-		return nil
-	}
-	file.Require[at].Indirect = false
-	file.SetRequireSeparateIndirect(file.Require)
-	file.Cleanup()
-	out, err := file.Format()
-	if err != nil {
-		return err
-	}
-	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
-}
-
-// requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
-// code needs no such modules. Versions that are there already stay.
-func requireApplyConfigurations(p *plan.Plan, project *Project) error {
-	lock, _, err := p.Lock()
-	if err != nil || !hasApplyConfigurations(p, lock) {
-		return err
-	}
-	mod, sum := templates.ApplyConfigurationModules()
-	view := templates.ModuleView{Repo: project.Repo}
-	needed, err := mod.Render(view)
-	if err != nil {
-		return err
-	}
-	sums, err := sum.Render(view)
-	if err != nil {
-		return err
-	}
-	return errors.Join(addRequirements(p, needed), addSums(p, sums))
-}
-
-func hasApplyConfigurations(p *plan.Plan, lock *plan.Lock) bool {
-	for entry := range lock.All() {
-		if entry.Template != "generate/applyconfig" {
-			continue
-		}
-		if _, err := p.Read(entry.Path); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
-// project imports itself.
-func addRequirements(p *plan.Plan, needed []byte) error {
-	text, err := p.Read(goModFile)
-	if err != nil {
-		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
-	}
-	file, err := parseGoMod(text)
-	if err != nil {
-		return err
-	}
-	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
-	if err != nil {
-		return err
-	}
-	changed := false
-	for _, r := range wanted.Require {
-		at := slices.IndexFunc(file.Require, func(have *modfile.Require) bool { return have.Mod.Path == r.Mod.Path })
-		switch {
-		case at < 0:
-			file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
-		case file.Require[at].Indirect && !r.Indirect:
-			file.Require[at].Indirect = false
-		default:
-			continue
-		}
-		changed = true
-	}
-	if !changed {
-		return nil
-	}
-	file.SetRequireSeparateIndirect(file.Require)
-	file.Cleanup()
-	out, err := file.Format()
-	if err != nil {
-		return err
-	}
-	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
-}
-
-// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
-func addSums(p *plan.Plan, needed []byte) error {
-	const name = "go.sum"
-	text, err := p.Read(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	lines := strings.SplitAfter(string(text), "\n")
-	have := len(lines)
-	for line := range strings.Lines(string(needed)) {
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == have {
-		return nil
-	}
-	slices.SortStableFunc(lines, compareSums)
-	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
-}
-
-// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
-func compareSums(a, b string) int {
-	x, y := strings.Fields(a), strings.Fields(b)
-	if len(x) < 2 || len(y) < 2 {
-		return len(x) - len(y)
-	}
-	xVersion, xFile, _ := strings.Cut(x[1], "/")
-	yVersion, yFile, _ := strings.Cut(y[1], "/")
-	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
-}

@@ -2,7 +2,5 @@
 // [PlanRuntime] and [PlanLists] have everything else follow what is there. All of them only read, and say what should change
 // in a plan of package plan, which is then applied whole.
 //
-// [Project] is the PROJECT file. Files that belong to the user are changed by package edit.
-//
-// A Project belongs to one goroutine.
+// The project itself is package project's. Files that belong to the user are changed by package edit.
 package scaffold

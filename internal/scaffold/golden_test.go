@@ -17,6 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // story is a project and the commands that make it.
@@ -86,11 +88,11 @@ func newProject(t *testing.T) *testProject {
 // open returns the files of the project; they are closed when the test ends.
 func (p *testProject) open(t *testing.T) afero.Fs {
 	t.Helper()
-	root, closer, err := plan.OpenRoot(p.dir)
+	root, err := transaction.Open(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closer.Close() })
+	t.Cleanup(func() { root.Close() })
 	return root
 }
 
@@ -121,15 +123,15 @@ func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
-	project, err := scaffold.LoadProject(fsys)
+	proj, err := project.Load(fsys)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := scaffold.PlanAPI(fsys, project, opts)
+	plan, err := scaffold.PlanAPI(fsys, proj, opts)
 	if err != nil {
 		return nil, err
 	}
-	return plan, generate.Run(t.Context(), p.dir, plan, project, generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC}})
+	return plan, generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC}})
 }
 
 var bundledInLock = regexp.MustCompile(`(?m)^third_party/kctrl/.*\n`)
@@ -139,7 +141,7 @@ func (p *testProject) tree(t *testing.T) map[string][]byte {
 	t.Helper()
 	tree := readTree(t, p.dir)
 	maps.DeleteFunc(tree, func(name string, _ []byte) bool { return strings.HasPrefix(name, "third_party/") })
-	tree[plan.LockFile] = bundledInLock.ReplaceAll(tree[plan.LockFile], nil)
+	tree[project.LockFile] = bundledInLock.ReplaceAll(tree[project.LockFile], nil)
 	return tree
 }
 

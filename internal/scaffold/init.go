@@ -3,20 +3,16 @@ package scaffold
 import (
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"io/fs"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
-
-// boilerplateFile holds the header of new Go files.
-const boilerplateFile = "hack/boilerplate.go.txt"
 
 // InitOptions are the choices of a new project.
 type InitOptions struct {
@@ -37,7 +33,7 @@ type InitOptions struct {
 	// Namespaced limits the operator to the namespace it runs in.
 	Namespaced bool
 	// Runtime is where the runtime comes from. Empty means Module for a released kctrl and Bundled for any other.
-	Runtime RuntimeMode
+	Runtime project.RuntimeMode
 	// Kctrl is the kctrl that makes the project.
 	Kctrl Build
 }
@@ -53,17 +49,17 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := newProject(opts, existing)
+	proj, err := newProject(opts, existing)
 	if err != nil {
 		return nil, err
 	}
 	p := plan.New(fsys)
 	steps := []func() error{
-		func() error { return writeBoilerplate(p, project, opts.Year) },
-		func() error { return writeProjectFiles(p, project, opts.Kctrl) },
-		func() error { return writeModules(p, project, opts.Kctrl, existing != "") },
-		func() error { return writeRegistration(p, project) },
-		func() error { return WriteProject(p, project) },
+		func() error { return writeBoilerplate(p, proj, opts.Year) },
+		func() error { return writeProjectFiles(p, proj, opts.Kctrl) },
+		func() error { return writeModules(p, proj, opts.Kctrl, existing != "") },
+		func() error { return writeRegistration(p, proj) },
+		func() error { return writeProject(p, proj) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -71,6 +67,59 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// checkNewFolder refuses a folder that holds more than a new project can start beside.
+func checkNewFolder(fsys fs.FS) error {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return diagnostic.AtFile("", "cannot read the folder", err)
+	}
+	var strange []string
+	for _, entry := range entries {
+		name := entry.Name()
+		if name == project.File {
+			return projectExists(fsys)
+		}
+		if !besideProject(name) {
+			strange = append(strange, name)
+		}
+	}
+	if len(strange) == 0 {
+		return nil
+	}
+	what := strange[0]
+	if more := len(strange) - 1; more > 0 {
+		what = fmt.Sprintf("%s and %d more", what, more)
+	}
+	return &diagnostic.Error{
+		Message: "the folder is not empty: it has " + what,
+		Hint:    "start in a new folder; only .git, LICENSE, README.md, a new go.mod and dot files may be there",
+	}
+}
+
+// projectExists says which project a folder holds already.
+func projectExists(fsys fs.FS) error {
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: project.File},
+		Message: "this folder holds a kctrl project already",
+		Hint:    "kctrl create api adds a kind to it",
+	}
+	text, err := fs.ReadFile(fsys, project.File)
+	if err != nil {
+		return diagnostic.AtFile(project.File, "cannot read", err)
+	}
+	if _, err := project.Parse(text); err != nil {
+		e.Message = "this folder holds a project already, which is not one of this kctrl"
+		e.Hint = "start in a new folder"
+	}
+	return e
+}
+
+// besideProject reports whether a new project can start in a folder that holds the named file.
+func besideProject(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	return base == "" || name == goModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
 }
 
 // inTheWayOfInit tells what to do about files that are in the way: init has no --force.
@@ -85,7 +134,7 @@ func inTheWayOfInit(err error) error {
 }
 
 // newProject checks the options and fills in what they leave out.
-func newProject(opts InitOptions, existingModule string) (*Project, error) {
+func newProject(opts InitOptions, existingModule string) (*project.Project, error) {
 	if opts.Domain == "" {
 		return nil, &diagnostic.Error{
 			Message: "init needs the domain that the API groups end in",
@@ -97,7 +146,7 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 		opts.Repo = existingModule
 	}
 	if opts.Repo == "" {
-		domain := orExample(opts.Domain, "example.com", accepts(ValidateDomain))
+		domain := project.ValidOr(opts.Domain, "example.com", project.ValidateDomain)
 		return nil, &diagnostic.Error{
 			Message: "init needs the path of the Go module",
 			Hint:    "kctrl init --domain " + domain + " --repo " + domain + "/guestbook",
@@ -106,9 +155,9 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 	}
 	name := opts.ProjectName
 	if name == "" {
-		name = defaultProjectName(opts.Repo)
+		name = project.DefaultName(opts.Repo)
 	}
-	project := &Project{
+	proj := &project.Project{
 		Domain:     opts.Domain,
 		Repo:       opts.Repo,
 		Name:       name,
@@ -119,50 +168,36 @@ func newProject(opts InitOptions, existingModule string) (*Project, error) {
 		License:    opts.License,
 		Kctrl:      opts.Kctrl.name(),
 	}
-	if project.License == "" {
-		project.License = "apache2"
+	if proj.License == "" {
+		proj.License = "apache2"
 	}
-	if project.Runtime == "" {
-		project.Runtime = opts.Kctrl.defaultRuntime()
+	if proj.Runtime == "" {
+		proj.Runtime = opts.Kctrl.defaultRuntime()
 	}
-	return project, errors.Join(
-		ValidateDomain(project.Domain),
-		ValidateModulePath(project.Repo),
-		validateProjectName(project, opts.ProjectName != ""),
-		validateLicense(project.License),
-		validateOwner(project.Owner),
-		validateRuntime(project.Runtime, opts.Kctrl),
-		validateExistingModule(project.Repo, existingModule),
+	return proj, errors.Join(
+		project.ValidateDomain(proj.Domain),
+		project.ValidateModulePath(proj.Repo),
+		validateProjectName(proj, opts.ProjectName != ""),
+		validateLicense(proj.License),
+		project.ValidateOwner(proj.Owner),
+		validateRuntime(proj.Runtime, opts.Kctrl),
+		validateExistingModule(proj.Repo, existingModule),
 	)
 }
 
-// defaultProjectName is the last element of a module path that is not a major version.
-func defaultProjectName(repo string) string {
-	base := path.Base(repo)
-	if parent := path.Dir(repo); parent != "." && isMajorVersion(base) {
-		base = path.Base(parent)
-	}
-	return dnsCharacters(strings.ReplaceAll(base, ".", "-"), "-")
-}
-
 // validateProjectName checks the name of a project. One that nobody gave is as wrong as the module path it comes from.
-func validateProjectName(project *Project, given bool) error {
-	err := ValidateProjectName(project.Name)
+func validateProjectName(proj *project.Project, given bool) error {
+	err := project.ValidateName(proj.Name)
 	e, ok := errors.AsType[*diagnostic.Error](err)
 	switch {
 	case given || !ok:
 		return err
-	case ValidateModulePath(project.Repo) != nil:
+	case project.ValidateModulePath(proj.Repo) != nil:
 		return nil
 	}
 	e.Message += ", and it comes from --repo"
 	e.Hint = "add --project-name guestbook, or another name"
 	return e
-}
-
-func isMajorVersion(element string) bool {
-	digits, ok := strings.CutPrefix(element, "v")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 func validateLicense(license string) error {
@@ -176,86 +211,6 @@ func validateLicense(license string) error {
 	}
 }
 
-func writeBoilerplate(p *plan.Plan, project *Project, year int) error {
-	return render(p, templates.Licenses()[project.License], templates.NewLicense(year, project.Owner), false)
-}
-
-func writeProjectFiles(p *plan.Plan, project *Project, kctrl Build) error {
-	header, err := goHeader(p)
-	if err != nil {
-		return err
-	}
-	view := templates.NewProject(templates.ProjectNames{
-		Name:         project.Name,
-		Domain:       project.Domain,
-		Repo:         project.Repo,
-		Header:       header,
-		MultiGroup:   project.MultiGroup,
-		Namespaced:   project.Namespaced,
-		Bundled:      project.Runtime != Module,
-		KctrlVersion: kctrl.installable(),
-	})
-	return renderAll(p, templates.Project(), view, false)
-}
-
-// goHeader returns what opens a new Go file: the boilerplate of the project and an empty line, or nothing.
-func goHeader(p *plan.Plan) (string, error) {
-	text, err := p.Read(boilerplateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	header := strings.TrimSpace(string(text))
-	if header == "" {
-		return "", nil
-	}
-	header += "\n\n"
-	return header, checkHeader(header)
-}
-
-// checkHeader refuses a boilerplate that is no Go comment.
-func checkHeader(header string) error {
-	_, err := parser.ParseFile(token.NewFileSet(), boilerplateFile, header+"package p\n", parser.SkipObjectResolution)
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
-		return &diagnostic.Error{
-			Pos:     list[0].Pos,
-			Message: "the text that Go files begin with is no comment",
-			Hint:    "write it between /* and */, or in lines that begin with //",
-			Cause:   err,
-		}
-	}
-	return err
-}
-
-func renderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force bool) error {
-	var errs []error
-	for _, t := range list {
-		errs = append(errs, render(p, t, view, force))
-	}
-	return errors.Join(errs...)
-}
-
-// render plans one file. With force, what the user made of it is replaced.
-func render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) error {
-	content, err := t.Render(view)
-	if err != nil {
-		return err
-	}
-	policy := policyOf(t.Ownership)
-	if force {
-		policy = policy.Forced()
-	}
-	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Policy: policy})
-}
-
-func policyOf(o templates.Ownership) plan.Policy {
-	switch o {
-	case templates.Generated:
-		return plan.Own
-	case templates.Users:
-		return plan.Once
-	}
-	return plan.Guarded
+func writeBoilerplate(p *plan.Plan, proj *project.Project, year int) error {
+	return render(p, templates.Licenses()[proj.License], templates.NewLicense(year, proj.Owner), false)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 func must(t *testing.T, err error) {
@@ -24,15 +25,15 @@ func must(t *testing.T, err error) {
 func TestRuntimeOfReleaseIsTheModule(t *testing.T) {
 	tests := []struct {
 		build Build
-		want  RuntimeMode
+		want  project.RuntimeMode
 	}{
-		{Build{Version: "v1.2.3", Sum: "h1:x="}, Module},
-		{Build{Version: "v1.2.3-rc.1", Sum: "h1:x="}, Module},
-		{Build{Version: "v1.2.3"}, Bundled},
-		{Build{Version: "v1.2.3+dirty", Sum: "h1:x="}, Bundled},
-		{Build{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}, Bundled},
-		{Build{Version: "(devel)"}, Bundled},
-		{Build{}, Bundled},
+		{Build{Version: "v1.2.3", Sum: "h1:x="}, project.Module},
+		{Build{Version: "v1.2.3-rc.1", Sum: "h1:x="}, project.Module},
+		{Build{Version: "v1.2.3"}, project.Bundled},
+		{Build{Version: "v1.2.3+dirty", Sum: "h1:x="}, project.Bundled},
+		{Build{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}, project.Bundled},
+		{Build{Version: "(devel)"}, project.Bundled},
+		{Build{}, project.Bundled},
 	}
 	for _, test := range tests {
 		if got := test.build.defaultRuntime(); got != test.want {
@@ -50,7 +51,7 @@ func TestProjectNameComesFromTheModulePath(t *testing.T) {
 		"example.com":                  "example-com",
 		"github.com/kctrl-dev/v1alpha": "v1alpha",
 	} {
-		if got := defaultProjectName(repo); got != want {
+		if got := project.DefaultName(repo); got != want {
 			t.Errorf("%s: got %q, want %q", repo, got, want)
 		}
 	}
@@ -181,13 +182,13 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 		for change := range p.Changes() {
 			must(t, afero.WriteFile(root, change.Path, change.After, 0o644))
 		}
-		project, err := LoadProject(afero.NewIOFS(root))
+		proj, err := project.Load(afero.NewIOFS(root))
 		if err != nil {
 			t.Errorf("init accepts %+v, and the next command says %v", opts, err)
 			continue
 		}
-		if project.Owner != opts.Owner || project.Domain != opts.Domain || project.Repo != opts.Repo || project.Kctrl != "v1.2.3" {
-			t.Errorf("init was given %+v, and PROJECT says %+v", opts, project)
+		if proj.Owner != opts.Owner || proj.Domain != opts.Domain || proj.Repo != opts.Repo || proj.Kctrl != "v1.2.3" {
+			t.Errorf("init was given %+v, and PROJECT says %+v", opts, proj)
 		}
 		if _, err := goHeader(plan.New(afero.NewIOFS(root))); err != nil {
 			t.Errorf("the header with the owner %q: %v", opts.Owner, err)
@@ -223,9 +224,9 @@ func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
 		{Version: "v0.0.0-20260102030405-0123456789ab"}:               {"v0.0.0-20260102030405-0123456789ab", ""},
 		{Version: "v1.2.3+dirty"}:                                     {"v1.2.3+dirty", ""},
 	} {
-		p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: Bundled})
+		p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: project.Bundled})
 		must(t, err)
-		text, err := p.Read(ProjectFile)
+		text, err := p.Read(project.File)
 		must(t, err)
 		if !strings.Contains(string(text), "\nkctrl: "+want[0]+"\n") {
 			t.Errorf("%+v: want kctrl: %s in\n%s", build, want[0], text)

@@ -8,12 +8,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -112,13 +114,13 @@ func newOf(p *plan.Plan, folder string, files ...string) ([]string, error) {
 
 // writeLists plans the kustomizations of the CRDs and of the samples where they are missing: new ones list all that
 // there is of the project's kinds.
-func writeLists(p *plan.Plan, project *Project) error {
+func writeLists(p *plan.Plan, proj *project.Project) error {
 	var crds, samples []string
-	for _, r := range project.Resources {
+	for _, r := range proj.Resources {
 		if !r.API {
 			continue
 		}
-		kind := templates.NewKind(kindNames(project, r, ""))
+		kind := templates.NewKind(kindNames(proj, r, ""))
 		crds = append(crds, kind.CRDBase)
 		switch _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); {
 		case err == nil:
@@ -145,7 +147,7 @@ func writeList(p *plan.Plan, folder string, t templates.Template[templates.ListV
 // PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is missing,
 // the role that is listed and that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
 // is not there is noted.
-func PlanLists(p *plan.Plan, project *Project) error {
+func PlanLists(p *plan.Plan, proj *project.Project) error {
 	crds, err := generatedCRDs(p)
 	if err != nil {
 		return err
@@ -153,7 +155,7 @@ func PlanLists(p *plan.Plan, project *Project) error {
 	return errors.Join(
 		writeList(p, crdFolder, templates.CRDKustomization(), crds),
 		followRole(p),
-		requireApplyConfigurations(p, project),
+		requireApplyConfigurations(p, proj),
 		noteMissing(p),
 	)
 }
@@ -183,11 +185,11 @@ func generatedCRDs(p *plan.Plan) ([]string, error) {
 // noteMissing notes what the kustomizations of the project list and what is not there. One that cannot be read is left to
 // whoever edits it.
 func noteMissing(p *plan.Plan) error {
-	todo := []string{defaultFolder, crdFolder, samplesFolder}
+	queue := []string{defaultFolder, crdFolder, samplesFolder}
 	seen := map[string]bool{}
-	for len(todo) > 0 {
-		folder := todo[0]
-		todo = todo[1:]
+	for len(queue) > 0 {
+		folder := queue[0]
+		queue = queue[1:]
 		name, found, err := Kustomization(p, folder)
 		if err != nil {
 			return err
@@ -207,7 +209,7 @@ func noteMissing(p *plan.Plan) error {
 				return err
 			}
 			if isFolder {
-				todo = append(todo, target)
+				queue = append(queue, target)
 			}
 		}
 	}
@@ -228,14 +230,14 @@ func listedFiles(text []byte, name string) []*yaml.Node {
 	}
 	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
 		target := path.Join(path.Dir(name), item.Value)
-		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || plan.CheckPath(target) != nil
+		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || project.CheckPath(target) != nil
 	})
 }
 
 // noteUnless notes a target of a kustomization that is not there, and reports whether it is a folder with a kustomization
 // of its own.
 func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
-	if _, found, err := Kustomization(p, target); found || isInTheWay(err) {
+	if _, found, err := Kustomization(p, target); found || errors.Is(err, syscall.ENOTDIR) {
 		return found, nil
 	} else if err != nil {
 		return false, err
@@ -258,10 +260,4 @@ func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target stri
 		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
 	})
 	return false, nil
-}
-
-// isInTheWay reports whether a file is where a folder was looked into.
-func isInTheWay(err error) bool {
-	e, ok := errors.AsType[*diagnostic.Error](err)
-	return ok && strings.Contains(e.Message, "a file is where its folder should be")
 }

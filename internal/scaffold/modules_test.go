@@ -52,21 +52,21 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	check("bundled/third_party/kctrl/go.mod", readFile(t, bundle, "go.mod"))
 	check("bundled/third_party/kctrl/go.sum", readFile(t, bundle, "go.sum"))
 
-	project := t.TempDir()
-	writeNewProject(t, project, "v0.0.0", "\nreplace github.com/kctrl-dev/kctrl => ./third_party/kctrl\n")
-	if err := os.CopyFS(filepath.Join(project, "third_party", "kctrl"), os.DirFS(bundle)); err != nil {
+	proj := t.TempDir()
+	writeNewProject(t, proj, "v0.0.0", "\nreplace github.com/kctrl-dev/kctrl => ./third_party/kctrl\n")
+	if err := os.CopyFS(filepath.Join(proj, "third_party", "kctrl"), os.DirFS(bundle)); err != nil {
 		t.Fatal(err)
 	}
-	tidy(t, project, cacheEnv())
-	check("bundled/go.mod", moduleTemplate(t, project, "v0.0.0", "v0.0.0"))
-	check("bundled/go.sum", readFile(t, project, "go.sum"))
+	tidy(t, proj, cacheEnv())
+	check("bundled/go.mod", moduleTemplate(t, proj, "v0.0.0", "v0.0.0"))
+	check("bundled/go.sum", readFile(t, proj, "go.sum"))
 
-	mod, sums := readFile(t, project, "go.mod"), readFile(t, project, "go.sum")
-	writeFile(t, filepath.Join(project, "applied", "applied.go"), []byte(applied))
-	writeFile(t, filepath.Join(project, "go.sum"), sourceFile(t, "go.sum"))
-	tidy(t, project, cacheEnv())
-	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, project, "go.mod")))
-	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, project, "go.sum")))
+	mod, sums := readFile(t, proj, "go.mod"), readFile(t, proj, "go.sum")
+	writeFile(t, filepath.Join(proj, "applied", "applied.go"), []byte(applied))
+	writeFile(t, filepath.Join(proj, "go.sum"), sourceFile(t, "go.sum"))
+	tidy(t, proj, cacheEnv())
+	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
+	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
 
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")

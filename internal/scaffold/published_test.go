@@ -25,24 +25,24 @@ func TestPublishedModule(t *testing.T) {
 
 	bin := t.TempDir()
 	goCommand(t, bin, append(env, "GOBIN="+bin), "install", runtimeModule+"/cmd/kctrl@"+version)
-	project := &testProject{dir: t.TempDir()}
+	proj := &testProject{dir: t.TempDir()}
 	for _, line := range []string{
 		"init --domain example.com --repo example.com/guestbook",
 		"create api --group webapp --version v1 --kind Guestbook",
 	} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kctrl"), strings.Fields(line)...)
-		cmd.Dir = project.dir
+		cmd.Dir = proj.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("kctrl %s: %v\n%s", line, err, out)
 		}
-		if _, err := os.Stat(filepath.Join(project.dir, "third_party")); err == nil {
+		if _, err := os.Stat(filepath.Join(proj.dir, "third_party")); err == nil {
 			t.Error("the runtime is bundled, though this kctrl is published")
 		}
-		goCommand(t, project.dir, env, "build", "./...")
-		goCommand(t, project.dir, env, "vet", "./...")
-		goCommand(t, project.dir, env, "mod", "tidy", "-diff")
+		goCommand(t, proj.dir, env, "build", "./...")
+		goCommand(t, proj.dir, env, "vet", "./...")
+		goCommand(t, proj.dir, env, "mod", "tidy", "-diff")
 	}
-	if mod := string(readFile(t, project.dir, "go.mod")); !strings.Contains(mod, runtimeModule+" "+version+"\n") {
+	if mod := string(readFile(t, proj.dir, "go.mod")); !strings.Contains(mod, runtimeModule+" "+version+"\n") {
 		t.Errorf("go.mod does not require %s:\n%s", version, mod)
 	}
 }

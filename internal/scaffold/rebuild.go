@@ -11,25 +11,26 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"github.com/spf13/afero"
 )
 
 // NewProjectPlan returns an empty plan for a project, as [plan.New] does. If PROJECT.lock is gone, the plan makes it anew: it
 // then holds every file that is as kctrl would write it, and what the plan writes.
-func NewProjectPlan(fsys fs.FS, project *Project, kctrl Build) (*plan.Plan, error) {
+func NewProjectPlan(fsys fs.FS, proj *project.Project, kctrl Build) (*plan.Plan, error) {
 	p := plan.New(fsys)
-	return p, rebuildLock(p, project, kctrl)
+	return p, rebuildLock(p, proj, kctrl)
 }
 
 // rebuildLock makes a lock for a project that has lost its own: it holds every file that is as kctrl would write it now,
 // but for those of generators, which record theirs when they run.
-func rebuildLock(p *plan.Plan, project *Project, kctrl Build) error {
+func rebuildLock(p *plan.Plan, proj *project.Project, kctrl Build) error {
 	lock, onDisk, err := p.Lock()
 	if err != nil || onDisk {
 		return err
 	}
-	again, err := scaffoldAgain(p, project, kctrl)
+	again, err := scaffoldAgain(p, proj, kctrl)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func rebuildLock(p *plan.Plan, project *Project, kctrl Build) error {
 
 // scaffoldAgain makes the project in memory as it was made on disk, and returns its lock. What cannot be made again, such
 // as a kind that the names of today do not allow, is not in it.
-func scaffoldAgain(p *plan.Plan, project *Project, kctrl Build) (*plan.Lock, error) {
+func scaffoldAgain(p *plan.Plan, proj *project.Project, kctrl Build) (*project.Lock, error) {
 	memory := afero.NewMemMapFs()
 	fsys := afero.NewIOFS(memory)
 	header, err := fs.ReadFile(p.FS(), boilerplateFile)
@@ -54,8 +55,7 @@ func scaffoldAgain(p *plan.Plan, project *Project, kctrl Build) (*plan.Lock, err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, diagnostic.AtFile(boilerplateFile, "cannot read", err)
 	}
-	blank := *project
-	blank.Resources, blank.source, blank.places = nil, nil, nil
+	blank := proj.Blank()
 	empty := plan.New(fsys)
 	if license, ok := templates.Licenses()[cmp.Or(blank.License, "apache2")]; ok && len(header) > 0 {
 		if text, err := license.Render(templates.NewLicense(yearIn(header), blank.Owner)); err == nil && bytes.Equal(text, header) {
@@ -66,24 +66,24 @@ func scaffoldAgain(p *plan.Plan, project *Project, kctrl Build) (*plan.Lock, err
 		}
 	}
 	err = errors.Join(
-		writeProjectFiles(empty, &blank, kctrl), writeModules(empty, &blank, kctrl, false),
-		writeRegistration(empty, &blank), WriteProject(empty, &blank), empty.Apply(context.Background(), memory, "kctrl"),
+		writeProjectFiles(empty, blank, kctrl), writeModules(empty, blank, kctrl, false),
+		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
 	)
 	if err != nil {
-		return &plan.Lock{}, nil
+		return &project.Lock{}, nil
 	}
-	for _, r := range project.Resources {
-		made := blank
+	for _, r := range proj.Resources {
+		made := *blank
 		made.Resources = slices.Clone(blank.Resources)
 		kind, err := PlanAPI(fsys, &made, APIOptions{
 			Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural,
 			Resource: r.API, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
 		})
 		if err == nil && kind.Apply(context.Background(), memory, "kctrl") == nil {
-			blank = made
+			blank = &made
 		}
 	}
-	return plan.LoadLock(fsys)
+	return project.LoadLock(fsys)
 }
 
 // yearIn returns the year of the copyright in a header, or 0.

@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -29,28 +30,28 @@ const (
 // PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its manager,
 // and checks that cmd/main.go uses them. A project without kinds that has no such files is left without. Errors are
 // *diagnostic.Error.
-func PlanRegistration(p *plan.Plan, project *Project) error {
-	if len(project.Resources) == 0 {
+func PlanRegistration(p *plan.Plan, proj *project.Project) error {
+	if len(proj.Resources) == 0 {
 		if _, err := p.Read(registerFile); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 	}
-	return writeRegistration(p, project)
+	return writeRegistration(p, proj)
 }
 
-func writeRegistration(p *plan.Plan, project *Project) error {
+func writeRegistration(p *plan.Plan, proj *project.Project) error {
 	header, err := goHeader(p)
 	if err != nil {
 		return err
 	}
-	if err := checkDeclared(p, project); err != nil {
+	if err := checkDeclared(p, proj); err != nil {
 		return err
 	}
-	versions, others, err := registrations(p, project, header)
+	versions, others, err := registrations(p, proj, header)
 	if err != nil {
 		return err
 	}
-	if err := render(p, templates.Register(), registerView(project, header, others), true); err != nil {
+	if err := render(p, templates.Register(), registerView(proj, header, others), true); err != nil {
 		return err
 	}
 	for _, view := range versions {
@@ -143,12 +144,12 @@ func missingFile(name string, err error, hint string) error {
 }
 
 // kindNames are the names that the templates of a resource are spelled from.
-func kindNames(project *Project, r Resource, header string) templates.KindNames {
+func kindNames(proj *project.Project, r project.Resource, header string) templates.KindNames {
 	names := templates.KindNames{
-		ProjectName: project.Name,
-		Repo:        project.Repo,
+		ProjectName: proj.Name,
+		Repo:        proj.Repo,
 		Header:      header,
-		MultiGroup:  project.MultiGroup,
+		MultiGroup:  proj.MultiGroup,
 		Group:       r.Group,
 		Domain:      r.Domain,
 		Version:     r.Version,
@@ -156,20 +157,20 @@ func kindNames(project *Project, r Resource, header string) templates.KindNames 
 		Plural:      r.Plural,
 		Namespaced:  r.Namespaced,
 	}
-	if project.Namespaced {
-		names.RestrictedTo = templates.Namespace(project.Name)
+	if proj.Namespaced {
+		names.RestrictedTo = templates.Namespace(proj.Name)
 	}
 	return names
 }
 
 // registrations returns the API packages whose registration kctrl writes, ordered by folder, and the import paths of
 // those that PROJECT does not list and that register their kinds. Kinds that come into no scheme are noted in the plan.
-func registrations(p *plan.Plan, project *Project, header string) (versions []templates.VersionView, others []string, err error) {
+func registrations(p *plan.Plan, proj *project.Project, header string) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
 	listed := map[string][]string{}
-	for _, r := range project.Resources {
+	for _, r := range proj.Resources {
 		if r.API {
-			view := templates.NewKind(kindNames(project, r, header)).VersionView
+			view := templates.NewKind(kindNames(proj, r, header)).VersionView
 			views[view.Folder] = view
 			listed[view.Folder] = append(listed[view.Folder], r.Kind)
 		}
@@ -199,7 +200,7 @@ func registrations(p *plan.Plan, project *Project, header string) (versions []te
 		}
 		p.Note(pkg.unregistered(generated)...)
 		if !known && pkg.declared["AddToScheme"] && pkg.importable() {
-			others = append(others, gopath.Join(project.Repo, folder))
+			others = append(others, gopath.Join(proj.Repo, folder))
 		}
 	}
 	return versions, others, nil
@@ -207,11 +208,11 @@ func registrations(p *plan.Plan, project *Project, header string) (versions []te
 
 // registerView lists what the manager sets up: each API package and each controller once, in the order of PROJECT, and
 // behind them the packages that PROJECT does not list.
-func registerView(project *Project, header string, others []string) templates.RegisterView {
+func registerView(proj *project.Project, header string, others []string) templates.RegisterView {
 	view := templates.RegisterView{Header: header}
 	imports := &importNames{byPath: map[string]string{}}
-	for _, r := range project.Resources {
-		kind := templates.NewKind(kindNames(project, r, header))
+	for _, r := range proj.Resources {
+		kind := templates.NewKind(kindNames(proj, r, header))
 		if r.API {
 			if name, first := imports.name(kind.ImportPath, kind.Alias); first {
 				view.APIs = append(view.APIs, name)

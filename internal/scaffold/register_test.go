@@ -7,6 +7,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 const mainWith = `package main
@@ -69,12 +70,12 @@ func TestManagerIsGivenRegister(t *testing.T) {
 }
 
 func TestImportNamesAreUnique(t *testing.T) {
-	project := &Project{Domain: "example.com", Repo: "example.com/x", Name: "x", MultiGroup: true, Resources: []Resource{
+	proj := &project.Project{Domain: "example.com", Repo: "example.com/x", Name: "x", MultiGroup: true, Resources: []project.Resource{
 		{Group: "foo.policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "B", Plural: "bs", API: true},
 	}}
-	view := registerView(project, "", nil)
+	view := registerView(proj, "", nil)
 	names := map[string]bool{}
 	for _, i := range view.Imports {
 		if names[i.Alias] {

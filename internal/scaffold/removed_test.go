@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // commands are those that write to a project, as cmd/kctrl calls them.
@@ -41,23 +42,23 @@ func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
-	project, err := scaffold.LoadProject(fsys)
+	proj, err := project.Load(fsys)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := scaffold.NewProjectPlan(fsys, project, scaffold.Build{})
+	plan, err := scaffold.NewProjectPlan(fsys, proj, scaffold.Build{})
 	if err != nil {
 		return nil, err
 	}
-	if err := scaffold.PlanRuntime(plan, project); err != nil {
+	if err := scaffold.PlanRuntime(plan, proj); err != nil {
 		return nil, err
 	}
 	if slices.Contains(o.Generators, generate.Object) {
-		if err := scaffold.PlanRegistration(plan, project); err != nil {
+		if err := scaffold.PlanRegistration(plan, proj); err != nil {
 			return nil, err
 		}
 	}
-	return plan, generate.Run(t.Context(), p.dir, plan, project, o)
+	return plan, generate.Run(t.Context(), p.dir, plan, proj, o)
 }
 
 // TestAnythingMayBeRemoved takes each file and folder of a project away, then runs each command. It either ends with an

@@ -54,7 +54,7 @@ func (d disk) checkFolder(dir string, known map[string]error) error {
 		switch {
 		case errors.Is(statErr, fs.ErrNotExist):
 		case errors.Is(statErr, syscall.ENOTDIR):
-			err = InTheWay(dir, "a file is where its folder should be")
+			err = NoFolder(dir)
 		case statErr != nil:
 			err = writeError(dir, statErr)
 		case !info.IsDir():
@@ -93,11 +93,19 @@ func (d disk) checkTarget(c Change) error {
 }
 
 // InTheWay says that something on disk keeps a file from being written.
-func InTheWay(path, message string) error {
+func InTheWay(path, message string) error { return inTheWay(path, message, nil) }
+
+// NoFolder says that a path leads through a file. The error is syscall.ENOTDIR.
+func NoFolder(path string) error {
+	return inTheWay(path, "a file is where its folder should be", syscall.ENOTDIR)
+}
+
+func inTheWay(path, message string, cause error) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: path},
 		Message: message,
 		Hint:    "move it away, then run the command again",
+		Cause:   cause,
 	}
 }
 

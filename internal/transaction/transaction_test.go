@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/spf13/afero"
 )
 
@@ -317,4 +318,15 @@ func FuzzJournal(f *testing.F) {
 			t.Errorf("%q: %v %v", text, begun, done)
 		}
 	})
+}
+
+func TestOpenWantsAFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	for dir, want := range map[string]string{file: "is not a folder", file + "s": "does not exist"} {
+		_, err := Open(dir)
+		if e, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(e.Message, want) || e.Hint == "" {
+			t.Errorf("%s: got %v", dir, err)
+		}
+	}
 }

@@ -19,15 +19,7 @@ import (
 // A file that does not parse, has several documents, or has something else than a list at path, and a list that is
 // shared through an anchor, is a *diagnostic.Error with the position and, in the hint, the text to add.
 func EnsureListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
-	remedy := fmt.Sprintf("add the item \"- %s\" to the list %s by hand", scalarText(value), strings.Join(path, "."))
-	f, err := parseYAML(src, filename, remedy)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkEdit(filename, path, value); err != nil {
-		return nil, err
-	}
-	place, err := f.find(path)
+	f, place, err := findList(src, filename, path, value, "add the item \"- %s\" to the list %s by hand")
 	if err != nil {
 		return nil, err
 	}
@@ -44,16 +36,8 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 // there, is left as it is; one that loses its last item becomes []. A comment on the line of the item goes with it, all
 // other bytes stay as they are. Errors are those of [EnsureListItem].
 func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
-	remedy := fmt.Sprintf("remove the item \"- %s\" from the list %s by hand", scalarText(value), strings.Join(path, "."))
 	for {
-		f, err := parseYAML(src, filename, remedy)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkEdit(filename, path, value); err != nil {
-			return nil, err
-		}
-		place, err := f.find(path)
+		f, place, err := findList(src, filename, path, value, "remove the item \"- %s\" from the list %s by hand")
 		if err != nil {
 			return nil, err
 		}
@@ -94,12 +78,18 @@ func ReplaceListItem(src []byte, filename string, keys []string, old, value stri
 	return f.replaceScalar(list.Content[at], value)
 }
 
-// checkEdit refuses what cannot be a path or an item.
-func checkEdit(filename string, path []string, value string) error {
-	if len(path) > 0 && utf8.ValidString(value) && !slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
-		return nil
+// findList returns a YAML file and the place of the list at path, in which a value is to be or not to be. remedy says what
+// to do by hand, with the value and the path in it.
+func findList(src []byte, filename string, path []string, value, remedy string) (*yamlFile, listPlace, error) {
+	if len(path) == 0 || !utf8.ValidString(value) || slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
+		return nil, listPlace{}, &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename, value, path)}
 	}
-	return &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename, value, path)}
+	f, err := parseYAML(src, filename, fmt.Sprintf(remedy, scalarText(value), strings.Join(path, ".")))
+	if err != nil {
+		return nil, listPlace{}, err
+	}
+	place, err := f.find(path)
+	return f, place, err
 }
 
 // verified returns the edited text if it means what the nodes of f mean after edit, and else refuses.

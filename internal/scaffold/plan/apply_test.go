@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
@@ -52,8 +53,8 @@ func TestApplyWritesEveryChange(t *testing.T) {
 		}
 		must(t, p.Apply(t.Context(), fsys, "test"))
 		got := tree(t, fsys)
-		lock := got[LockFile]
-		delete(got, LockFile)
+		lock := got[project.LockFile]
+		delete(got, project.LockFile)
 		want := map[string]string{
 			"PROJECT": `-rw-r--r-- "version: kctrl/v1\n"`,
 			"api":     "drwxr-xr-x", "api/keep": "drwxr-xr-x", "api/keep/z.go": `-rw-r--r-- "package keep\n"`,
@@ -277,9 +278,9 @@ func TestEditDuringApplyIsKept(t *testing.T) {
 
 func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 	dir := t.TempDir()
-	root, closer, err := OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	must(t, err)
-	defer closer.Close()
+	defer root.Close()
 	startingTree(t, root)
 	must(t, os.Chmod(filepath.Join(dir, "hack"), 0o555))
 	defer os.Chmod(filepath.Join(dir, "hack"), 0o755)

@@ -3,11 +3,6 @@ package plan
 import (
 	"fmt"
 	"io/fs"
-	"path"
-	"strings"
-	"unicode"
-
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // Op is what happens to a file.
@@ -89,37 +84,4 @@ type File struct {
 	Policy Policy
 	// Mode is for a file that is created; 0 means 0o644. A file that exists keeps its own.
 	Mode fs.FileMode
-}
-
-// CheckPath refuses a path that is not a plain relative one or that leads into a .git folder.
-func CheckPath(name string) error {
-	reason := ""
-	switch {
-	case name == "." || !fs.ValidPath(name):
-		reason = "not a relative path inside the project"
-	case strings.ContainsRune(name, '\\') || strings.ContainsFunc(name, unicode.IsControl):
-		reason = "a backslash or a control character in it"
-	case hasGitElement(name):
-		reason = "leads into a .git folder"
-	}
-	if reason == "" {
-		return nil
-	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("cannot write %q: %s", name, reason),
-		Hint:    "use names made of letters, digits, dots and dashes",
-	}
-}
-
-func hasGitElement(name string) bool {
-	for {
-		dir, base := path.Split(name)
-		if strings.EqualFold(strings.TrimRight(base, ". "), ".git") {
-			return true
-		}
-		if dir == "" {
-			return false
-		}
-		name = strings.TrimSuffix(dir, "/")
-	}
 }

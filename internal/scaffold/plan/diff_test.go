@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
 
@@ -63,9 +64,9 @@ new file mode 100644
 
 func TestGitAppliesTheDiff(t *testing.T) {
 	dir := t.TempDir()
-	root, closer, err := OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	must(t, err)
-	defer closer.Close()
+	defer root.Close()
 	startingTree(t, root)
 	write(t, root, map[string]string{"lines": strings.Repeat("same\n", 40) + "end", "crlf": "a\r\nb\r\n"})
 	p := mixedPlan(t, root)

@@ -2,16 +2,16 @@
 //
 // Making a [Plan] only reads; [Plan.Apply] writes all of it or nothing, by package transaction:
 //
-//	root, closer, err := plan.OpenRoot(dir)
+//	root, err := transaction.Open(dir)
 //	...
-//	defer closer.Close()
+//	defer root.Close()
 //	p := plan.New(afero.NewIOFS(root))
 //	err = p.WriteFile(plan.File{Path: "api/v1/zz_generated.deepcopy.go", Content: code, Policy: plan.Own})
 //	...
 //	fmt.Fprint(out, p.Diff())
 //	err = p.Apply(ctx, root, "kctrl generate")
 //
-// [Lock] is PROJECT.lock: what kctrl wrote and from which template, so that a [Policy] can tell a file that the user has
+// A plan keeps PROJECT.lock, what kctrl wrote and from which template, so that a [Policy] can tell a file that the user has
 // edited.
 //
 // # Guarantees

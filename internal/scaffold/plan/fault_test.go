@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
 
@@ -155,11 +156,11 @@ func fileSystems(t *testing.T, test func(t *testing.T, newFs func() afero.Fs)) {
 	})
 	t.Run("disk", func(t *testing.T) {
 		test(t, func() afero.Fs {
-			root, closer, err := OpenRoot(t.TempDir())
+			root, err := transaction.Open(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { closer.Close() })
+			t.Cleanup(func() { root.Close() })
 			return root
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
@@ -29,8 +30,8 @@ type Plan struct {
 	// files holds every file the plan decided on, by path, whether its content changes or not.
 	files map[string]*planned
 	// lock is nil until it is first needed.
-	lock *Lock
-	// lockFile is PROJECT.lock on disk, and lockText what it holds, as Lock.Marshal writes it.
+	lock *project.Lock
+	// lockFile is PROJECT.lock on disk, and lockText what it holds, as project.Lock.Marshal writes it.
 	lockFile planned
 	lockText []byte
 	// notes are what the user should know of and that keeps nothing from being written.
@@ -73,7 +74,7 @@ func (p *Plan) WriteFile(f File) error {
 		return p.protected(f.Path)
 	}
 	if f.Policy != Edit || !touched {
-		p.lock.record(f.Path, f.Content, f.Template)
+		p.lock.Record(f.Path, f.Content, f.Template)
 	}
 	if !state.exists && f.Mode != 0 {
 		state.mode = f.Mode
@@ -101,7 +102,7 @@ func (p *Plan) Delete(path string, policy Policy) error {
 		return p.protected(path)
 	}
 	entry, _ := p.lock.Entry(path)
-	p.lock.forget(path)
+	p.lock.Forget(path)
 	state.after, state.template = nil, entry.Template
 	p.files[path] = &state
 	return nil
@@ -125,7 +126,7 @@ func (p *Plan) FS() fs.FS { return p.fsys }
 
 // Lock returns the lock as it will be when the plan is applied, and whether there is one on disk. The caller may add to it.
 // A broken one is a *diagnostic.Error.
-func (p *Plan) Lock() (lock *Lock, onDisk bool, err error) {
+func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	if err := p.loadLock(); err != nil {
 		return nil, false, err
 	}
@@ -249,7 +250,7 @@ func (p *Plan) lockChange(spelling bool) (Change, bool) {
 	}
 	state := p.lockFile
 	state.after = text
-	return state.change(LockFile)
+	return state.change(project.LockFile)
 }
 
 // load returns what the plan knows of a file, reading it from disk the first time. The caller owns the result.
@@ -257,10 +258,10 @@ func (p *Plan) load(path string) (planned, error) {
 	if err := p.loadLock(); err != nil {
 		return planned{}, err
 	}
-	if err := CheckPath(path); err != nil {
+	if err := project.CheckPath(path); err != nil {
 		return planned{}, err
 	}
-	if path == LockFile {
+	if path == project.LockFile {
 		return planned{}, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "is written by every plan itself"}
 	}
 	if state, ok := p.files[path]; ok {
@@ -273,13 +274,13 @@ func (p *Plan) loadLock() error {
 	if p.lock != nil {
 		return nil
 	}
-	state, err := readPlanned(p.fsys, LockFile)
+	state, err := readPlanned(p.fsys, project.LockFile)
 	if err != nil {
 		return err
 	}
-	lock, text := &Lock{}, (&Lock{}).Marshal()
+	lock, text := &project.Lock{}, (&project.Lock{}).Marshal()
 	if state.exists {
-		if lock, err = parseLock(state.before); err != nil {
+		if lock, err = project.ParseLock(state.before); err != nil {
 			return err
 		}
 		text = lock.Marshal()
@@ -295,7 +296,7 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return planned{mode: defaultMode}, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return planned{}, transaction.InTheWay(path, "a file is where its folder should be")
+		return planned{}, transaction.NoFolder(path)
 	case err != nil:
 		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	case !info.Mode().IsRegular():

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
 
@@ -126,7 +130,7 @@ func TestDelete(t *testing.T) {
 			if content, err := afero.ReadFile(fsys, "f.txt"); err == nil && string(content) != tt.want || err != nil && tt.want != "gone" {
 				t.Errorf("got %q, %v", content, err)
 			}
-			lock, err := LoadLock(afero.NewIOFS(fsys))
+			lock, err := project.LoadLock(afero.NewIOFS(fsys))
 			must(t, err)
 			if _, known := lock.Entry("f.txt"); known != (tt.want != "gone") {
 				t.Errorf("in the lock: %v", known)
@@ -160,7 +164,7 @@ func TestPathsStayInTheProject(t *testing.T) {
 	p := New(fstest.MapFS{})
 	for _, path := range []string{
 		"", ".", "..", "../x", "/etc/passwd", "a/../../b", "a//b", "a/", "./a", `a\b`, `..\x`, "a\nb", "a\x00b", "\xff",
-		".git", ".git/hooks/pre-commit", "a/.git/config", ".GIT/x", ".git./x", ".git /x", LockFile,
+		".git", ".git/hooks/pre-commit", "a/.git/config", ".GIT/x", ".git./x", ".git /x", project.LockFile,
 	} {
 		if err := p.Write(path, nil, ""); err == nil || p.Len() != 0 {
 			t.Errorf("%q is not refused", path)
@@ -173,9 +177,9 @@ func TestPathsStayInTheProject(t *testing.T) {
 
 func TestPlanReportsWhatIsInTheWay(t *testing.T) {
 	dir := t.TempDir()
-	root, closer, err := OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	must(t, err)
-	defer closer.Close()
+	defer root.Close()
 	write(t, root, map[string]string{"file": "x", "folder/x": "x"})
 	p := New(afero.NewIOFS(root))
 	for path, want := range map[string]string{
@@ -199,16 +203,16 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 		}
 	}
 	must(t, p.Apply(t.Context(), fsys, "test"))
-	text, err := afero.ReadFile(fsys, LockFile)
+	text, err := afero.ReadFile(fsys, project.LockFile)
 	must(t, err)
-	want := lockHeader
+	want := string((&project.Lock{}).Marshal())
 	for _, path := range []string{"a: #x", "b-c", "b/c"} {
-		want += path + "\t" + hash([]byte(path)) + "\tt/" + path + "\n"
+		want += fmt.Sprintf("%s\t%x\tt/%s\n", path, sha256.Sum256([]byte(path)), path)
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
 	}
-	lock, err := LoadLock(afero.NewIOFS(fsys))
+	lock, err := project.LoadLock(afero.NewIOFS(fsys))
 	must(t, err)
 	var paths []string
 	for e := range lock.All() {
@@ -219,31 +223,28 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 	}
 }
 
-func TestBrokenLockIsReported(t *testing.T) {
-	sum := strings.Repeat("a", 64)
-	for text, want := range map[string]string{
-		"version: kctrl/v1\nfiles: {}\n":                                                                   "PROJECT.lock:2: ",
-		"version: kctrl/v1\nfiles:\n- path: [\n":                                                           "PROJECT.lock:3: ",
-		"version: kctrl/v9\n":                                                                              `PROJECT.lock: version "kctrl/v9" is not supported`,
-		"version: kctrl/v1\nfiles:\n- {path: ../x, sha256: " + sum + "}\n":                                 `PROJECT.lock: the entry of "../x" is broken`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n":                                            `PROJECT.lock: the entry of "x" is broken`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + "}\n":                                    `PROJECT.lock: the entry of "x" is broken`,
-		"version: kctrl/v1\nfiles:" + strings.Repeat("\n- {path: x, sha256: "+sum+", template: t}", 2):     `PROJECT.lock: "x" is listed twice`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         `PROJECT.lock:3: not valid YAML: unknown field "owner"`,
-		lockTitle + "kctrl/v3: more\n":                                                                     `PROJECT.lock:1: version "kctrl/v3" is not supported`,
-		lockHeader + "x\t" + sum + "\n":                                                                    "PROJECT.lock:2: want a path, a hash and a template",
-		lockHeader + "a\t" + sum + "\tt\nx " + sum + " t\n":                                                "PROJECT.lock:3: want a path, a hash and a template",
-		lockHeader + "x\t" + sum[1:] + "\tt\n":                                                             `PROJECT.lock:2: the entry of "x" is broken`,
-		lockHeader + "../x\t" + sum + "\tt\n":                                                              `PROJECT.lock:2: the entry of "../x" is broken`,
-		lockHeader + "x\t" + sum + "\t\n":                                                                  `PROJECT.lock:2: the entry of "x" is broken`,
-		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
+// TestFirstFormatOfTheLockIsReplaced has nothing else to change, which is what a user is told.
+func TestFirstFormatOfTheLockIsReplaced(t *testing.T) {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
+	for name, text := range map[string]string{
+		"YAML": "# Written by kctrl\nversion: kctrl/v1\nfiles:\n- path: \"a b\"\n  sha256: " + sum + "\n  template: t\n",
+		"JSON": `{"version": "kctrl/v1", "files": [{"path": "a b", "sha256": "` + sum + `", "template": "t"}]}`,
 	} {
-		p := New(fstest.MapFS{LockFile: {Data: []byte(text)}})
-		err := p.Write("x", nil, "t")
-		e, ok := errors.AsType[*diagnostic.Error](err)
-		if !ok || !strings.HasPrefix(e.Error(), want) || !strings.Contains(e.Hint, "restore PROJECT.lock") || strings.Contains(e.Message, "\n") {
-			t.Errorf("%q: got %v", text, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			fsys := afero.NewMemMapFs()
+			write(t, fsys, map[string]string{project.LockFile: text, "a b": "x"})
+			plan := New(afero.NewIOFS(fsys))
+			must(t, plan.Write("a b", []byte("x"), "t"))
+			if plan.Len() != 0 {
+				t.Errorf("another spelling counts as a change: %s", plan.Diff())
+			}
+			must(t, plan.Apply(t.Context(), fsys, "test"))
+			got, err := afero.ReadFile(fsys, project.LockFile)
+			must(t, err)
+			if want := string((&project.Lock{}).Marshal()) + "a b\t" + sum + "\tt\n"; string(got) != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -265,9 +266,9 @@ func TestRootIsNeverLeft(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "Makefile")))
 	must(t, os.Symlink("real", filepath.Join(dir, "link")))
 	must(t, os.WriteFile(filepath.Join(dir, "real"), []byte("real"), 0o644))
-	root, closer, err := OpenRoot(dir)
+	root, err := transaction.Open(dir)
 	must(t, err)
-	defer closer.Close()
+	defer root.Close()
 
 	for _, path := range []string{"api/v1/x.go", "Makefile", "api"} {
 		if err := New(afero.NewIOFS(root)).WriteFile(File{Path: path, Content: []byte("evil"), Policy: Own}); err == nil {
@@ -301,14 +302,3 @@ func TestRootIsNeverLeft(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func TestOpenRootWantsAFolder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o644))
-	for dir, want := range map[string]string{file: "is not a folder", file + "s": "does not exist"} {
-		_, _, err := OpenRoot(dir)
-		if e, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(e.Message, want) || e.Hint == "" {
-			t.Errorf("%s: got %v", dir, err)
-		}
-	}
-}

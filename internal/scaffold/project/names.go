@@ -1,7 +1,8 @@
-package scaffold
+package project
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 // serviceSuffix ends the longest name that a project deploys as a DNS label: that of the service of its metrics.
 const serviceSuffix = "-controller-manager-metrics"
 
-// maxProjectName is the longest name of a project whose service is still a DNS label.
-const maxProjectName = validation.DNS1123LabelMaxLength - len(serviceSuffix)
+// maxName is the longest name of a project whose service is still a DNS label.
+const maxName = validation.DNS1123LabelMaxLength - len(serviceSuffix)
 
 var (
 	versionText = regexp.MustCompile(`^v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?$`)
@@ -72,7 +73,7 @@ func ValidateKind(kind string) error {
 	case kind != "List" && strings.HasSuffix(kind, "List"):
 		reason = "names ending in List are for the lists of kinds"
 	default:
-		reason = yamlProblem(kind)
+		reason = YAMLProblem(kind)
 	}
 	if reason == "" {
 		return nil
@@ -94,7 +95,7 @@ func isReservedKind(kind string) bool {
 
 // ValidatePlural checks the resource name of a kind: a DNS label in lower case that begins with a letter.
 func ValidatePlural(plural string) error {
-	reason := yamlProblem(plural)
+	reason := YAMLProblem(plural)
 	switch {
 	case len(plural) > validation.DNS1035LabelMaxLength:
 		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
@@ -110,8 +111,8 @@ func ValidatePlural(plural string) error {
 	}))
 }
 
-// yamlProblem returns what is wrong with a name that manifests cannot hold as it is, such as no or 12, or nothing.
-func yamlProblem(name string) string {
+// YAMLProblem returns what is wrong with a name that manifests cannot hold as it is, such as no or 12, or nothing.
+func YAMLProblem(name string) string {
 	var value any
 	if err := yaml.Unmarshal([]byte(name), &value); err != nil {
 		return "YAML does not read it as a text"
@@ -155,26 +156,40 @@ func modulePathProblem(path string) string {
 	return ""
 }
 
-// ValidateProjectName checks the name that prefixes everything the project deploys: a DNS label in lower case, short
+// ValidateName checks the name that prefixes everything the project deploys: a DNS label in lower case, short
 // enough for the service <name>-controller-manager-metrics.
-func ValidateProjectName(name string) error {
-	reason := projectNameProblem(name)
+func ValidateName(name string) error {
+	reason := nameProblem(name)
 	if reason == "" {
 		return nil
 	}
 	return invalidName("project name", name, reason, orExample(dnsCharacters(name, "-"), "guestbook", func(s string) bool {
-		return projectNameProblem(s) == ""
+		return nameProblem(s) == ""
 	}))
 }
 
-func projectNameProblem(name string) string {
+func nameProblem(name string) string {
 	switch {
-	case len(name) > maxProjectName:
-		return fmt.Sprintf("longer than %d characters, so that the service <name>%s cannot exist", maxProjectName, serviceSuffix)
+	case len(name) > maxName:
+		return fmt.Sprintf("longer than %d characters, so that the service <name>%s cannot exist", maxName, serviceSuffix)
 	case len(validation.IsDNS1123Label(name)) != 0:
 		return "want lower-case letters, digits and dashes, beginning and ending with a letter or digit"
 	}
-	return yamlProblem(name)
+	return YAMLProblem(name)
+}
+
+// DefaultName returns the name of a project whose module has a path: its last element that is not a major version.
+func DefaultName(repo string) string {
+	base := path.Base(repo)
+	if parent := path.Dir(repo); parent != "." && isMajorVersion(base) {
+		base = path.Base(parent)
+	}
+	return dnsCharacters(strings.ReplaceAll(base, ".", "-"), "-")
+}
+
+func isMajorVersion(element string) bool {
+	digits, ok := strings.CutPrefix(element, "v")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // Plural returns the resource name of a kind: its English plural in lower case.
@@ -188,16 +203,17 @@ func invalidName(what, value, reason, instead string) error {
 	return &diagnostic.Error{Message: message, Hint: fmt.Sprintf("use %q", instead), Class: diagnostic.ErrUsage}
 }
 
-// orExample returns the corrected value if it is valid, else the example with the words that make it one.
+// ValidOr returns value if it is valid, else example.
+func ValidOr(value, example string, validate func(string) error) string {
+	return orExample(value, example, func(s string) bool { return validate(s) == nil })
+}
+
+// orExample returns the corrected value if it is valid, else the example.
 func orExample(fixed, example string, valid func(string) bool) string {
 	if valid(fixed) {
 		return fixed
 	}
 	return example
-}
-
-func accepts(validate func(string) error) func(string) bool {
-	return func(s string) bool { return validate(s) == nil }
 }
 
 func validateWith(check func(string) []string) func(string) bool {

@@ -11,42 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
-
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
-
-// maxCRDName is the longest <plural>.<group> whose file, <group>_<plural>.yaml, file systems can hold.
-const maxCRDName = 250
-
-// checkServed refuses a kind that no API server would serve, or that Go has no place for.
-func checkServed(project *Project, r Resource) error {
-	group := r.APIGroup()
-	message, hint := "", ""
-	switch {
-	case !strings.Contains(group, "."):
-		message = fmt.Sprintf("the API group %q has no dot, and API servers refuse such groups", group)
-		hint = "add --group webapp"
-	case strings.Contains(r.Domain, ".") && strings.HasSuffix("."+r.Group, "."+r.Domain):
-		message = fmt.Sprintf("the group %q ends in the domain of the project, which is added to it", r.Group)
-		hint = "use --group " + orExample(strings.TrimSuffix(strings.TrimSuffix(r.Group, r.Domain), "."), "webapp", func(s string) bool { return s != "" })
-	case yamlProblem(group) != "":
-		message = fmt.Sprintf("invalid API group %q: %s", group, yamlProblem(group))
-		hint = "use --group webapp"
-	case len(r.Plural)+len(".")+len(group) > maxCRDName:
-		message = fmt.Sprintf("the CRD's name, %s.%s, is longer than %d characters", r.Plural, group, maxCRDName)
-		hint = "use a shorter group or kind"
-	case project.MultiGroup && slices.Contains([]string{"internal", "testdata", "vendor"}, r.Group):
-		message = fmt.Sprintf("the group %q would be a folder whose packages the go command hides", r.Group)
-		hint = "use another group"
-	default:
-		return nil
-	}
-	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
-}
 
 // checkTypes refuses a kind whose Go types the API package has already, in any file but that of the kind itself.
 func checkTypes(p *plan.Plan, kind templates.KindView) error {
@@ -84,15 +53,15 @@ func checkUndeclared(p *plan.Plan, folder, except string, names []string) error 
 
 // checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
 // not compile.
-func checkDeclared(p *plan.Plan, project *Project) error {
+func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
-	for i, r := range project.Resources {
-		kind := templates.NewKind(kindNames(project, r, ""))
+	for i, r := range proj.Resources {
+		kind := templates.NewKind(kindNames(proj, r, ""))
 		if r.API {
-			errs = append(errs, checkDeclares(p, project.places[resourceName(i)+"api"].pos, r, "api", kind.TypesFile(), kind.Kind))
+			errs = append(errs, checkDeclares(p, proj.Position(i, "api"), r, "api", kind.TypesFile(), kind.Kind))
 		}
 		if r.Controller {
-			at := project.places[resourceName(i)+"controller"].pos
+			at := proj.Position(i, "controller")
 			errs = append(errs, checkDeclares(p, at, r, "controller", kind.ControllerFile(".go"), kind.Reconciler))
 		}
 	}
@@ -101,7 +70,7 @@ func checkDeclared(p *plan.Plan, project *Project) error {
 
 // checkDeclares refuses a resource one of whose fields promises a Go type that no file of the package declares. The file
 // where it is most likely is looked at first.
-func checkDeclares(p *plan.Plan, at token.Position, r Resource, field, file, name string) error {
+func checkDeclares(p *plan.Plan, at token.Position, r project.Resource, field, file, name string) error {
 	folder := path.Dir(file)
 	declared, all, err := declarations(p, []string{file})
 	if _, found := declared[name]; err != nil || found || !all {
@@ -184,21 +153,4 @@ func packageNames(file *ast.File) []*ast.Ident {
 		}
 	}
 	return names
-}
-
-// checkModule refuses a project whose go.mod names another module, so that no import of it would be found. A go.mod that
-// is missing or broken is left to others.
-func checkModule(fsys fs.FS, project *Project) error {
-	text, err := fs.ReadFile(fsys, goModFile)
-	if errors.Is(err, regular.ErrNotRegular) {
-		return diagnostic.AtFile(goModFile, "cannot read", err) // the go command would wait for it for ever
-	}
-	if err != nil {
-		return nil
-	}
-	module := modfile.ModulePath(text)
-	if module == "" || module == project.Repo {
-		return nil
-	}
-	return project.problem("repo", project.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", project.Repo, module), "write repo: "+module)
 }

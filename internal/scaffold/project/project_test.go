@@ -1,4 +1,4 @@
-package scaffold
+package project
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/spf13/afero"
 )
 
 const projectText = `# The project as kctrl knows it. Unknown fields and comments are kept.
@@ -46,7 +44,7 @@ func guestbookProject() *Project {
 }
 
 func loadText(text string) (*Project, error) {
-	return LoadProject(fstest.MapFS{ProjectFile: {Data: []byte(text)}})
+	return Load(fstest.MapFS{File: {Data: []byte(text)}})
 }
 
 func TestNewProjectIsWrittenAndReadBack(t *testing.T) {
@@ -267,8 +265,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 	}
 }
 
-func TestNoProjectFile(t *testing.T) {
-	_, err := LoadProject(fstest.MapFS{})
+func TestNoFile(t *testing.T) {
+	_, err := Load(fstest.MapFS{})
 	if !errors.Is(err, fs.ErrNotExist) || err.Error() != "no PROJECT file in this folder" {
 		t.Errorf("got %v", err)
 	}
@@ -284,23 +282,6 @@ func TestValuesSetInCodeAreUsageErrors(t *testing.T) {
 	}
 	if err := p.Add(p.Resources[0]); !errors.Is(err, diagnostic.ErrUsage) || len(p.Resources) != 1 {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestWriteProjectIsIdempotentAndNotLocked(t *testing.T) {
-	fsys := afero.NewMemMapFs()
-	p := plan.New(afero.NewIOFS(fsys))
-	must(t, WriteProject(p, guestbookProject()))
-	must(t, p.Apply(t.Context(), fsys, "test"))
-	if files, err := afero.ReadDir(fsys, "."); err != nil || len(files) != 1 {
-		t.Fatalf("got %v, %v", files, err)
-	}
-	project, err := LoadProject(afero.NewIOFS(fsys))
-	must(t, err)
-	p = plan.New(afero.NewIOFS(fsys))
-	must(t, WriteProject(p, project))
-	if p.Len() != 0 {
-		t.Error(p.Diff())
 	}
 }
 
@@ -330,4 +311,11 @@ func FuzzProject(f *testing.F) {
 			t.Fatalf("%s in\n%s", diff, changed)
 		}
 	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

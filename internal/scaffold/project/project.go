@@ -1,19 +1,13 @@
-package scaffold
+package project
 
 import (
 	"errors"
 	"fmt"
+	"go/token"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
-
-// ProjectFile is the path of the project file.
-const ProjectFile = "PROJECT"
-
-// ProjectVersion is the version of the project file that this kctrl reads and writes.
-const ProjectVersion = "kctrl/v1"
 
 // RuntimeMode says where a project gets the runtime from.
 type RuntimeMode string
@@ -24,8 +18,8 @@ const (
 	Module  RuntimeMode = "module"
 )
 
-// Project is the PROJECT file. Make a new one as a literal, load one with [LoadProject], change the fields, and put it
-// into a plan with [Plan.WriteProject].
+// Project is the PROJECT file. Make a new one as a literal or load one with [Load], change the fields, and write what
+// [Project.Marshal] returns. It belongs to one goroutine.
 type Project struct {
 	// Domain is what the API groups of the project end in.
 	Domain string
@@ -190,11 +184,15 @@ func (p *Project) problem(name, value, message, hint string) error {
 // resourceName returns what the names of the fields of a resource begin with.
 func resourceName(at int) string { return fmt.Sprintf("resources[%d].", at) }
 
-// WriteProject plans the PROJECT file. It is not recorded in the lock: users may edit it at any time.
-func WriteProject(p *plan.Plan, project *Project) error {
-	text, err := project.Marshal()
-	if err != nil {
-		return err
-	}
-	return p.WriteFile(plan.File{Path: ProjectFile, Content: text, Policy: plan.Edit})
+// Blank returns a copy of the project as it was when it was new: without kinds, and without a text it was loaded from.
+func (p *Project) Blank() *Project {
+	blank := *p
+	blank.Resources, blank.source, blank.places, blank.warnings = nil, nil, nil, nil
+	return &blank
+}
+
+// Position returns where the file gives a field of the resource at an index, such as "controller". It is not valid if the
+// resource was not loaded from a file.
+func (p *Project) Position(at int, field string) token.Position {
+	return p.places[resourceName(at)+field].pos
 }

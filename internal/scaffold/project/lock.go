@@ -1,4 +1,4 @@
-package plan
+package project
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -59,7 +60,7 @@ func LoadLock(fsys fs.FS) (*Lock, error) {
 	if err != nil {
 		return nil, diagnostic.AtFile(LockFile, "cannot read", err)
 	}
-	return parseLock(data)
+	return ParseLock(data)
 }
 
 // Entry returns what the lock knows of a path, the first of it after a merge.
@@ -104,8 +105,8 @@ func (l *Lock) Marshal() []byte {
 	return l.text
 }
 
-// record notes that kctrl wrote content to path. An empty template updates an entry but makes none.
-func (l *Lock) record(path string, content []byte, template string) {
+// Record notes that kctrl wrote content to path. An empty template updates an entry but makes none.
+func (l *Lock) Record(path string, content []byte, template string) {
 	old, ok := l.Entry(path)
 	if template == "" {
 		template = old.Template
@@ -117,7 +118,7 @@ func (l *Lock) record(path string, content []byte, template string) {
 	if entry == old && len(l.entries[path]) == 1 {
 		return
 	}
-	l.forget(path)
+	l.Forget(path)
 	l.Add(entry)
 }
 
@@ -133,16 +134,16 @@ func (l *Lock) Add(e LockEntry) {
 	}
 }
 
-func (l *Lock) forget(path string) {
+func (l *Lock) Forget(path string) {
 	if _, ok := l.entries[path]; ok {
 		delete(l.entries, path)
 		l.text = nil
 	}
 }
 
-// parseLock reads a lock, in the present format or in the first one, which was YAML. Lines that a merge has left twice, and
+// ParseLock reads a lock, in the present format or in the first one, which was YAML. Lines that a merge has left twice, and
 // between conflict markers, all count: each is a content that kctrl wrote on one of the branches.
-func parseLock(data []byte) (*Lock, error) {
+func ParseLock(data []byte) (*Lock, error) {
 	if !bytes.HasPrefix(data, []byte(lockTitle)) && !bytes.Contains(data, []byte("\n"+lockTitle)) {
 		return parseYAMLLock(data)
 	}
@@ -226,4 +227,37 @@ func hash(content []byte) string {
 
 func isHash(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// CheckPath refuses a path that is not a plain relative one or that leads into a .git folder.
+func CheckPath(name string) error {
+	reason := ""
+	switch {
+	case name == "." || !fs.ValidPath(name):
+		reason = "not a relative path inside the project"
+	case strings.ContainsRune(name, '\\') || strings.ContainsFunc(name, unicode.IsControl):
+		reason = "a backslash or a control character in it"
+	case hasGitElement(name):
+		reason = "leads into a .git folder"
+	}
+	if reason == "" {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("cannot write %q: %s", name, reason),
+		Hint:    "use names made of letters, digits, dots and dashes",
+	}
+}
+
+func hasGitElement(name string) bool {
+	for {
+		dir, base := path.Split(name)
+		if strings.EqualFold(strings.TrimRight(base, ". "), ".git") {
+			return true
+		}
+		if dir == "" {
+			return false
+		}
+		name = strings.TrimSuffix(dir, "/")
+	}
 }

@@ -1,4 +1,4 @@
-package scaffold
+package project
 
 import (
 	"errors"
@@ -69,14 +69,14 @@ func TestNames(t *testing.T) {
 		{"module path of the go command", ValidateModulePath, "std", "keeps the name for itself", `use "example.com/guestbook"`},
 		{"module path with vendor", ValidateModulePath, "example.com/vendor/x", "keeps folders named vendor", `use "example.com/guestbook"`},
 		{"module path empty", ValidateModulePath, "", "the module path is empty", `use "example.com/guestbook"`},
-		{"project name", ValidateProjectName, "guestbook", "", ""},
-		{"project name with digits", ValidateProjectName, "3d-printer", "", ""},
-		{"project name in capitals", ValidateProjectName, "My_Project", "invalid project name", `use "my-project"`},
-		{"project name too long", ValidateProjectName, strings.Repeat("a", 37), "longer than 36", `use "guestbook"`},
-		{"project name of the greatest length", ValidateProjectName, strings.Repeat("a", 36), "", ""},
-		{"project name that YAML takes for a truth", ValidateProjectName, "on", "YAML reads it as true or false", `use "guestbook"`},
-		{"project name that YAML takes for a number", ValidateProjectName, "12", "YAML reads it as a number", `use "guestbook"`},
-		{"project name with dot", ValidateProjectName, "a.b", "invalid project name", `use "ab"`},
+		{"project name", ValidateName, "guestbook", "", ""},
+		{"project name with digits", ValidateName, "3d-printer", "", ""},
+		{"project name in capitals", ValidateName, "My_Project", "invalid project name", `use "my-project"`},
+		{"project name too long", ValidateName, strings.Repeat("a", 37), "longer than 36", `use "guestbook"`},
+		{"project name of the greatest length", ValidateName, strings.Repeat("a", 36), "", ""},
+		{"project name that YAML takes for a truth", ValidateName, "on", "YAML reads it as true or false", `use "guestbook"`},
+		{"project name that YAML takes for a number", ValidateName, "12", "YAML reads it as a number", `use "guestbook"`},
+		{"project name with dot", ValidateName, "a.b", "invalid project name", `use "ab"`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			err := tt.check(tt.value)
@@ -119,7 +119,7 @@ func FuzzNameHints(f *testing.F) {
 		f.Add(seed)
 	}
 	checks := []func(string) error{
-		ValidateDomain, ValidateGroup, ValidateVersion, ValidateKind, ValidatePlural, ValidateModulePath, ValidateProjectName,
+		ValidateDomain, ValidateGroup, ValidateVersion, ValidateKind, ValidatePlural, ValidateModulePath, ValidateName,
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		for i, check := range checks {

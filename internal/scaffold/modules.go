@@ -1,0 +1,269 @@
+package scaffold
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+	"golang.org/x/mod/sumdb/dirhash"
+)
+
+const goModFile = "go.mod"
+
+// existingModule returns the module path of a go.mod that is there already, and "" when there is none. A go.mod that
+// requires modules belongs to a project that init would break.
+func existingModule(fsys fs.FS) (string, error) {
+	text, err := fs.ReadFile(fsys, goModFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", diagnostic.AtFile(goModFile, "cannot read", err)
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return "", err
+	}
+	if len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool) > 0 || file.Module == nil {
+		return "", &diagnostic.Error{
+			Pos:     token.Position{Filename: goModFile},
+			Message: "the folder holds a Go module with requirements",
+			Hint:    "start in a new folder, and move your packages there afterwards",
+		}
+	}
+	return file.Module.Mod.Path, nil
+}
+
+func parseGoMod(text []byte) (*modfile.File, error) {
+	file, err := modfile.Parse(goModFile, text, nil)
+	if err == nil {
+		return file, nil
+	}
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: goModFile},
+		Message: "not a go.mod file: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+		Hint:    "repair it; go mod edit -json says what the go command makes of it",
+		Cause:   err,
+	}
+	if list, ok := errors.AsType[modfile.ErrorList](err); ok && len(list) > 0 {
+		e.Pos.Line, e.Pos.Column = list[0].Pos.Line, list[0].Pos.LineRune
+		e.Message = strings.ReplaceAll(list[0].Err.Error(), "\n", "; ")
+	}
+	return nil, e
+}
+
+func validateExistingModule(repo, existing string) error {
+	if existing == "" || existing == repo {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: goModFile},
+		Message: fmt.Sprintf("the module here is %s, not %s", existing, repo),
+		Hint:    "leave --repo out, or remove go.mod",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// writeModules plans go.mod and go.sum, complete and tidy, and the runtime itself when it is bundled. A go.mod that is
+// there already may be replaced.
+func writeModules(p *plan.Plan, proj *project.Project, build Build, replace bool) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	list, writeRuntime := templates.Modules(), writeBundle
+	if proj.Runtime == project.Module {
+		view.RuntimeVersion = build.Version
+		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
+	}
+	if err := renderAll(p, list, view, replace); err != nil {
+		return err
+	}
+	if err := checkRequired(p, proj); err != nil {
+		return err
+	}
+	return writeRuntime(p)
+}
+
+// checkRequired refuses a project that would be a module which it needs.
+func checkRequired(p *plan.Plan, proj *project.Project) error {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse(goModFile, text, nil)
+	if err != nil {
+		return err
+	}
+	if requirement(file, proj.Repo) < 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("invalid module path %s: the project needs the module of that name", diagnostic.Quote(proj.Repo)),
+		Hint:    `use "example.com/guestbook"`,
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// addRuntimeSums adds to go.sum what the go command would find out by downloading the runtime: the checksum of the
+// module, which the binary carries, and of its go.mod, which kctrl embeds.
+func addRuntimeSums(p *plan.Plan, build Build) error {
+	const name = "go.sum"
+	text, err := p.Read(name)
+	if err != nil {
+		return err
+	}
+	goMod, err := fs.ReadFile(kctrl.Source, goModFile)
+	if err != nil {
+		return err
+	}
+	goModSum, err := dirhash.Hash1([]string{goModFile}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(goMod)), nil
+	})
+	if err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return line > runtimeModule })
+	lines = slices.Insert(lines, at,
+		fmt.Sprintf("%s %s %s\n", runtimeModule, build.Version, build.Sum),
+		fmt.Sprintf("%s %s/go.mod %s\n", runtimeModule, build.Version, goModSum),
+	)
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+}
+
+// requireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
+// that is not required at all is left to go mod tidy: the go command names it.
+func requireDirectly(p *plan.Plan, modulePath string) error {
+	return editRequirements(p, func(file *modfile.File) bool {
+		at := requirement(file, modulePath)
+		if at < 0 || !file.Require[at].Indirect {
+			return false
+		}
+		file.Require[at].Indirect = false
+		return true
+	})
+}
+
+// requirement returns where a go.mod requires a module, or -1.
+func requirement(file *modfile.File, modulePath string) int {
+	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
+}
+
+// editRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
+func editRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil || !edit(file) {
+		return err
+	}
+	file.SetRequireSeparateIndirect(file.Require)
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
+}
+
+// requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
+// code needs no such modules. Versions that are there already stay.
+func requireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
+	lock, _, err := p.Lock()
+	if err != nil || !hasApplyConfigurations(p, lock) {
+		return err
+	}
+	mod, sum := templates.ApplyConfigurationModules()
+	view := templates.ModuleView{Repo: proj.Repo}
+	needed, err := mod.Render(view)
+	if err != nil {
+		return err
+	}
+	sums, err := sum.Render(view)
+	if err != nil {
+		return err
+	}
+	return errors.Join(addRequirements(p, needed), addSums(p, sums))
+}
+
+func hasApplyConfigurations(p *plan.Plan, lock *project.Lock) bool {
+	for entry := range lock.All() {
+		if entry.Template != "generate/applyconfig" {
+			continue
+		}
+		if _, err := p.Read(entry.Path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
+// project imports itself.
+func addRequirements(p *plan.Plan, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return editRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		for _, r := range wanted.Require {
+			at := requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case file.Require[at].Indirect && !r.Indirect:
+				file.Require[at].Indirect = false
+			default:
+				continue
+			}
+			changed = true
+		}
+		return changed
+	})
+}
+
+// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
+func addSums(p *plan.Plan, needed []byte) error {
+	const name = "go.sum"
+	text, err := p.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	have := len(lines)
+	for line := range strings.Lines(string(needed)) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == have {
+		return nil
+	}
+	slices.SortStableFunc(lines, compareSums)
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+}
+
+// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
+func compareSums(a, b string) int {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) < 2 || len(y) < 2 {
+		return len(x) - len(y)
+	}
+	xVersion, xFile, _ := strings.Cut(x[1], "/")
+	yVersion, yFile, _ := strings.Cut(y[1], "/")
+	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
+}

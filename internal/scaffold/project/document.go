@@ -1,0 +1,455 @@
+package project
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+)
+
+// File is the path of the project file.
+const File = "PROJECT"
+
+// Version is the version of the project file that this kctrl reads and writes.
+const Version = "kctrl/v1"
+
+// field is one field of a mapping in the PROJECT file, in the order in which they are written.
+type field struct {
+	key string
+	// value is a *string or a *bool in the Project or Resource it belongs to.
+	value any
+	// check is for texts that are not empty; nil accepts all.
+	check    func(string) error
+	required bool
+	// example is for the hint when a required field is missing.
+	example string
+}
+
+func projectFields(p *Project) []field {
+	return []field{
+		{key: "version", value: new(Version)},
+		{key: "domain", value: &p.Domain, check: ValidateDomain, required: true, example: "example.com"},
+		{key: "repo", value: &p.Repo, check: ValidateModulePath, required: true, example: "example.com/guestbook"},
+		{key: "projectName", value: &p.Name, check: ValidateName, required: true, example: "guestbook"},
+		{key: "multigroup", value: &p.MultiGroup},
+		{key: "namespaced", value: &p.Namespaced},
+		{key: "runtime", value: (*string)(&p.Runtime), check: oneOf("runtime", string(Bundled), string(Module))},
+		{key: "owner", value: &p.Owner, check: ValidateOwner},
+		{key: "license", value: &p.License, check: oneOf("license", "apache2", "none")},
+		{key: "kctrl", value: &p.Kctrl, check: checkKctrl},
+	}
+}
+
+func resourceFields(r *Resource) []field {
+	return []field{
+		{key: "group", value: &r.Group, check: ValidateGroup},
+		{key: "domain", value: &r.Domain, check: ValidateDomain},
+		{key: "version", value: &r.Version, check: ValidateVersion, required: true, example: "v1"},
+		{key: "kind", value: &r.Kind, check: ValidateKind, required: true, example: "Guestbook"},
+		{key: "plural", value: &r.Plural, check: ValidatePlural, required: true, example: "guestbooks"},
+		{key: "namespaced", value: &r.Namespaced},
+		{key: "api", value: &r.API},
+		{key: "controller", value: &r.Controller},
+	}
+}
+
+func (f field) text() (string, bool) {
+	s, ok := f.value.(*string)
+	if !ok {
+		return "", false
+	}
+	return *s, true
+}
+
+// place is where a value stands in the PROJECT file.
+type place struct {
+	value string
+	pos   token.Position
+	// broken says that the value has the wrong type, which has been reported.
+	broken bool
+}
+
+func oneOf(what string, values ...string) func(string) error {
+	return func(value string) error {
+		if slices.Contains(values, value) {
+			return nil
+		}
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("unknown %s %q", what, value),
+			Hint:    "use " + strings.Join(values, " or "),
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+}
+
+// ValidateOwner refuses what is no part of one line of a comment, in Go and in YAML.
+func ValidateOwner(owner string) error {
+	if isLine(owner) && !strings.Contains(owner, "*/") {
+		return nil
+	}
+	return invalidName("owner", owner, "it does not fit into a line of a comment", "The Guestbook Authors")
+}
+
+func checkKctrl(version string) error {
+	if isLine(version) {
+		return nil
+	}
+	return invalidName("version of kctrl", version, "it does not fit into a line", "v1.0.0")
+}
+
+// isLine reports whether a text is made of what Go and YAML files may hold as it is, without a line end.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		const byteOrderMark = '\ufeff'
+		return r == byteOrderMark || !unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r)
+	})
+}
+
+// Load reads and checks the PROJECT file. Everything that is wrong with it is reported at once, joined from
+// *diagnostic.Error with position and hint. Fields that this kctrl does not know are kept; see [Project.Warnings].
+func Load(fsys fs.FS) (*Project, error) {
+	text, err := fs.ReadFile(fsys, File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &diagnostic.Error{
+			Message: "no PROJECT file in this folder",
+			Hint:    "run kctrl init to make a project, or name the folder of one with -C",
+			Cause:   err,
+		}
+	}
+	if err != nil {
+		return nil, diagnostic.AtFile(File, "cannot read", err)
+	}
+	if len(text) > maxFileSize {
+		return nil, fileError(&yaml.Node{}, "not a project file: it is too large", "restore it from version control")
+	}
+	project, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkModule(fsys, project); err != nil {
+		return nil, err
+	}
+	return project, nil
+}
+
+// checkModule refuses a project whose go.mod names another module, so that no import of it would be found. A go.mod that
+// is missing or broken is left to others.
+func checkModule(fsys fs.FS, p *Project) error {
+	text, err := fs.ReadFile(fsys, "go.mod")
+	if errors.Is(err, regular.ErrNotRegular) {
+		return diagnostic.AtFile("go.mod", "cannot read", err) // the go command would wait for it for ever
+	}
+	if err != nil {
+		return nil
+	}
+	module := modfile.ModulePath(text)
+	if module == "" || module == p.Repo {
+		return nil
+	}
+	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", p.Repo, module), "write repo: "+module)
+}
+
+// Parse reads the text of a PROJECT file. Errors are those of [Load].
+func Parse(text []byte) (*Project, error) {
+	doc, err := parseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	root := doc.Content[0]
+	p := &Project{source: text, places: map[string]place{}}
+	r := &reader{project: p}
+	if version := edit.Find(root, "version"); version == nil || version.Value != Version {
+		return nil, unsupportedVersion(root, version)
+	}
+	r.mapping(root, "", projectFields(p), "resources")
+	if list := edit.Find(root, "resources"); list != nil {
+		r.resources(list)
+	}
+	if err := errors.Join(append(r.errs, p.Validate())...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// parseDocument parses a PROJECT file: one document, which is a mapping.
+func parseDocument(text []byte) (*yaml.Node, error) {
+	if line, found := conflictIn(text); found {
+		return nil, fileError(&yaml.Node{Line: line, Column: 1}, "a merge has left the lines of both branches here",
+			"keep the resources of both, whole, without the lines that git added; then run make generate manifests")
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	err := dec.Decode(&doc)
+	if err == nil && doc.Content[0].Kind == yaml.MappingNode {
+		switch err := dec.Decode(&more); {
+		case err == nil:
+			return nil, fileError(&more, "the file has a second document", "remove it")
+		case !errors.Is(err, io.EOF):
+			return nil, diagnostic.YAML(File, text, err, yamlRemedy)
+		}
+		return &doc, nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, diagnostic.YAML(File, text, err, yamlRemedy)
+	}
+	return nil, fileError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new folder")
+}
+
+// conflictIn returns the line where git shows the first difference of two branches.
+func conflictIn(text []byte) (line int, found bool) {
+	for t := range bytes.Lines(text) {
+		line++
+		if bytes.HasPrefix(t, []byte("<<<<<<< ")) {
+			return line, true
+		}
+	}
+	return 0, false
+}
+
+// maxFileSize is more than any project has to say.
+const maxFileSize = 1 << 20
+
+// yamlRemedy is the hint for a PROJECT file that is no YAML.
+const yamlRemedy = "repair it, then run the command again"
+
+// unsupportedVersion says what a PROJECT file is that is not one of this kctrl.
+func unsupportedVersion(root, version *yaml.Node) error {
+	hint := "this kctrl supports projects of version " + Version + ", made by kctrl init"
+	at := &yaml.Node{Line: 1, Column: 1}
+	switch {
+	case version != nil && (version.Kind != yaml.ScalarNode || version.Value == ""):
+		return fileError(version, "version: want a text, got "+edit.Describe(version), hint)
+	case edit.Find(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
+		if version != nil {
+			at = version
+		}
+		return fileError(at, "this is a project of kubebuilder", peerRemedy)
+	case version == nil:
+		return fileError(at, "version is missing", hint)
+	}
+	return fileError(version, fmt.Sprintf("version %s is not supported", diagnostic.Quote(version.Value)), hint)
+}
+
+// isPeerVersion reports whether a version is one of kubebuilder's: 2, 3, 3-alpha.
+func isPeerVersion(version string) bool {
+	number, _, _ := strings.Cut(version, "-")
+	return number == "1" || number == "2" || number == "3"
+}
+
+// peerRemedy is what kctrl does for a project of kubebuilder: as much as for any Go module.
+const peerRemedy = "kctrl gen takes the place of controller-gen in it; the other commands want a project made by kctrl init"
+
+func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
+	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}
+}
+
+// reader fills in a project and collects what is wrong with the file.
+type reader struct {
+	project *Project
+	errs    []error
+}
+
+func (r *reader) fail(at *yaml.Node, message, hint string) {
+	r.errs = append(r.errs, fileError(at, message, hint))
+}
+
+// mapping reads the fields of a mapping. The keys of others are read elsewhere; all that are left are unknown.
+func (r *reader) mapping(node *yaml.Node, prefix string, fields []field, others ...string) {
+	r.project.places[prefix] = place{pos: edit.Position(File, node)}
+	seen := map[string]bool{}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		at := slices.IndexFunc(fields, func(f field) bool { return f.key == key.Value })
+		switch {
+		case seen[key.Value]:
+			r.fail(key, fmt.Sprintf("%s is given twice", key.Value), "remove one of them")
+		case at >= 0:
+			r.scalar(value, prefix, fields[at])
+		case !slices.Contains(others, key.Value):
+			r.project.warnings = append(r.project.warnings, fileError(key, fmt.Sprintf("unknown field %q", prefix+key.Value),
+				"it is kept as it is; remove it if it is misspelt"))
+		}
+		seen[key.Value] = true
+	}
+}
+
+func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
+	at := place{value: node.Value, pos: edit.Position(File, node), broken: true}
+	defer func() { r.project.places[prefix+f.key] = at }()
+	switch target := f.value.(type) {
+	case *string:
+		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
+			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: %q", f.key, node.Value))
+			return
+		}
+		*target = node.Value
+	case *bool:
+		if node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
+			r.fail(node, fmt.Sprintf("%s: want true or false, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: true", f.key))
+			return
+		}
+		*target = strings.EqualFold(node.Value, "true")
+	}
+	at.broken = false
+}
+
+func (r *reader) resources(list *yaml.Node) {
+	if list.Tag == "!!null" {
+		return
+	}
+	if list.Kind != yaml.SequenceNode {
+		r.fail(list, "resources: want a list, got "+edit.Describe(list), "write each resource as an item that begins with a dash")
+		return
+	}
+	for _, item := range list.Content {
+		if item.Kind != yaml.MappingNode {
+			r.fail(item, "resources: want group, version, kind and so on, got "+edit.Describe(item), "write - version: v1")
+			continue
+		}
+		var resource Resource
+		r.mapping(item, resourceName(len(r.project.Resources)), resourceFields(&resource))
+		r.project.Resources = append(r.project.Resources, resource)
+	}
+}
+
+const fileHeader = "# The project as kctrl knows it. Unknown fields and comments are kept."
+
+// Marshal returns the text of the PROJECT file. A project that was loaded and not changed gives the very text it was
+// loaded from; a changed one keeps order, comments and unknown fields of that text.
+func (p *Project) Marshal() ([]byte, error) {
+	if p.source == nil {
+		root := &yaml.Node{Kind: yaml.MappingNode, HeadComment: fileHeader}
+		p.update(root)
+		return encodeNode(root)
+	}
+	doc, err := parseDocument(bytes.ReplaceAll(p.source, []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		return nil, err
+	}
+	if !p.update(doc.Content[0]) {
+		return p.source, nil
+	}
+	out, err := encodeNode(doc)
+	if bytes.Contains(p.source, []byte("\r\n")) {
+		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+	}
+	return out, err
+}
+
+// update puts the values of the project into the root of its file and reports whether anything changed.
+func (p *Project) update(root *yaml.Node) bool {
+	changed := setFields(root, projectFields(p))
+	return p.updateResources(root) || changed
+}
+
+// updateResources makes the list of resources that of the project. An item that stays keeps its unknown fields.
+func (p *Project) updateResources(root *yaml.Node) bool {
+	list := edit.Find(root, "resources")
+	if list == nil || list.Kind != yaml.SequenceNode {
+		if len(p.Resources) == 0 {
+			return false
+		}
+		if list == nil {
+			list = &yaml.Node{}
+			root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "resources"}, list)
+		}
+		*list = yaml.Node{Kind: yaml.SequenceNode, HeadComment: list.HeadComment, LineComment: list.LineComment, FootComment: list.FootComment}
+	}
+	old := list.Content
+	items := make([]*yaml.Node, len(p.Resources))
+	changed := len(old) != len(items)
+	for i := range p.Resources {
+		r := &p.Resources[i]
+		at := slices.IndexFunc(old, func(item *yaml.Node) bool { return isResource(item, *r) })
+		if at < 0 {
+			// On one line, so that git merges the kinds of two branches.
+			items[i] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		} else {
+			items[i] = old[at]
+		}
+		changed = setFields(items[i], resourceFields(r)) || changed || at != i
+	}
+	list.Content = items
+	if len(items) > 0 {
+		list.Style &^= yaml.FlowStyle
+	}
+	return changed
+}
+
+// isResource reports whether an item of the file is about a resource.
+func isResource(item *yaml.Node, r Resource) bool {
+	for key, want := range map[string]string{"group": r.Group, "domain": r.Domain, "version": r.Version, "kind": r.Kind} {
+		value := edit.Find(item, key)
+		if value == nil && want != "" || value != nil && value.Value != want {
+			return false
+		}
+	}
+	return true
+}
+
+// setFields puts values into a mapping, a new key after the one before it, and reports whether anything changed. A value
+// that is empty or false gets no key, but stays if it has one.
+func setFields(mapping *yaml.Node, fields []field) bool {
+	changed, at := false, 0
+	for _, f := range fields {
+		changed = setField(mapping, f, at) || changed
+		if i := edit.KeyIndex(mapping, f.key); i >= 0 {
+			at = i + 2
+		}
+	}
+	return changed
+}
+
+func setField(mapping *yaml.Node, f field, at int) bool {
+	node := f.node()
+	i := edit.KeyIndex(mapping, f.key)
+	switch {
+	case i < 0 && (node.Value == "" || node.Value == "false"):
+		return false
+	case i < 0:
+		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.key}
+		mapping.Content = slices.Insert(mapping.Content, at, key, node)
+		return true
+	}
+	old := mapping.Content[i+1]
+	if old.Value == node.Value || node.Tag == "!!bool" && strings.EqualFold(old.Value, node.Value) {
+		return false
+	}
+	old.Kind, old.Tag, old.Value, old.Style = node.Kind, node.Tag, node.Value, node.Style
+	return true
+}
+
+func (f field) node() *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}
+	switch value := f.value.(type) {
+	case *string:
+		node.Value = *value
+	case *bool:
+		node.Tag, node.Value = "!!bool", strconv.FormatBool(*value)
+	}
+	return node
+}
+
+func encodeNode(node *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(node); err != nil {
+		return nil, diagnostic.AtFile(File, "cannot write", err)
+	}
+	return out.Bytes(), nil
+}
