@@ -11,7 +11,8 @@
 // # Guarantees
 //
 //   - What is unpacked is deeply equal to what was packed, for every value that a decoder makes: nil and empty slices and
-//     maps stay different, and times keep their location if that is UTC or the local one.
+//     maps stay different, and times keep their location if that is UTC or the local one. A quantity
+//     comes back as one that was parsed from its canonical text, which is how servers write it: 1 for 1000m.
 //   - One state of one object is recognised without unpacking it: see [Packed.SameState].
 //   - Unpacking what no packer has made is an error or some object, but never a panic, and takes memory in proportion to
 //     what is unpacked.

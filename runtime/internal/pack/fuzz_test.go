@@ -34,12 +34,20 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := p.Pack(obj)
-		if err != nil {
-			t.Fatalf("what was unpacked cannot be packed: %v", err)
-		}
-		if same, err := p.Unpack(again); err != nil || !reflect.DeepEqual(same, obj) && !hasNaN(same) {
-			t.Fatalf("it does not stay what it is: %v\n%#v\n%#v", err, obj, same)
+		settled := false
+		for range 2 { // a quantity may be another text at first
+			again, err := p.Pack(obj)
+			if err != nil {
+				t.Fatalf("what was unpacked cannot be packed: %v", err)
+			}
+			before := obj
+			if obj, err = p.Unpack(again); err != nil {
+				t.Fatalf("what was packed cannot be unpacked: %v", err)
+			}
+			if stays := reflect.DeepEqual(before, obj) || hasNaN(obj); !stays && settled {
+				t.Fatalf("it does not stay what it is\n%#v\n%#v", before, obj)
+			}
+			settled = true
 		}
 	})
 }

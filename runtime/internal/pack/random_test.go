@@ -120,22 +120,20 @@ func (f filler) text() string {
 	return string(b)
 }
 
+// quantityTexts are quantities in all sorts of forms.
+var quantityTexts = []string{
+	"0", "1", "100m", "1000m", "1500m", "1Gi", "1024Mi", "1e3", "1.5", "0.1Gi", "9223372036854775807", "9223372036854775808", "3.14159n", "12E",
+	"-5", "+5", "1.000", "123456789012345678901234567890", "0.000000001m", "5Ki", "1E3", "00100", "1.23456789012345678901e-300", "1e-20",
+	"5e-9", "7E", "1.5Ki", "8Mi", "1e299", "1e300", "1e999999", "-1.5Gi", "0.5", ".5", "5.", "1n", "999999999999999999", "1Ei", "16Ei",
+}
+
+// quantity is one as a server sends it: in its canonical text.
 func (f filler) quantity() resource.Quantity {
-	var q resource.Quantity
-	texts := []string{
-		"0", "1", "100m", "1000m", "1500m", "1Gi", "1024Mi", "1e3", "1.5", "0.1Gi", "9223372036854775807", "9223372036854775808", "3.14159n", "12E",
-		"-5", "+5", "1.000", "123456789012345678901234567890", "0.000000001m", "5Ki", "1E3", "00100", "1.23456789012345678901e-300", "1e-20",
+	made := resource.MustParse(quantityTexts[f.IntN(len(quantityTexts))])
+	if f.IntN(4) == 0 {
+		made = *resource.NewMilliQuantity(f.Int64N(1e6), resource.BinarySI)
 	}
-	if err := q.UnmarshalJSON([]byte(`"` + texts[f.IntN(len(texts))] + `"`)); err != nil {
-		panic(err)
-	}
-	switch f.IntN(5) {
-	case 0:
-		_ = q.String()
-	case 1:
-		q = *resource.NewMilliQuantity(f.Int64N(1e6), resource.BinarySI)
-	}
-	return q
+	return resource.MustParse(made.String())
 }
 
 func (f filler) time() time.Time {
