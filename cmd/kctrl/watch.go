@@ -36,11 +36,11 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 
 // projectWatch is a command that goes on with --watch.
 type projectWatch struct {
-	streams *streams
-	options generateOptions
-	dir     string // absolute
-	runs    int
-	told    string // what was wrong in the last run
+	streams  *streams
+	options  generateOptions
+	dir      string // absolute
+	runs     int
+	problems string // what was wrong in the last run
 }
 
 // run generates once. It tells what is wrong if that is news, or if something was written.
@@ -69,12 +69,12 @@ func (w *projectWatch) run(ctx context.Context) (watch.More, error) {
 func (w *projectWatch) tell(out, problems string) {
 	w.streams.printf("%s", out)
 	switch {
-	case problems == "" && w.told != "":
+	case problems == "" && w.problems != "":
 		fmt.Fprintln(w.streams.err, "kctrl: nothing is wrong any more")
-	case problems != w.told || out != "":
+	case problems != w.problems || out != "":
 		fmt.Fprint(w.streams.err, problems)
 	}
-	w.told = problems
+	w.problems = problems
 	if w.runs == 0 {
 		fmt.Fprintln(w.streams.err, "kctrl: watching for changes; Ctrl-C ends it")
 	}

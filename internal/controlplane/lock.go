@@ -17,11 +17,11 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	if err != nil {
 		return nil, err
 	}
-	told := false
+	notified := false
 	err = poll(ctx, 100*time.Millisecond, func() bool {
 		locked := tryLock(file)
-		if !locked && !told {
-			told = true
+		if !locked && !notified {
+			notified = true
 			waiting()
 		}
 		return locked

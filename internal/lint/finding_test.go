@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected findings in testdata/findings")
@@ -34,7 +35,7 @@ func testFindings(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := writeArchive(t, archive)
+	dir := module.Write(t, archive)
 	program, err := load.Load(t.Context(), load.Config{Dir: dir, Lenient: true})
 	if program == nil {
 		t.Fatal(err)
@@ -65,27 +66,10 @@ func testFindings(t *testing.T, name string) {
 	}
 }
 
-// writeArchive writes the files of an archive into a module of its own.
-func writeArchive(t *testing.T, archive *txtar.Archive) string {
-	t.Helper()
-	dir := t.TempDir()
-	files := append([]txtar.File{{Name: "go.mod", Data: []byte("module example.com/project\n")}}, archive.Files...)
-	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // TestStrictRunsFailOnWhatReachesOutput loads a project with one mistake in a type that is written and one in a type that is
 // not.
 func TestStrictRunsFailOnWhatReachesOutput(t *testing.T) {
-	dir := writeArchive(t, txtar.Parse([]byte(`
+	dir := module.Write(t, txtar.Parse([]byte(`
 -- api/types.go --
 // +groupName=example.com
 package api

@@ -1,16 +1,15 @@
 package load
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 	"golang.org/x/tools/txtar"
 )
 
 // TestRightsCountWhereverTheyStand reads RBAC markers that controller-gen does not see.
 func TestRightsCountWhereverTheyStand(t *testing.T) {
-	dir := writeArchive(t, txtar.Parse([]byte(`
+	dir := module.Write(t, txtar.Parse([]byte(`
 -- controller.go --
 package controller
 
@@ -36,21 +35,4 @@ const Name = ""
 			t.Errorf("lenient %v: %d rules count, want %d", lenient, rules, want)
 		}
 	}
-}
-
-// writeArchive writes the files of an archive into a module of its own.
-func writeArchive(t *testing.T, archive *txtar.Archive) string {
-	t.Helper()
-	dir := t.TempDir()
-	files := append([]txtar.File{{Name: "go.mod", Data: []byte("module example.com/project\n")}}, archive.Files...)
-	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
 }

@@ -81,7 +81,7 @@ func checkNewFolder(fsys fs.FS) error {
 		if name == project.File {
 			return projectExists(fsys)
 		}
-		if !besideProject(name) {
+		if !isHarmless(name) {
 			strange = append(strange, name)
 		}
 	}
@@ -116,8 +116,8 @@ func projectExists(fsys fs.FS) error {
 	return e
 }
 
-// besideProject reports whether a new project can start in a folder that holds the named file.
-func besideProject(name string) bool {
+// isHarmless reports whether a new project can start in a folder that holds the named file.
+func isHarmless(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
 	return base == "" || name == goModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
 }

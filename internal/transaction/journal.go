@@ -148,9 +148,9 @@ func (t *transaction) unmarshalLine(word, rest string) error {
 	case word == "folder" && len(fields) == 1 && isTarget(fields[0]):
 		t.folders = append(t.folders, fields[0])
 	case word == "file" && len(fields) == 4 && isTarget(fields[0]) && isTemporary(fields[1]):
-		beside := path.Join(path.Dir(fields[0]), fields[1])
+		base := path.Join(path.Dir(fields[0]), fields[1])
 		t.entries = append(t.entries, entry{
-			path: fields[0], staged: beside + stagedSuffix, backup: beside + backupSuffix, before: fields[2], after: fields[3],
+			path: fields[0], staged: base + stagedSuffix, backup: base + backupSuffix, before: fields[2], after: fields[3],
 		})
 	default:
 		return errBroken

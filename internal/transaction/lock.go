@@ -70,13 +70,13 @@ func (l *Lock) Release() {
 
 // wait asks for the lock until it is there.
 func wait(ctx context.Context, file *os.File, o LockOptions) error {
-	begin, told := time.Now(), o.Waiting == nil
+	begin, notified := time.Now(), o.Waiting == nil
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		if err := tryLock(file, o.Shared); !errors.Is(err, errBusy) {
 			return err
 		}
-		if !told && time.Since(begin) > patience {
-			told = true
+		if !notified && time.Since(begin) > patience {
+			notified = true
 			o.Waiting()
 		}
 		select {

@@ -87,12 +87,12 @@ func loop(ctx context.Context, changes <-chan struct{}, failed <-chan error, run
 			return err
 		case <-changes:
 		}
-		settle(ctx, changes)
+		awaitQuiet(ctx, changes)
 	}
 }
 
-// settle waits for the end of a burst of changes.
-func settle(ctx context.Context, changes <-chan struct{}) {
+// awaitQuiet waits for the end of a burst of changes.
+func awaitQuiet(ctx context.Context, changes <-chan struct{}) {
 	limit := time.After(patience)
 	for {
 		select {

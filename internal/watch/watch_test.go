@@ -62,7 +62,7 @@ func TestEndlessChangesAreNotWaitedOut(t *testing.T) {
 			}
 		})
 		start := time.Now()
-		settle(ctx, changes)
+		awaitQuiet(ctx, changes)
 		if waited := time.Since(start); waited != patience {
 			t.Errorf("waited %v, want %v", waited, patience)
 		}
