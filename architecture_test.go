@@ -192,6 +192,7 @@ var internalLayers = []internalLayer{
 	},
 	{"testing/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
 	{"testing/randomapi", "", "for tests: API packages as text"},
+	{"testing/guard", "", "for tests: the processes they start, whatever these are"},
 	{"testing/module", "", "for tests: modules in folders, whatever is in them"},
 }
 

@@ -27,8 +27,9 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	for _, step := range steps {
 		fmt.Fprintf(&script, "%s\nprintf '%s'\n", step.command, strings.ReplaceAll(marker, "\n", `\n`))
 	}
-	shell := exec.Command("sh", "-c", script.String())
-	shell.Dir = ts.MkAbs(".")
+	dir := ts.MkAbs(".")
+	shell := exec.Command("sh", "-c", script.String(), dir) // the guard of the script finds it by its folder
+	shell.Dir = dir
 	shell.Env = append(os.Environ(), "KCTRL=kctrl", "MAKEFLAGS=", "MAKELEVEL=0")
 	for _, name := range []string{"PATH", "XDG_CACHE_HOME", "GOPROXY", "GOFLAGS", "CGO_ENABLED", "GOTOOLCHAIN"} {
 		shell.Env = append(shell.Env, name+"="+ts.Getenv(name))

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kctrl-dev/kctrl/internal/testing/guard"
 )
 
 // TestMain makes kctrl a command that scripts can call.
@@ -41,6 +43,11 @@ func TestScript(t *testing.T) {
 			env.Setenv("REPOSITORY", repository)
 			kctrl := filepath.Join(filepath.SplitList(env.Getenv("PATH"))[0], "kctrl")
 			vars := slices.Clone(env.Vars)
+			stopGuard, err := guard.Start(env.WorkDir)
+			if err != nil {
+				return err
+			}
+			env.Defer(stopGuard)
 			env.Defer(func() { stopEnvironments(t, vars, kctrl) })
 			return errors.Join(
 				os.MkdirAll(filepath.Join(cache, "kctrl"), 0o700),

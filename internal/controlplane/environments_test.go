@@ -26,6 +26,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
+	"github.com/kctrl-dev/kctrl/internal/testing/guard"
 )
 
 // assets compiles the control plane once for all tests, or finds it in the user's cache.
@@ -42,6 +43,11 @@ func assets(t *testing.T) Assets {
 func environments(t *testing.T) *Environments {
 	t.Helper()
 	es := &Environments{folder: t.TempDir()}
+	stopGuard, err := guard.Start(es.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stopGuard)
 	t.Cleanup(func() {
 		list, err := es.List()
 		for _, env := range list {
