@@ -40,6 +40,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep etcd's data in this `folder`; without, it is thrown away")
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
+	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, run only this `list` of controllers, such as garbage-collector-controller; '*,-foo' is all but foo")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
 	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
@@ -53,6 +54,9 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	}
 	if o.start.Port < 0 || o.start.Port > 65535 {
 		return usageError("--port wants a number from 0 to 65535")
+	}
+	if o.start.Controllers != "" && !o.start.ControllerManager {
+		return usageError("--controllers goes with --controller-manager")
 	}
 	if o.start.DataDir != "" {
 		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))

@@ -62,7 +62,7 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 }
 
 func controllerManagerFlags(opts Options, kubeconfig string) []string {
-	return []string{
+	flags := []string{
 		"--kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1", "--secure-port=0",
 		"--leader-elect=false",
@@ -70,5 +70,10 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 		"--service-account-private-key-file=service-account.key",
 		"--root-ca-file=" + authorityPath(opts.Folder),
 		"--service-cluster-ip-range=" + serviceRange,
+		"--kube-api-qps=1000", "--kube-api-burst=2000", // nobody else wants this server
 	}
+	if opts.Controllers != "" {
+		flags = append(flags, "--controllers="+opts.Controllers)
+	}
+	return flags
 }

@@ -38,6 +38,8 @@ type Options struct {
 	Port int
 	// ControllerManager starts kube-controller-manager too.
 	ControllerManager bool
+	// Controllers are those that kube-controller-manager runs, as its own flag has them. Empty is all.
+	Controllers string
 	// FeatureGates is passed on to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
 	// Attached ends the instance when this process dies.

@@ -15,8 +15,9 @@ type Part string
 
 // The parts that can be killed.
 const (
-	APIServer Part = "kube-apiserver"
-	Etcd      Part = "etcd"
+	APIServer         Part = "kube-apiserver"
+	Etcd              Part = "etcd"
+	ControllerManager Part = "kube-controller-manager" // where there is one, see WithControllerManager
 )
 
 // WithFaults lets the test kill and restart parts of the server, slow its storage down, and compact its history. Such a

@@ -51,9 +51,15 @@ func WithCRDs(paths ...string) Option {
 	return func(o *options) { o.crds = append(o.crds, paths...) }
 }
 
-// WithControllerManager runs kube-controller-manager too: garbage collection, namespaces, service accounts.
-func WithControllerManager() Option {
-	return func(o *options) { o.args = append(o.args, "--controller-manager") }
+// WithControllerManager runs kube-controller-manager too, with these controllers, such as garbage-collector-controller, or
+// with all when none is named: garbage collection, namespaces, service accounts.
+func WithControllerManager(controllers ...string) Option {
+	return func(o *options) {
+		o.args = append(o.args, "--controller-manager")
+		if len(controllers) > 0 {
+			o.args = append(o.args, "--controllers="+strings.Join(controllers, ","))
+		}
+	}
 }
 
 // WithFeatureGates sets feature gates of the API server, such as "CBORServingAndStorage=true".

@@ -1,0 +1,467 @@
+package garbagecollector
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/workqueue"
+)
+
+// Name is what the collector is called in events and metrics, as that of kube-controller-manager is.
+const Name = "garbage-collector-controller"
+
+// Options tune a [Collector]. The zero value is useful.
+type Options struct {
+	GraphOptions
+	// Workers is how many objects are looked at at the same time. Zero is 20.
+	Workers int
+	// SyncTimeout is how long the collector waits at its start for kinds that cannot be read. Until the graph has them, it
+	// may end a foreground deletion before their objects are gone. Zero is 30 s.
+	SyncTimeout time.Duration
+	// Recorder tells of references into other namespaces; nil tells nobody but the log.
+	Recorder *events.Recorder
+}
+
+// Collector deletes objects whose owners are gone, and does what a foreground or an orphaning deletion leaves to it. One
+// Collector at a time should run against an API server, which is for the caller to see to; two of them, or one beside
+// kube-controller-manager's, do no harm but work twice.
+type Collector struct {
+	graph   *Graph
+	queue   *workqueue.Queue[task]
+	workers int
+	timeout time.Duration
+	events  *events.Recorder
+	log     *slog.Logger
+}
+
+// task is to look at a node: at an object whose owners or dependents have changed, or at a virtual node that may be absent.
+type task struct {
+	*node
+	verify bool
+}
+
+// maxDelay is how long an object that cannot be dealt with waits at most for another attempt, and how often an owner of a
+// kind that is not followed is looked up.
+const maxDelay = time.Minute
+
+// New returns a collector of the API server of config. It makes no request and starts nothing: [Collector.Run] does.
+func New(config *rest.Config, opts Options) (*Collector, error) {
+	graph, err := NewGraph(config, opts.GraphOptions)
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{
+		graph:   graph,
+		queue:   workqueue.New[task](workqueue.Options{Name: Name, MaxDelay: maxDelay, Metrics: opts.Metrics}),
+		workers: cmp.Or(opts.Workers, 20),
+		timeout: cmp.Or(opts.SyncTimeout, 30*time.Second),
+		events:  opts.Recorder,
+		log:     graph.log.With("controller", Name),
+	}
+	graph.act = c.act
+	return c, nil
+}
+
+// Graph returns the graph that the collector works on, and that its Run runs.
+func (c *Collector) Graph() *Graph { return c.graph }
+
+// Run collects until ctx ends, and returns nil after its last goroutine has ended. It can be called once, and returns
+// [ErrAlreadyRun] otherwise.
+func (c *Collector) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	var failure error
+	ctx, cancel := context.WithCancel(ctx)
+	running.Go(func() {
+		defer cancel()
+		failure = c.graph.Run(ctx)
+	})
+	c.awaitGraph(ctx)
+	for range c.workers {
+		running.Go(func() { c.work(ctx) })
+	}
+	running.Wait()
+	c.queue.ShutDown()
+	return failure
+}
+
+// awaitGraph returns when the graph is whole, or has had the time for it.
+func (c *Collector) awaitGraph(ctx context.Context) {
+	timeout := time.NewTimer(c.timeout)
+	defer timeout.Stop()
+	select {
+	case <-c.graph.Synced():
+	case <-ctx.Done():
+	case <-timeout.C:
+		c.log.Warn("collecting garbage without the kinds that cannot be read", "err", c.graph.Err())
+	}
+}
+
+// act queues what is to be looked at. A new reference to an owner that was not found at some other place does not wait for
+// the next attempt at that.
+func (c *Collector) act(todo changes) {
+	tasks := make([]task, 0, len(todo.look)+len(todo.verify))
+	for _, n := range todo.look {
+		tasks = append(tasks, task{n, false})
+	}
+	for _, n := range todo.verify {
+		tasks = append(tasks, task{n, true})
+	}
+	c.queue.AddWith(workqueue.AddOptions{Hasten: true}, tasks...)
+	for _, e := range todo.invalid {
+		c.tellInvalid(e)
+	}
+}
+
+// tellInvalid tells of a reference to an object in another namespace.
+func (c *Collector) tellInvalid(e *edge) {
+	c.graph.mu.Lock()
+	dependent, ref := e.dependent.public(), e.reference()
+	c.graph.mu.Unlock()
+	c.log.Info("an owner reference names an object of another namespace", "object", dependent, "owner", ref.UID)
+	if c.events == nil {
+		return
+	}
+	about := metadataOf(dependent)
+	c.events.Eventf(about, nil, events.Warning, "OwnerRefInvalidNamespace", "CollectGarbage",
+		"ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+		ref.APIVersion, ref.Kind, dependent.Key.Namespace, ref.Name, ref.UID, dependent.Key.Namespace)
+}
+
+func metadataOf(n Node) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: n.APIVersion, Kind: n.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.Key.Namespace, Name: n.Key.Name, UID: n.UID},
+	}
+}
+
+func (c *Collector) work(ctx context.Context) {
+	for {
+		t, ok := c.queue.Get(ctx)
+		if !ok {
+			return
+		}
+		if again := c.process(ctx, t); again {
+			c.queue.AddRateLimited(t)
+		} else {
+			c.queue.Forget(t)
+		}
+		c.queue.Done(t)
+	}
+}
+
+// process does a task, and reports whether it is to be done again.
+func (c *Collector) process(ctx context.Context, t task) (again bool) {
+	item := c.itemOf(t.node)
+	err := c.step(ctx, item, t.verify)
+	switch {
+	case err == nil, errors.Is(err, errNamespacedOwner), ctx.Err() != nil:
+		return false
+	case errors.Is(err, errUnseen), meta.IsNoMatchError(err), apierrors.IsConflict(err):
+		c.log.Debug("look at an object", "object", item.Node, "err", err)
+	default:
+		c.log.Warn("look at an object", "object", item.Node, "err", err)
+	}
+	return true
+}
+
+var (
+	// errNamespacedOwner says that a cluster-scoped object names an owner of a namespaced kind, which nothing will mend.
+	errNamespacedOwner = errors.New("a cluster-scoped object cannot have a namespaced owner")
+	// errUnseen says that an owner exists which the graph has not seen yet. It may come and go without being seen at all.
+	errUnseen = errors.New("the owner was not seen yet")
+)
+
+// item is a node that is looked at, as it is in the graph.
+type item struct {
+	Node
+	node               *node
+	removed            bool
+	foreground, orphan bool
+	blocked            bool // a reference to it has blockOwnerDeletion
+	dependents         bool // it has some
+}
+
+func (c *Collector) itemOf(n *node) item {
+	c.graph.mu.Lock()
+	defer c.graph.mu.Unlock()
+	return item{
+		Node: n.public(), node: n, removed: n.removed,
+		foreground: n.foreground, orphan: n.orphan, blocked: n.blocking > 0, dependents: n.dependents != nil,
+	}
+}
+
+// step does what the state of a node calls for.
+func (c *Collector) step(ctx context.Context, i item, verify bool) error {
+	switch {
+	case i.removed || i.Virtual != verify:
+		return nil
+	case verify:
+		return c.verify(ctx, i)
+	case i.orphan:
+		return c.orphan(ctx, i)
+	case i.foreground && i.blocked:
+		return nil // it is looked at when it is not any more
+	case i.foreground:
+		return c.removeFinalizer(ctx, i, metav1.FinalizerDeleteDependents)
+	case i.Deleting || len(i.Owners) == 0:
+		return nil
+	}
+	return c.collect(ctx, i)
+}
+
+// verify asks the API server whether an owner exists that was not seen, at each place where references say it is. It
+// fails with errUnseen when it does.
+func (c *Collector) verify(ctx context.Context, i item) error {
+	c.graph.mu.Lock()
+	places := i.node.unverified()
+	c.graph.mu.Unlock()
+	var errs []error
+	verified := map[coordinates]bool{}
+	for _, at := range places {
+		ref := metav1.OwnerReference{APIVersion: at.kind.Value().apiVersion, Kind: at.kind.Value().kind, Name: at.name, UID: i.UID}
+		namespaced, err := c.namespaced(ctx, ref)
+		if !namespaced {
+			at.namespace = clusterScoped
+		}
+		if verified[at] {
+			continue
+		}
+		verified[at] = true
+		owner, err := c.owner(ctx, ref, at.namespace.Value(), namespaced, err)
+		switch {
+		case errors.Is(err, errNamespacedOwner):
+		case err != nil:
+			errs = append(errs, err)
+		case owner != nil:
+			errs = append(errs, errUnseen)
+		default:
+			var todo changes
+			c.graph.mu.Lock()
+			c.graph.relations.verifiedAbsent(i.node, at, &todo)
+			c.graph.mu.Unlock()
+			c.act(todo)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// namespaced reports whether the kind of an owner is.
+func (c *Collector) namespaced(ctx context.Context, ref metav1.OwnerReference) (bool, error) {
+	owner := metadataOf(Node{APIVersion: ref.APIVersion, Kind: ref.Kind})
+	return c.graph.live.IsObjectNamespaced(owner)
+}
+
+// owner reads an owner from the API server. It returns nil when there is none: nothing by that name, or something else.
+// namespaced and err are what is known of the kind.
+func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namespace string, namespaced bool, err error) (*metav1.PartialObjectMetadata, error) {
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
+	case namespaced && namespace == "":
+		return nil, errNamespacedOwner
+	}
+	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
+}
+
+// read returns what the API server has of an object, and nil if it has none with that UID.
+func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMetadata, error) {
+	obj := metadataOf(n)
+	err := c.graph.live.Get(ctx, n.Key, obj)
+	if apierrors.IsNotFound(err) || err == nil && obj.UID != n.UID {
+		return nil, nil
+	}
+	return obj, err
+}
+
+// collect deletes an object that has no owner any more, and takes away its references to those that it has no more.
+func (c *Collector) collect(ctx context.Context, i item) error {
+	latest, err := c.read(ctx, i.Node)
+	if err != nil || latest == nil || len(latest.OwnerReferences) == 0 {
+		return err // of one that is gone the graph is told
+	}
+	owners, err := c.classify(ctx, i, latest)
+	if err != nil {
+		return err
+	}
+	switch {
+	case owners.solid && len(owners.lost) == 0:
+		return nil
+	case owners.solid:
+		return c.setOwners(ctx, latest, without(latest.OwnerReferences, owners.lost...))
+	case owners.waiting && i.dependents:
+		return c.deleteInForeground(ctx, i, latest)
+	}
+	return c.delete(ctx, latest, propagation(latest))
+}
+
+// owners are those of an object, as the API server has them.
+type owners struct {
+	solid   bool        // one exists, and does not wait for its dependents
+	waiting bool        // one exists that is deleted in the foreground
+	lost    []types.UID // those that are not solid; another reference with the UID may be
+}
+
+// without returns the references that have none of these UIDs.
+func without(refs []metav1.OwnerReference, owners ...types.UID) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return slices.Contains(owners, ref.UID) })
+}
+
+func (c *Collector) classify(ctx context.Context, i item, latest *metav1.PartialObjectMetadata) (all owners, err error) {
+	for _, ref := range latest.OwnerReferences {
+		c.graph.mu.Lock()
+		absent := i.node.knownAbsent(ref)
+		c.graph.mu.Unlock()
+		if absent {
+			all.lost = append(all.lost, ref.UID)
+			continue
+		}
+		namespaced, err := c.namespaced(ctx, ref)
+		owner, err := c.owner(ctx, ref, latest.Namespace, namespaced, err)
+		switch {
+		case err != nil:
+			return owners{}, err
+		case owner == nil:
+			all.lost = append(all.lost, ref.UID)
+		case owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers, metav1.FinalizerDeleteDependents):
+			all.waiting = true
+			all.lost = append(all.lost, ref.UID)
+		default:
+			all.solid = true
+		}
+	}
+	return all, nil
+}
+
+// propagation is what a deletion of obj does to its own dependents, if nobody has said.
+func propagation(obj *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
+	switch {
+	case slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(obj.Finalizers, metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// deleteInForeground deletes an object that has dependents for an owner that waits for it. If one of these waits for its
+// own dependents, that may be a circle: then the object is not to block its owners.
+func (c *Collector) deleteInForeground(ctx context.Context, i item, latest *metav1.PartialObjectMetadata) error {
+	if c.dependentWaits(i.node) && slices.ContainsFunc(latest.OwnerReferences, blocks) {
+		unblocked := slices.Clone(latest.OwnerReferences)
+		for j := range unblocked {
+			if blocks(unblocked[j]) {
+				unblocked[j].BlockOwnerDeletion = new(bool)
+			}
+		}
+		if err := c.setOwners(ctx, latest, unblocked); err != nil {
+			return err
+		}
+	}
+	return c.delete(ctx, latest, metav1.DeletePropagationForeground)
+}
+
+func (c *Collector) dependentWaits(n *node) bool {
+	c.graph.mu.Lock()
+	defer c.graph.mu.Unlock()
+	for e := range dependentsOf(n) {
+		if e.dependent.foreground {
+			return true
+		}
+	}
+	return false
+}
+
+// orphan takes away the references to an object, and then the finalizer that has it wait for that.
+func (c *Collector) orphan(ctx context.Context, i item) error {
+	limit := make(chan struct{}, c.workers)
+	dependents := c.graph.Dependents(i.UID)
+	errs := make([]error, len(dependents))
+	var running sync.WaitGroup
+	for j, dependent := range dependents {
+		limit <- struct{}{}
+		running.Go(func() {
+			errs[j] = c.disown(ctx, dependent, i.UID)
+			<-limit
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return c.removeFinalizer(ctx, i, metav1.FinalizerOrphanDependents)
+}
+
+// disown takes away the references of an object to an owner.
+func (c *Collector) disown(ctx context.Context, dependent Node, owner types.UID) error {
+	latest, err := c.read(ctx, dependent)
+	if err != nil || latest == nil {
+		return err
+	}
+	kept := without(latest.OwnerReferences, owner)
+	if len(kept) == len(latest.OwnerReferences) {
+		return nil
+	}
+	return c.setOwners(ctx, latest, kept)
+}
+
+func (c *Collector) removeFinalizer(ctx context.Context, i item, finalizer string) error {
+	latest, err := c.read(ctx, i.Node)
+	if err != nil || latest == nil || !slices.Contains(latest.Finalizers, finalizer) {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(latest.Finalizers), func(f string) bool { return f == finalizer })
+	return c.patch(ctx, latest, map[string]any{"finalizers": kept})
+}
+
+func (c *Collector) setOwners(ctx context.Context, latest *metav1.PartialObjectMetadata, refs []metav1.OwnerReference) error {
+	return c.patch(ctx, latest, map[string]any{"ownerReferences": refs})
+}
+
+// patch changes the metadata of an object that is in the state in which it was read. That is then the state in which the
+// patch has left it. An object that is gone needs no patch.
+func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetadata, metadata map[string]any) error {
+	metadata["uid"], metadata["resourceVersion"] = latest.UID, latest.ResourceVersion
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(c.graph.live.Patch(ctx, latest, client.RawPatch(types.MergePatchType, data)))
+}
+
+// delete deletes an object that is in the state in which it was read, or has the same owner references still: somebody who
+// goes on changing the rest does not save it.
+func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMetadata, policy metav1.DeletionPropagation) error {
+	uid, version := latest.UID, latest.ResourceVersion
+	err := c.graph.live.Delete(ctx, latest, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
+	if !apierrors.IsConflict(err) {
+		return client.IgnoreNotFound(err)
+	}
+	now := latest.DeepCopy()
+	if getErr := c.graph.live.Get(ctx, object.KeyOf(latest), now); getErr != nil {
+		return client.IgnoreNotFound(getErr)
+	}
+	if now.UID != uid {
+		return nil
+	}
+	if !reflect.DeepEqual(now.OwnerReferences, latest.OwnerReferences) {
+		return err
+	}
+	return client.IgnoreNotFound(c.graph.live.Delete(ctx, now, client.Preconditions{UID: &uid}, client.PropagationPolicy(policy)))
+}

@@ -1,0 +1,527 @@
+package garbagecollector_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// TestCollectsWhatKubeControllerManagerCollects makes random ownership graphs and deletes at random in them, once under
+// kube-controller-manager's collector and once under ours, on one API server: the same objects remain, with the same
+// owner references and finalizers. KCTRL_TEST_GRAPHS says how many graphs, and KCTRL_TEST_SEED with which one to begin.
+//
+// What becomes of some graphs depends on what a collector happens to look at first, such as an object that one owner
+// orphans while another one vanishes. So a graph that differs is tried again: it fails when nothing that ours has made
+// of it in all tries was made by theirs.
+func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
+	graphs := number(t, "KCTRL_TEST_GRAPHS", 24)
+	first := number(t, "KCTRL_TEST_SEED", 0)
+	env := testenv.Start(t, testenv.WithFaults(), testenv.WithControllerManager("garbage-collector-controller"), testenv.WithCRDs("testdata/crds.yaml"))
+	if err := env.Kill(testenv.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	live := newClient(t, env)
+	var seeds []int
+	for i := range graphs {
+		seeds = append(seeds, first+i)
+	}
+	theirs, ours := outcomes{}, outcomes{}
+	const tries = 6
+	for try := range tries {
+		theirs.add(newTrial(t, live, fmt.Sprintf("theirs-%d", try), seeds), func() (stop func()) {
+			if err := env.Restart(testenv.ControllerManager); err != nil {
+				t.Fatal(err)
+			}
+			return func() {
+				if err := env.Kill(testenv.ControllerManager); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		ours.add(newTrial(t, live, fmt.Sprintf("ours-%d", try), seeds), func() (stop func()) { return collect(t, env) })
+		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return theirs.meet(ours, seed) })
+		t.Logf("try %d: %d of %d graphs differ: %d", try+1, len(seeds), graphs, seeds)
+		if len(seeds) == 0 {
+			return
+		}
+	}
+	for _, seed := range seeds {
+		t.Errorf("graph %d differs\n%s\nunder kube-controller-manager:\n%s\nunder ours:\n%s", seed, newPlan(seed),
+			strings.Join(slices.Sorted(maps.Keys(theirs[seed])), "or\n"), strings.Join(slices.Sorted(maps.Keys(ours[seed])), "or\n"))
+	}
+}
+
+// outcomes are the stories of each graph under one collector.
+type outcomes map[int]map[string]bool
+
+func (o outcomes) add(tr *trial, start func() (stop func())) {
+	tr.Helper()
+	tr.run(start)
+	for _, w := range tr.worlds {
+		if o[w.seed] == nil {
+			o[w.seed] = map[string]bool{}
+		}
+		var story strings.Builder
+		for step, state := range w.story {
+			fmt.Fprintf(&story, "  after step %d:\n", step)
+			for _, name := range slices.Sorted(maps.Keys(state)) {
+				fmt.Fprintf(&story, "    %s: %s\n", name, state[name])
+			}
+		}
+		o[w.seed][story.String()] = true
+	}
+}
+
+func (o outcomes) meet(other outcomes, seed int) bool {
+	for story := range o[seed] {
+		if other[seed][story] {
+			return true
+		}
+	}
+	return false
+}
+
+func number(t *testing.T, variable string, otherwise int) int {
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+func newClient(t *testing.T, env *testenv.Env) *client.REST {
+	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+// collect runs a collector until stop.
+func collect(t *testing.T, env *testenv.Env) (stop func()) {
+	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := collector.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// The kinds of the graphs.
+var (
+	configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	secret    = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	widget    = schema.GroupVersionKind{Group: "collector.kctrl.dev", Version: "v1", Kind: "Widget"}
+	pool      = schema.GroupVersionKind{Group: "collector.kctrl.dev", Version: "v1", Kind: "Pool"} // cluster-scoped
+	unserved  = schema.GroupVersionKind{Group: "collector.kctrl.dev", Version: "v1", Kind: "Nothing"}
+)
+
+const hold = "collector.kctrl.dev/hold" // a finalizer of somebody else
+
+// plan is a random graph, and what happens to it.
+type plan struct {
+	objects []planned
+	actions []action
+}
+
+type planned struct {
+	gvk        schema.GroupVersionKind
+	namespace  int // 0 or 1, for a namespaced kind
+	owners     []ownerPlan
+	finalizers []string
+	late       bool // it is made by an action
+}
+
+// ownerPlan is a reference to an object, perhaps with something wrong in it.
+type ownerPlan struct {
+	object int // -1 is one that never existed
+	wrong  string
+	block  *bool
+	gvk    schema.GroupVersionKind // of one that never existed
+}
+
+type action struct {
+	verb   string // delete, release or create
+	object int
+	policy metav1.DeletionPropagation
+}
+
+func (p plan) String() string {
+	var b strings.Builder
+	for i, o := range p.objects {
+		fmt.Fprintf(&b, "  %d: %s in %d %v late=%v\n", i, o.gvk.Kind, o.namespace, o.finalizers, o.late)
+		for _, owner := range o.owners {
+			block := "nil"
+			if owner.block != nil {
+				block = fmt.Sprint(*owner.block)
+			}
+			fmt.Fprintf(&b, "     owner %d %s block=%s %s\n", owner.object, owner.wrong, block, owner.gvk.Kind)
+		}
+	}
+	for i, a := range p.actions {
+		fmt.Fprintf(&b, "  step %d: %s %d %s\n", i+1, a.verb, a.object, a.policy)
+	}
+	return b.String()
+}
+
+// newPlan makes the graph of a seed.
+func newPlan(seed int) plan {
+	r := rand.New(rand.NewPCG(uint64(seed), 7))
+	var p plan
+	n := 3 + r.IntN(8)
+	for i := range n {
+		o := planned{gvk: []schema.GroupVersionKind{configMap, configMap, secret, widget, widget, pool}[r.IntN(6)]}
+		if r.IntN(6) == 0 {
+			o.namespace = 1
+		}
+		if r.IntN(6) == 0 {
+			o.finalizers = append(o.finalizers, hold)
+		}
+		if r.IntN(20) == 0 {
+			o.finalizers = append(o.finalizers, []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}[r.IntN(2)])
+		}
+		for range r.IntN(4) {
+			o.owners = append(o.owners, randomOwner(r, i, n))
+		}
+		if i > 1 && r.IntN(8) == 0 {
+			o.late = true
+		}
+		p.objects = append(p.objects, o)
+	}
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	for i, o := range p.objects {
+		if o.late {
+			p.actions = append(p.actions, action{verb: "create", object: i})
+		}
+	}
+	for range 1 + r.IntN(3) {
+		p.actions = append(p.actions, action{"delete", r.IntN(n), policies[r.IntN(3)]})
+	}
+	for i, o := range p.objects {
+		if slices.Contains(o.finalizers, hold) && r.IntN(2) == 0 {
+			p.actions = append(p.actions, action{verb: "release", object: i})
+		}
+	}
+	r.Shuffle(len(p.actions), func(i, j int) { p.actions[i], p.actions[j] = p.actions[j], p.actions[i] })
+	return p
+}
+
+func randomOwner(r *rand.Rand, i, n int) ownerPlan {
+	owner := ownerPlan{object: -1, gvk: []schema.GroupVersionKind{configMap, secret, widget, pool, unserved}[r.IntN(5)]}
+	if block := r.IntN(3); block > 0 {
+		owner.block = new(bool)
+		*owner.block = block == 1
+	}
+	switch kind := r.IntN(20); {
+	case kind < 14 && i > 0:
+		owner.object = r.IntN(i)
+	case kind < 17:
+		owner.object = r.IntN(n) // perhaps one that is made later, or itself
+	}
+	if owner.object >= 0 && r.IntN(6) == 0 {
+		owner.wrong = []string{"uid", "name", "kind"}[r.IntN(3)]
+	}
+	return owner
+}
+
+// world is one graph on the API server.
+type world struct {
+	plan
+	seed   int
+	prefix string
+	made   []*unstructured.Unstructured // as they were made; nil is not yet
+	names  map[types.UID]string
+	story  []map[string]string // the objects after each step
+}
+
+// trial is all graphs under one collector.
+type trial struct {
+	*testing.T
+	live   *client.REST
+	name   string
+	worlds []*world
+	rounds int
+}
+
+func newTrial(t *testing.T, live *client.REST, name string, seeds []int) *trial {
+	tr := &trial{T: t, live: live, name: name}
+	for _, seed := range seeds {
+		p := newPlan(seed)
+		tr.worlds = append(tr.worlds, &world{
+			plan: p, seed: seed, prefix: fmt.Sprintf("%s-%d", name, seed), made: make([]*unstructured.Unstructured, len(p.objects)), names: map[types.UID]string{},
+		})
+	}
+	return tr
+}
+
+// each calls do for all worlds, several at a time.
+func (tr *trial) each(do func(w *world) error) {
+	tr.Helper()
+	limit, errs := make(chan struct{}, 16), make([]error, len(tr.worlds))
+	var running sync.WaitGroup
+	for i, w := range tr.worlds {
+		limit <- struct{}{}
+		running.Go(func() {
+			errs[i] = do(w)
+			<-limit
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		tr.Fatal(err)
+	}
+}
+
+func (tr *trial) run(start func() (stop func())) {
+	tr.Helper()
+	tr.each(func(w *world) error { return w.begin(tr.Context(), tr.live) })
+	stop := start()
+	defer stop()
+	tr.settle()
+	steps := 0
+	for _, w := range tr.worlds {
+		steps = max(steps, len(w.actions))
+	}
+	for step := range steps {
+		tr.each(func(w *world) error {
+			if step >= len(w.actions) {
+				return nil
+			}
+			return w.act(tr.Context(), tr.live, w.actions[step])
+		})
+		tr.settle()
+	}
+}
+
+// begin makes the objects that are there from the beginning. Each has the references to owners that exist by then; the
+// others come in a second round, so that there are circles.
+func (w *world) begin(ctx context.Context, live *client.REST) error {
+	for i := range 2 {
+		ns := untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", w.namespace(i))
+		if err := live.Create(ctx, ns); err != nil {
+			return err
+		}
+	}
+	for i, o := range w.objects {
+		if o.late {
+			continue
+		}
+		if err := w.create(ctx, live, i); err != nil {
+			return err
+		}
+	}
+	for i, o := range w.objects {
+		refs := w.references(i)
+		if o.late || len(refs) == len(w.made[i].GetOwnerReferences()) {
+			continue
+		}
+		w.made[i].SetOwnerReferences(refs)
+		if err := live.Update(ctx, w.made[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) namespace(i int) string { return fmt.Sprintf("%s-%d", w.prefix, i) }
+
+func untyped(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+func (w *world) create(ctx context.Context, live *client.REST, i int) error {
+	o := w.objects[i]
+	namespace := w.namespace(o.namespace)
+	if o.gvk == pool {
+		namespace = ""
+	}
+	obj := untyped(o.gvk, namespace, fmt.Sprintf("%s-object-%d", w.prefix, i))
+	obj.SetFinalizers(o.finalizers)
+	obj.SetOwnerReferences(w.references(i))
+	if err := live.Create(ctx, obj); err != nil {
+		return err
+	}
+	w.made[i] = obj
+	w.names[obj.GetUID()] = strconv.Itoa(i)
+	return nil
+}
+
+// references are the owner references of an object, without those to objects that do not exist yet.
+func (w *world) references(i int) []metav1.OwnerReference {
+	var refs []metav1.OwnerReference
+	for j, owner := range w.objects[i].owners {
+		ref := metav1.OwnerReference{Name: "nobody", UID: types.UID(fmt.Sprintf("%s-ghost-%d-%d", w.prefix, i, j)), BlockOwnerDeletion: owner.block}
+		gvk := owner.gvk
+		if owner.object >= 0 {
+			made := w.made[owner.object]
+			if made == nil {
+				continue
+			}
+			gvk, ref.Name = made.GroupVersionKind(), made.GetName()
+			if owner.wrong != "uid" {
+				ref.UID = made.GetUID()
+			}
+		}
+		switch owner.wrong {
+		case "name":
+			ref.Name = "else"
+		case "kind":
+			gvk = owner.gvk
+		}
+		ref.APIVersion, ref.Kind = gvk.ToAPIVersionAndKind()
+		w.names[ref.UID] = cmp.Or(w.names[ref.UID], fmt.Sprintf("ghost-%d-%d", i, j))
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+func (w *world) act(ctx context.Context, live *client.REST, a action) error {
+	if a.verb == "create" {
+		return w.create(ctx, live, a.object)
+	}
+	made := w.made[a.object]
+	if made == nil {
+		return nil
+	}
+	uid := made.GetUID()
+	if a.verb == "delete" {
+		return client.IgnoreNotFound(live.Delete(ctx, made.DeepCopy(), client.PropagationPolicy(a.policy), client.Preconditions{UID: &uid}))
+	}
+	for {
+		now := untyped(made.GroupVersionKind(), made.GetNamespace(), made.GetName())
+		if err := live.Get(ctx, object.KeyOf(made), now); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		now.SetFinalizers(slices.DeleteFunc(now.GetFinalizers(), func(f string) bool { return f == hold }))
+		if err := live.Update(ctx, now); !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+	}
+}
+
+// settle returns when the collector has done all that the state of the server calls for, and adds that state to the story
+// of each world: when nothing has changed while the collector has three times collected an object of each kind, which
+// come after all that it had to do.
+func (tr *trial) settle() {
+	tr.Helper()
+	states := tr.states()
+	for quiet := 0; quiet < 3; quiet++ {
+		tr.mark()
+		now := tr.states()
+		if !slices.EqualFunc(states, now, maps.Equal) {
+			quiet = -1
+		}
+		states = now
+	}
+	for i, w := range tr.worlds {
+		w.story = append(w.story, states[i])
+	}
+}
+
+// mark makes an object of each kind whose owner does not exist, and returns when they are gone.
+func (tr *trial) mark() {
+	tr.Helper()
+	tr.rounds++
+	var running sync.WaitGroup
+	for _, gvk := range []schema.GroupVersionKind{configMap, secret, widget, pool} {
+		namespace := "default"
+		if gvk == pool {
+			namespace = ""
+		}
+		name := fmt.Sprintf("%s-mark-%d", tr.name, tr.rounds)
+		marker := untyped(gvk, namespace, name)
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: types.UID(name)}
+		if gvk == pool {
+			owner.APIVersion, owner.Kind = gvk.ToAPIVersionAndKind()
+			owner.Name, owner.UID = "no-"+name, "no-"+owner.UID
+		}
+		marker.SetOwnerReferences([]metav1.OwnerReference{owner})
+		if err := tr.live.Create(tr.Context(), marker); err != nil {
+			tr.Fatal(err)
+		}
+		running.Go(func() { testenv.AwaitGone(tr.Context(), tr, tr.live, marker) })
+	}
+	running.Wait()
+}
+
+// states returns the objects of each world, by their numbers.
+func (tr *trial) states() []map[string]string {
+	tr.Helper()
+	byPrefix := map[string]int{}
+	all := make([]map[string]string, len(tr.worlds))
+	for i, w := range tr.worlds {
+		byPrefix[w.prefix], all[i] = i, map[string]string{}
+	}
+	for _, gvk := range []schema.GroupVersionKind{configMap, secret, widget, pool} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := tr.live.List(tr.Context(), list); err != nil {
+			tr.Fatal(err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			prefix, number, found := strings.Cut(o.Name, "-object-")
+			if n, mine := byPrefix[prefix]; found && mine {
+				all[n][number] = tr.worlds[n].describe(o)
+			}
+		}
+	}
+	return all
+}
+
+// describe is what must be the same of an object under both collectors.
+func (w *world) describe(o *metav1.PartialObjectMetadata) string {
+	text := o.Kind
+	if o.DeletionTimestamp != nil {
+		text += " deleting"
+	}
+	for _, f := range o.Finalizers {
+		text += " " + f
+	}
+	for _, ref := range o.OwnerReferences {
+		block := ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion // nil is false
+		text += fmt.Sprintf(" [%s %s block=%t]", ref.Kind, w.names[ref.UID], block)
+	}
+	return text
+}

@@ -1,0 +1,314 @@
+package garbagecollector
+
+import (
+	"slices"
+	"strings"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// kindName is an apiVersion and a kind, as an owner reference spells them. A handle of it is one pointer, however many
+// objects have it.
+type kindName struct{ apiVersion, kind string }
+
+// coordinates are where an object is looked for. The namespace of a cluster-scoped one is clusterScoped.
+type coordinates struct {
+	kind      unique.Handle[kindName]
+	namespace unique.Handle[string]
+	name      string
+}
+
+var clusterScoped = unique.Make("")
+
+// node is an object that was seen, or that owner references name.
+type node struct {
+	// Of a virtual node, these are those of its first reference, or else those at which it is known to be absent.
+	coordinates
+	uid types.UID
+
+	owners     []edge // one for each owner reference, in their order; replaced as a whole
+	dependents *edge  // the first of a list of all edges to this node
+	blocking   int32  // how many of these have block set
+
+	list     uint32 // the last list that had the object
+	virtual  bool   // never seen, or not any more; it has dependents
+	absent   bool   // virtual, and nothing with this UID is at its coordinates
+	deleting bool   // it has a deletion timestamp
+	// Of a node that is deleting: it has the finalizer.
+	foreground, orphan bool
+	removed            bool // not in the graph any more
+}
+
+// edge is an owner reference.
+type edge struct {
+	owner, dependent *node
+	previous, next   *edge // in the list of the owner's dependents
+	kind             unique.Handle[kindName]
+	name             string
+	block            bool // blockOwnerDeletion
+	absent           bool // the API server has no such owner
+}
+
+// at are the coordinates of the owner, if it is namespaced.
+func (e *edge) at() coordinates { return coordinates{e.kind, e.dependent.namespace, e.name} }
+
+// names reports whether e is a reference to what is at c.
+func (e *edge) names(c coordinates) bool {
+	return e.kind == c.kind && e.name == c.name && (c.namespace == clusterScoped || c.namespace == e.dependent.namespace)
+}
+
+// dependentsOf yields the edges to n. They must not be changed meanwhile.
+func dependentsOf(n *node) func(yield func(*edge) bool) {
+	return func(yield func(*edge) bool) {
+		for e := n.dependents; e != nil; e = e.next {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// relations are all nodes by UID. What changes them says which nodes are to be looked at. They are not safe for
+// concurrent use.
+//
+// An edge is in the list of its owner's dependents as long as its dependent has it. A node is in the map iff it is not
+// virtual, or has dependents.
+type relations struct {
+	nodes map[types.UID]*node
+}
+
+// changes are what a collector has to do about what has become of the relations.
+type changes struct {
+	// look are the objects whose owners or dependents have changed, and verify the virtual nodes that may be absent. One
+	// may be there twice.
+	look, verify []*node
+	// invalid are references to objects in other namespaces.
+	invalid []*edge
+}
+
+// observe takes over the state of an object.
+func (r *relations) observe(kind unique.Handle[kindName], obj metav1.Object, c *changes) *node {
+	at := coordinates{kind, unique.Make(obj.GetNamespace()), obj.GetName()}
+	n := r.nodes[obj.GetUID()]
+	if n == nil {
+		// One piece of memory of its own, instead of parts of what the object was decoded from.
+		words := string(obj.GetUID()) + at.name
+		at.name = words[len(obj.GetUID()):]
+		n = &node{coordinates: at, uid: types.UID(words[:len(obj.GetUID())])}
+		r.nodes[n.uid] = n
+	} else if n.virtual || n.coordinates != at {
+		r.appear(n, at, c)
+	}
+	r.setOwners(n, obj.GetOwnerReferences(), c)
+	n.setDeletion(obj, c)
+	return n
+}
+
+// appear makes n an object that was seen. References that name another one with its UID are to be looked at.
+func (r *relations) appear(n *node, at coordinates, c *changes) {
+	at.name = strings.Clone(at.name)
+	n.coordinates, n.virtual, n.absent = at, false, false
+	for e := range dependentsOf(n) {
+		if e.names(at) {
+			e.absent = false
+			continue
+		}
+		c.mismatched(e)
+	}
+}
+
+// mismatched notes an edge whose owner was seen elsewhere than the reference says.
+func (c *changes) mismatched(e *edge) {
+	c.look = append(c.look, e.dependent)
+	if e.owner.namespace != clusterScoped && e.owner.namespace != e.dependent.namespace {
+		c.invalid = append(c.invalid, e)
+	}
+}
+
+// setDeletion takes over how far the deletion of the object is.
+func (n *node) setDeletion(obj metav1.Object, c *changes) {
+	n.deleting = obj.GetDeletionTimestamp() != nil
+	orphan := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents)
+	foreground := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
+	begins := foreground && !n.foreground
+	if begins || orphan && !n.orphan {
+		c.look = append(c.look, n)
+	}
+	n.orphan, n.foreground = orphan, foreground
+	if !begins {
+		return
+	}
+	for e := range dependentsOf(n) {
+		c.look = append(c.look, e.dependent)
+	}
+}
+
+// setOwners makes refs the owner references of n.
+func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes) {
+	if n.owns(refs) {
+		return
+	}
+	old := n.owners
+	n.owners = nil
+	if len(refs) > 0 {
+		n.owners = make([]edge, len(refs))
+	}
+	for i, ref := range refs {
+		r.link(n, &n.owners[i], ref, old, c)
+	}
+	// Only now: an owner that stays is never without the edge, and is not taken for unblocked.
+	for i := range old {
+		r.unlink(&old[i], c)
+	}
+}
+
+// owns reports whether refs are what n has.
+func (n *node) owns(refs []metav1.OwnerReference) bool {
+	return slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
+		return e.owner.uid == ref.UID && e.name == ref.Name && e.block == blocks(ref) && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
+	})
+}
+
+func blocks(ref metav1.OwnerReference) bool {
+	return ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
+}
+
+// link makes e the edge of one of n's references. old are the edges that n had before.
+func (r *relations) link(n *node, e *edge, ref metav1.OwnerReference, old []edge, c *changes) {
+	kind := unique.Make(kindName{ref.APIVersion, ref.Kind})
+	owner := r.nodes[ref.UID]
+	if owner == nil {
+		owner = &node{
+			coordinates: coordinates{kind, n.namespace, strings.Clone(ref.Name)},
+			uid:         types.UID(strings.Clone(string(ref.UID))),
+			virtual:     true,
+		}
+		r.nodes[owner.uid] = owner
+	}
+	*e = edge{owner: owner, dependent: n, kind: kind, name: owner.name, block: blocks(ref), next: owner.dependents}
+	if e.name != ref.Name {
+		e.name = strings.Clone(ref.Name)
+	}
+	if e.next != nil {
+		e.next.previous = e
+	}
+	owner.dependents = e
+	if e.block {
+		owner.blocking++
+	}
+	i := slices.IndexFunc(old, func(o edge) bool { return o.owner == owner && o.kind == e.kind && o.name == e.name })
+	if i >= 0 {
+		e.absent = old[i].absent
+		return
+	}
+	c.linked(e)
+}
+
+// linked says who is to be looked at for a new edge.
+func (c *changes) linked(e *edge) {
+	switch owner := e.owner; {
+	case owner.absent && e.names(owner.coordinates):
+		e.absent = true
+		c.look = append(c.look, e.dependent)
+	case owner.virtual:
+		c.verify = append(c.verify, owner)
+	case !e.names(owner.coordinates):
+		c.mismatched(e)
+	case owner.foreground:
+		c.look = append(c.look, e.dependent)
+	}
+}
+
+// unlink takes e out of the list of its owner's dependents.
+func (r *relations) unlink(e *edge, c *changes) {
+	owner := e.owner
+	if e.previous == nil {
+		owner.dependents = e.next
+	} else {
+		e.previous.next = e.next
+	}
+	if e.next != nil {
+		e.next.previous = e.previous
+	}
+	if e.block {
+		owner.blocking--
+	}
+	switch {
+	case owner.virtual && owner.dependents == nil:
+		r.drop(owner)
+	case e.block && owner.blocking == 0 && owner.foreground:
+		c.look = append(c.look, owner)
+	}
+}
+
+func (r *relations) drop(n *node) {
+	n.removed = true
+	delete(r.nodes, n.uid)
+}
+
+// remove takes away an object that the API server has no more. As long as there are references to it, it stays as a
+// virtual node: with gone, one that is known to be absent.
+func (r *relations) remove(n *node, gone bool, c *changes) {
+	for i := range n.owners {
+		r.unlink(&n.owners[i], c)
+	}
+	n.owners = nil
+	n.deleting, n.foreground, n.orphan = false, false, false
+	n.virtual, n.absent = true, gone
+	if n.dependents == nil {
+		r.drop(n)
+		return
+	}
+	if !gone {
+		c.verify = append(c.verify, n)
+		return
+	}
+	for e := range dependentsOf(n) {
+		e.absent = e.names(n.coordinates)
+		c.look = append(c.look, e.dependent)
+	}
+}
+
+// unverified returns where the references to a virtual node say that it is, save where it is known to be absent. What is
+// there once is there for all of its dependents.
+func (n *node) unverified() []coordinates {
+	var all []coordinates
+	known := map[coordinates]bool{}
+	for e := range dependentsOf(n) {
+		if at := e.at(); !e.absent && !known[at] {
+			known[at] = true
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// verifiedAbsent notes that the API server has nothing with the UID of n at those coordinates, unless it was seen by now.
+func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
+	if !n.virtual || n.removed {
+		return
+	}
+	n.absent, n.coordinates = true, at
+	for e := range dependentsOf(n) {
+		if e.names(at) && !e.absent {
+			e.absent = true
+			c.look = append(c.look, e.dependent)
+		}
+	}
+}
+
+// knownAbsent reports whether the owner of a reference of n is known to be absent.
+func (n *node) knownAbsent(ref metav1.OwnerReference) bool {
+	return slices.ContainsFunc(n.owners, func(e edge) bool {
+		return e.absent && e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
+	})
+}
+
+// key returns namespace and name.
+func (c coordinates) key() object.Key {
+	return object.Key{Namespace: c.namespace.Value(), Name: c.name}
+}
