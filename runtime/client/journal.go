@@ -46,11 +46,12 @@ type Write struct {
 	Object object.Object
 }
 
-// Journal tells caches of the writes of all clients that share it. The zero value is ready for use, and all methods are
-// safe for concurrent use. It keeps nothing of a write.
+// Journal tells caches and controllers of the writes of all clients that share it. The zero value is ready for use, and all
+// methods are safe for concurrent use. It keeps nothing of a write.
 type Journal struct {
-	mu          sync.RWMutex
-	subscribers []func(context.Context, Write)
+	mu    sync.RWMutex
+	told  []func(context.Context, Write)
+	begun []func(context.Context, Write) (end func())
 }
 
 // Subscribe lets told be called for each write from now on, before the call that wrote returns, with the context of that
@@ -58,20 +59,65 @@ type Journal struct {
 func (j *Journal) Subscribe(told func(ctx context.Context, w Write)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.subscribers = append(j.subscribers, told)
+	j.told = append(j.told, told)
+}
+
+// SubscribeBegin lets begun be called before each write is sent from now on, and what it returns when the write has been told,
+// or has failed: a watch may show a write before it is told. Both must not block, and calls may be concurrent. Of the write
+// GVK and Key are known, without a name if it is of a whole collection, or if the server is to choose one. Nil is nothing to
+// be called at the end.
+func (j *Journal) SubscribeBegin(begun func(ctx context.Context, w Write) (end func())) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.begun = append(j.begun, begun)
 }
 
 // Tell passes w on. A client of another kind than [REST] that writes calls it.
 func (j *Journal) Tell(ctx context.Context, w Write) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	for _, told := range j.subscribers {
+	for _, told := range j.told {
 		told(ctx, w)
+	}
+}
+
+// Begin says that w is about to be sent, as [Journal.SubscribeBegin] has it. A client of another kind than [REST] that writes
+// calls it, and what it returns after Tell.
+func (j *Journal) Begin(ctx context.Context, w Write) (end func()) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	var ends []func()
+	for _, begun := range j.begun {
+		if ended := begun(ctx, w); ended != nil {
+			ends = append(ends, ended)
+		}
+	}
+	return func() {
+		for _, ended := range ends {
+			ended()
+		}
 	}
 }
 
 // Journal returns where the writes of c are told.
 func (c *REST) Journal() *Journal { return c.journal }
+
+// begin says that r is about to be sent, if it is a write, until the function that it returns is called.
+func (c *REST) begin(ctx context.Context, r *request) (end func()) {
+	if r.method == http.MethodGet || r.isDryRun() {
+		return func() {}
+	}
+	return c.journal.Begin(ctx, r.target())
+}
+
+// target returns a Write of what r is to change.
+func (r *request) target() Write {
+	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
+	if w.GVK.GroupKind() == bindingKind {
+		w.GVK.Kind = "Pod"
+	}
+	return w
+}
 
 // tellWritten tells of a request that was answered with obj.
 func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj object.Object) {
@@ -115,14 +161,11 @@ const tokenSubresource = "token"
 // tellUnknown tells of a request that the server has carried out, or may have: what it has made of the object nobody knows.
 // Of an object whose name is not known, and of a whole collection, nothing is told.
 func (c *REST) tellUnknown(ctx context.Context, r *request) {
-	name := cmp.Or(r.name, r.posted)
-	if r.method == http.MethodGet || name == "" || r.isDryRun() || r.subresource == tokenSubresource {
+	w := r.target()
+	if r.method == http.MethodGet || w.Key.Name == "" || r.isDryRun() || r.subresource == tokenSubresource {
 		return
 	}
-	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: name}, Unknown: true}
-	if w.GVK.GroupKind() == bindingKind {
-		w.GVK.Kind = "Pod"
-	}
+	w.Unknown = true
 	c.journal.Tell(ctx, w)
 }
 

@@ -23,20 +23,48 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// journal keeps what it is told.
+// journal keeps what it is told, all of which must have begun and not ended.
 type journal struct {
 	mu     sync.Mutex
+	begun  map[*client.Write]bool
 	writes []client.Write
 }
 
-func subscribe(j *client.Journal) *journal {
-	kept := &journal{}
+func subscribe(t *testing.T, j *client.Journal) *journal {
+	kept := &journal{begun: map[*client.Write]bool{}}
 	j.Subscribe(func(_ context.Context, w client.Write) {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.writes = append(kept.writes, w)
+		if !kept.hasBegunLocked(w) {
+			t.Errorf("told of %+v, which has not begun", w)
+		}
+	})
+	j.SubscribeBegin(func(_ context.Context, w client.Write) func() {
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		kept.begun[&w] = true
+		return func() {
+			kept.mu.Lock()
+			defer kept.mu.Unlock()
+			delete(kept.begun, &w)
+		}
+	})
+	t.Cleanup(func() {
+		if len(kept.begun) > 0 {
+			t.Errorf("%d writes have not ended", len(kept.begun))
+		}
 	})
 	return kept
+}
+
+func (j *journal) hasBegunLocked(told client.Write) bool {
+	for w := range j.begun {
+		if w.GVK == told.GVK && (w.Key == told.Key || w.Key.Name == "" && w.Key.Namespace == told.Key.Namespace) {
+			return true
+		}
+	}
+	return false
 }
 
 // took returns the writes since the last call.
@@ -60,7 +88,7 @@ func (j *journal) took1(t *testing.T, what string) client.Write {
 
 // testJournal compares what the journal is told with what a watch tells of the same writes.
 func testJournal(t *testing.T, c live) {
-	kept := subscribe(c.Journal())
+	kept := subscribe(t, c.Journal())
 	lw, err := client.NewListWatcher(c.REST, &corev1.Pod{}, client.Scope{Namespace: c.namespace})
 	ok(t, err)
 	page, err := lw.List(t.Context(), metav1.ListOptions{})
@@ -117,7 +145,7 @@ func testJournal(t *testing.T, c live) {
 
 func testJournalOfDeletions(t *testing.T, c live) {
 	objects := c.create(t, "a", "b", "c")
-	kept := subscribe(c.Journal())
+	kept := subscribe(t, c.Journal())
 	ok(t, c.Delete(t.Context(), c.configMap("a"), client.DryRunAll))
 	ok(t, c.Patch(t.Context(), c.configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)), client.DryRunAll))
 	if writes := kept.took(); len(writes) > 0 {
@@ -135,7 +163,7 @@ func testJournalOfDeletions(t *testing.T, c live) {
 
 func testJournalIsShared(t *testing.T, c live) {
 	shared := &client.Journal{}
-	kept := subscribe(shared)
+	kept := subscribe(t, shared)
 	for range 2 {
 		another, err := client.New(c.config, client.Options{Scheme: newScheme(t), Journal: shared})
 		ok(t, err)

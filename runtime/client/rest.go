@@ -167,6 +167,7 @@ func (r *request) checkCollection(o ListOptions) error {
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.accept = accept(obj)
 	base := obj.GetResourceVersion()
+	defer c.begin(ctx, r)()
 	body, err := c.send(ctx, r)
 	if err != nil {
 		c.tellLost(ctx, r, err)

@@ -15,9 +15,9 @@
 //   - No reconcile begins before every source of the controller has synced, save those of optional kinds that are not
 //     there.
 //   - A source that cannot sync stalls this controller only, and [Controller.Ready] says why.
-//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. What the
-//     controller itself writes neither ends the backoff nor makes it longer. What somebody else changes, such as a user or
-//     another controller of the same process, makes an attempt at once, at most one each second for one request; when that
+//   - A failed request is retried with exponential backoff, unless its error is a reconcile.TerminalError. What this
+//     process writes neither ends the backoff nor makes it longer. What somebody else changes, such as a user or
+//     another controller, makes an attempt at once, at most one each second for one request; when that
 //     fails, the backoff goes on as if there had been none. What counts is a new or deleted object, any change of an owned
 //     or watched one, and of the object itself one of the generation, the deletion, labels, annotations, finalizers or
 //     owners, or any if it has no generation. Resyncs do not count.
@@ -26,9 +26,11 @@
 //   - [ReasonFrom] tells a reconcile which events asked for it.
 //   - Run returns after its last goroutine has ended.
 //
-// The writes of a controller are those of its reconciles, of whichever request, that are made with their contexts, by a
-// client that tells the Journal of the cache whose kinds are watched. When it is not certain who made a change, it is
-// somebody else's: such as one with another context, by a client with another Journal, one whose answer was lost or comes
-// after its event, unless that is an event of the request which is reconciled, one that was sent before in the same words,
-// one in an event that stands for several changes, and one that thousands of others have followed before its event came.
+// What this process writes is all that a client writes which tells the Journal of the cache whose kinds are watched, with any
+// context: in a reconcile, in a goroutine that it has started, in a runnable or a webhook. The one exception is what another
+// controller's reconciles write with their contexts, or with contexts made of these: that is somebody else's, since otherwise a
+// controller that has failed for lack of what another one makes would wait out its backoff when it is there. When it is not
+// certain who made a change, it is somebody else's: such as one by a client with another Journal, one whose answer was lost or
+// comes after its event, unless that is an event of the request which is reconciled, one that was sent before in the same
+// words, one in an event that stands for several changes, and one that thousands of others have followed before its event came.
 package controller

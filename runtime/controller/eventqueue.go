@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ const (
 type event = informer.Event[object.Object]
 
 // eventQueue is the queue as sources see it: it knows why requests are added, and collects them for a while. What somebody
-// else has changed interrupts the backoff of a request, and what this controller has changed does not: see [ownWrites].
+// else has changed interrupts the backoff of a request, and what this process has changed does not: see [ownWrites].
 type eventQueue[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
@@ -44,24 +45,29 @@ type eventQueue[R comparable] struct {
 	// since.
 	requests map[R]*requestState[R]
 	free     []*requestState[R]
+	begun    uint64 // how many reconciles have
 }
 
 // requestState is what an eventQueue knows of a request.
 type requestState[R comparable] struct {
 	request R
 	reason  reason // why it was added since it was got last
+	begun   uint64 // the last reconcile, as the eventQueue counts them
 	running bool
 	failed  bool // so that it backs off
-	// undecided are the events that have come while it runs. The writes of a reconcile are told when they return, which may
-	// be after their events: so who has made a change is decided at the end of the reconcile, and only if it has failed.
+	// undecided are the events that have come while it runs. Whether they call for another attempt is decided at its end, and
+	// only if it has failed: before that what it writes may not be told, and most do not fail.
 	undecided []undecided
 }
 
-// undecided is an event of a request that is being reconciled.
+// undecided is an event of which it is not known whether it calls for another attempt.
 type undecided struct {
 	kind  string
 	event event
-	opts  workqueue.AddOptions // with which the request was added
+	opts  workqueue.AddOptions // with which the request is added if it does
+	begun uint64               // the last reconcile before it
+	// writes is how many own writes had begun before it.
+	writes uint64
 }
 
 var _ handler.CausalQueue[string] = (*eventQueue[string])(nil)
@@ -135,7 +141,8 @@ func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s = q.stateLocked(request)
-	s.running = true
+	q.begun++
+	s.running, s.begun = true, q.begun
 	because, s.reason = s.reason, reason{}
 	return s, because
 }
@@ -148,11 +155,23 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	if !failed {
 		return
 	}
-	for i := range events {
-		if u := &events[i]; q.counts(request, u.kind, u.event) {
+	for _, u := range events {
+		if q.counts(request, u) {
 			q.queue.AddWith(u.opts, request)
 		}
 	}
+}
+
+// postpone keeps an event until the end of the reconcile, and reports whether there was room for it.
+func (q *eventQueue[R]) postpone(s *requestState[R], u undecided) bool {
+	if len(s.undecided) == maxUndecided {
+		s.undecided = slices.DeleteFunc(s.undecided, func(u undecided) bool { return q.own.made(u.event) })
+	}
+	room := len(s.undecided) < maxUndecided
+	if room {
+		s.undecided = append(s.undecided, u)
+	}
+	return room
 }
 
 // leave notes the end of a reconcile, and returns the events that have come meanwhile.
@@ -170,9 +189,25 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	return events
 }
 
-// counts reports whether an event calls for another attempt at a request that backs off.
-func (q *eventQueue[R]) counts(request R, kind string, e event) bool {
-	return !(q.names(request, kind, e) && isStatusOnly(e)) && !q.own.made(e)
+// counts reports whether an event calls for another attempt at a request that backs off, now. When that depends on writes
+// that are under way, it is decided later.
+func (q *eventQueue[R]) counts(request R, u undecided) bool {
+	if q.names(request, u.kind, u.event) && isStatusOnly(u.event) {
+		return false
+	}
+	return !q.own.whenTold(u.kind, u.event, u.writes, func() { q.decide(request, u) }) && !q.own.made(u.event)
+}
+
+// decide adds a request for an event, now that all own writes are told that may have caused it, unless one has. A reconcile
+// that has begun since has seen what the event tells of.
+func (q *eventQueue[R]) decide(request R, u undecided) {
+	q.mu.Lock()
+	s, ok := q.requests[request]
+	unseen := ok && s.failed && s.begun == u.begun
+	q.mu.Unlock()
+	if unseen && !q.own.made(u.event) {
+		q.queue.AddWith(u.opts, request)
+	}
 }
 
 // names reports whether the object of an event is the one that a request names.
@@ -221,11 +256,12 @@ func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []boo
 	for i, request := range requests {
 		s := c.queue.stateLocked(request)
 		s.reason.add(c.kind, c.event)
-		later := s.running && len(s.undecided) < maxUndecided
-		if later {
-			s.undecided = append(s.undecided, undecided{c.kind, c.event, o})
+		if !s.running && !s.failed {
+			continue
 		}
-		if later || s.failed && !s.running && !c.queue.counts(request, c.kind, c.event) {
+		u := undecided{c.kind, c.event, o, s.begun, c.queue.own.begins()}
+		later := s.running && c.queue.postpone(s, u)
+		if later || !s.running && !c.queue.counts(request, u) {
 			if plain == nil {
 				plain = make([]bool, len(requests))
 			}

@@ -7,38 +7,81 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 const (
-	// maxOwnWrites is how many writes of the controller are remembered, the last ones, and maxOwnObjects of how many
-	// objects it is remembered what this process has sent. Events of writes that are forgotten are somebody else's.
+	// maxOwnWrites is how many own writes are remembered, the last ones, and maxOwnObjects of how many objects it is
+	// remembered what this process has sent. Events of writes that are forgotten are somebody else's.
 	maxOwnWrites  = 4096
 	maxOwnObjects = 4096
 	// maxBodies is how many of the last bodies are remembered that were sent for one object.
-	maxBodies = 16
+	maxBodies = 64
+	// tellWithin is how long an event waits for the end of own writes that may have caused it. A user's change waits that
+	// long if it meets an own write of the same object that hangs.
+	tellWithin = time.Second
+	// maxQuestions is how many events wait for one write. Of more than that nobody asks who has caused them.
+	maxQuestions = 16
 )
 
-// ownWrites knows which changes the reconciles of a controller have made. What it is not sure of it takes for somebody
-// else's: that makes an attempt too many, where the opposite would make one too few.
+// ownWrites knows which changes are this process's own, as one of its controllers sees it: what its reconciles write, with
+// whatever context, and what its runnables and webhooks write. What the reconciles of another controller write is not: of two
+// controllers that are chained, the one that waits for the other would wait out its backoff too. What it is not sure of it
+// takes for somebody else's: that makes an attempt too many, where the opposite would make one too few.
 type ownWrites struct {
 	seed maphash.Seed
 
 	mu       sync.Mutex
 	journals map[weak.Pointer[client.Journal]]struct{} // those that are followed; a controller may outlive a cluster
+	begun    map[*beginning]struct{}                   // own writes that are not told yet
+	count    uint64                                    // how many have begun
 	writes   recent[ownWrite, struct{}]
-	sent     recent[types.UID, sentBodies]
+	sent     recent[target, sentBodies]
+}
+
+// target is an object that is written, from the state in which it was read, or from none.
+type target struct {
+	uid  types.UID
+	read bool
 }
 
 // sentBodies is what was sent for one object.
 type sentBodies struct {
 	hashes []uint64 // of the last maxBodies, last used last
 	forgot bool     // there were more
+	unlike int      // how many, the last ones, were unlike all that were remembered
+}
+
+// beginning is a write that the server may have made, and that is not told yet. Its event may come before.
+type beginning struct {
+	kind      string     // as in a [Cause]
+	key       object.Key // without a name for all of the namespace, or of the cluster, and for a name that the server chooses
+	number    uint64
+	questions []*question
+}
+
+// concerns reports whether the write may be of that object.
+func (b *beginning) concerns(kind string, key object.Key) bool {
+	switch {
+	case b.kind != kind:
+		return false
+	case b.key.Name == "":
+		return b.key.Namespace == "" || b.key.Namespace == key.Namespace
+	}
+	return b.key == key
+}
+
+// question is who has caused an event, while own writes of its object are not told.
+type question struct {
+	writes  int // that it waits for; guarded by the ownWrites
+	timeout *time.Timer
 }
 
 // ownWrite is a state of an object that this process has made: a version, or its end.
@@ -52,8 +95,9 @@ func newOwnWrites() *ownWrites {
 	return &ownWrites{
 		seed:     maphash.MakeSeed(),
 		journals: map[weak.Pointer[client.Journal]]struct{}{},
+		begun:    map[*beginning]struct{}{},
 		writes:   newRecent[ownWrite, struct{}](maxOwnWrites),
-		sent:     newRecent[types.UID, sentBodies](maxOwnObjects),
+		sent:     newRecent[target, sentBodies](maxOwnObjects),
 	}
 }
 
@@ -68,22 +112,85 @@ func (o *ownWrites) follow(j *client.Journal) {
 	maps.DeleteFunc(o.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
 	o.journals[pointer] = struct{}{}
 	j.Subscribe(o.note)
+	j.SubscribeBegin(o.begin)
 }
 
 type writerKey struct{}
 
-// signed returns a context whose writes are those of the controller.
+// signed returns a context whose writes are those of the controller's reconciles.
 func (o *ownWrites) signed(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writerKey{}, o)
 }
 
-// note remembers a write of this process, if the controller has made it. Of others, which are other controllers too, it
-// remembers only what was sent.
+// isOwn reports whether what is written with ctx is an own write.
+func (o *ownWrites) isOwn(ctx context.Context) bool {
+	writer := ctx.Value(writerKey{})
+	return writer == nil || writer == o
+}
+
+// begin notes that a write is about to be sent, until the function that it returns is called.
+func (o *ownWrites) begin(ctx context.Context, w client.Write) (end func()) {
+	if !o.isOwn(ctx) {
+		return nil
+	}
+	b := &beginning{kind: w.GVK.GroupKind().String(), key: w.Key}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.count++
+	b.number = o.count
+	o.begun[b] = struct{}{}
+	return func() { o.end(b) }
+}
+
+// end answers the questions that have waited for nothing but b.
+func (o *ownWrites) end(b *beginning) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.begun, b)
+	for _, q := range b.questions {
+		if q.writes--; q.writes == 0 && q.timeout.Stop() {
+			q.timeout.Reset(0) // not by the goroutine that writes, and not under the lock
+		}
+	}
+}
+
+// begins returns how many own writes have begun.
+func (o *ownWrites) begins() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.count
+}
+
+// whenTold reports whether own writes of the object of an event are under way, of those that had begun when it came, which were
+// that many. If so, it lets ask be called, once, when they are told, or have taken too long.
+func (o *ownWrites) whenTold(kind string, e event, begins uint64, ask func()) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.begun) == 0 {
+		return false
+	}
+	q := &question{}
+	key := object.KeyOf(e.Object)
+	for b := range o.begun {
+		if b.number <= begins && b.concerns(kind, key) && len(b.questions) < maxQuestions {
+			b.questions = append(b.questions, q)
+			q.writes++
+		}
+	}
+	if q.writes == 0 {
+		return false
+	}
+	q.timeout = time.AfterFunc(tellWithin, ask)
+	return true
+}
+
+// note remembers a write of this process, if it is an own one. Of one by a reconcile of another controller it remembers only
+// what was sent.
 func (o *ownWrites) note(ctx context.Context, w client.Write) {
 	if w.UID == "" {
 		return
 	}
-	own := ctx.Value(writerKey{}) == o
+	own := o.isOwn(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if own && (w.Gone || w.Ending) {
@@ -96,28 +203,30 @@ func (o *ownWrites) note(ctx context.Context, w client.Write) {
 
 // mayBeIdleLocked reports whether w may have changed nothing, so that the version in the answer is somebody else's. The
 // server does not say. A patch or an apply that was sent before is one that mostly changes nothing, and so may be one of
-// which it is forgotten whether it was; what was never sent before is meant to change something, and so is a change of an
-// object that was read.
+// which it is forgotten whether it was, unless the object is one that is never sent the same again, such as the time. What was
+// never sent before is meant to change something, and so is a change of an object that was read.
 func (o *ownWrites) mayBeIdleLocked(w client.Write) bool {
 	if w.Body == nil {
 		return false
 	}
 	body := maphash.Bytes(o.seed, w.Body)
-	sent, known := o.sent.get(w.UID)
+	to := target{w.UID, w.Base != ""}
+	sent, known := o.sent.get(to)
 	sent.forgot = sent.forgot || !known && o.sent.forgot
-	doubtful := sent.forgot && w.Base == ""
+	doubtful := sent.forgot && sent.unlike < maxBodies && !to.read
+	sent.unlike++
 	if at := slices.Index(sent.hashes, body); at >= 0 {
 		doubtful = true
-		sent.hashes = slices.Delete(sent.hashes, at, at+1)
+		sent.hashes, sent.unlike = slices.Delete(sent.hashes, at, at+1), 0
 	} else if len(sent.hashes) == maxBodies {
 		sent.hashes, sent.forgot = slices.Delete(sent.hashes, 0, 1), true
 	}
 	sent.hashes = append(sent.hashes, body)
-	o.sent.put(w.UID, sent)
+	o.sent.put(to, sent)
 	return doubtful
 }
 
-// made reports whether the change that e tells of is one that the controller has made, and nothing but that.
+// made reports whether the change that e tells of is an own write, and nothing but that.
 func (o *ownWrites) made(e event) bool {
 	uid := e.Object.GetUID()
 	if uid == "" || e.Merged || e.FinalStateUnknown { // with others, which may be anybody's

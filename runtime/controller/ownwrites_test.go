@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -47,9 +49,14 @@ type world struct {
 	watches map[string]chan seen
 	starts  []time.Duration // of reconciles
 	ends    []time.Duration
-	must    []time.Duration // when events came that call for an attempt
-	may     []time.Duration // when events came that allow for one
+	busy    map[string]time.Duration // until when an own write of a kind is under way
+	must    []asked                  // events that call for an attempt
+	may     []time.Duration          // when events came that allow for one
 }
+
+// asked is an event that calls for an attempt: when it came, and when all own writes of its object were told that had begun by
+// then.
+type asked struct{ at, known time.Duration }
 
 // seen is a change that the watch tells of.
 type seen struct {
@@ -61,6 +68,7 @@ func newWorld(t *testing.T, random *rand.Rand) *world {
 	return &world{
 		t: t, journal: &client.Journal{}, begun: time.Now(), random: random, objects: map[string]thing{},
 		watches: map[string]chan seen{thingKind: make(chan seen, 1000), partKind: make(chan seen, 1000)},
+		busy:    map[string]time.Duration{},
 	}
 }
 
@@ -120,6 +128,9 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	w.mu.Lock()
 	w.starts = append(w.starts, w.now())
 	w.mu.Unlock()
+	if w.intN(2) == 0 {
+		ctx = context.Background() // some reconcilers write with any context
+	}
 	for range w.intN(4) {
 		kind, base, body, change := w.kind(), "", "apply", w.change()
 		switch w.intN(3) {
@@ -133,13 +144,14 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 		if body == "apply" {
 			change = nil // it has been applied at the start
 		}
-		answer := w.write(kind, true, change)
-		if change == nil && body != "apply" {
-			base = answer.ResourceVersion
-		}
-		w.pause(200 * time.Millisecond)
-		w.journal.Tell(ctx, client.Write{
-			Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: base, Body: []byte(body),
+		w.tell(ctx, kind, func() client.Write {
+			answer := w.write(kind, true, change)
+			if change == nil && body != "apply" {
+				base = answer.ResourceVersion
+			}
+			return client.Write{
+				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: base, Body: []byte(body),
+			}
 		})
 	}
 	w.pause(20 * time.Millisecond)
@@ -147,6 +159,24 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	w.ends = append(w.ends, w.now())
 	w.mu.Unlock()
 	return reconcile.Result{}, errors.New("broken")
+}
+
+// tell makes an own write, which is told long after it was made.
+func (w *world) tell(ctx context.Context, kind string, write func() client.Write) {
+	long := time.Duration(1 + w.intN(int(200*time.Millisecond)))
+	w.mu.Lock()
+	w.busy[kind] = max(w.busy[kind], w.now()+long)
+	w.mu.Unlock()
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: strings.TrimSuffix(kind, ".example.com")}
+	key := object.Key{Namespace: "ns", Name: "a"}
+	if w.intN(4) == 0 {
+		key.Name = "" // as that of all in a namespace
+	}
+	end := w.journal.Begin(ctx, client.Write{GVK: gvk, Key: key})
+	told := write()
+	<-time.After(long)
+	w.journal.Tell(ctx, told)
+	end()
 }
 
 // watch delivers the changes of a kind, late, and some of them together.
@@ -170,7 +200,7 @@ func (w *world) watch(ctx context.Context, kind string) {
 		}
 		w.mu.Lock()
 		if s.must {
-			w.must = append(w.must, w.now())
+			w.must = append(w.must, asked{w.now(), max(w.now(), w.busy[kind])})
 		}
 		if s.must || merged {
 			w.may = append(w.may, w.now())
@@ -194,24 +224,34 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 	for kind := range w.watches {
 		all.Go(func() { w.watch(ctx, kind) })
 	}
-	all.Go(func() { // somebody else
-		most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
-		for ctx.Err() == nil && w.now() < 20*time.Minute {
-			w.pause(most)
-			answer := w.write(w.kind(), false, w.change())
-			if w.intN(2) == 0 { // another controller of this process, or what is no controller
-				by := context.Background()
-				if w.intN(2) == 0 {
-					by = newOwnWrites().signed(by)
-				}
-				w.journal.Tell(by, client.Write{
-					Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<30)),
-				})
-			}
-		}
-	})
+	all.Go(func() { w.author(ctx, false) })
+	all.Go(func() { w.author(ctx, true) })
 	all.Wait()
 	return nil
+}
+
+// author writes now and then: as what is no controller of this process, such as a webhook, whose writes are own ones; or as
+// somebody else, who may be another controller of this process.
+func (w *world) author(ctx context.Context, own bool) {
+	most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
+	for ctx.Err() == nil && w.now() < 20*time.Minute {
+		w.pause(most)
+		kind := w.kind()
+		write := func() client.Write {
+			answer := w.write(kind, own, w.change())
+			return client.Write{
+				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<30)),
+			}
+		}
+		switch {
+		case own:
+			w.tell(context.Background(), kind, write)
+		case w.intN(2) == 0:
+			w.journal.Tell(newOwnWrites().signed(ctx), write())
+		default:
+			write()
+		}
+	}
 }
 
 // Q07: whoever writes, and however late and merged events come, an attempt is made when the backoff ends, or when
@@ -286,13 +326,13 @@ func (w *world) check() {
 			w.t.Fatalf("attempt %d at %v is after the end of the backoff at %v", i+1, next, floor)
 		}
 		for _, asked := range w.must {
-			due := max(asked, end)
+			due := max(asked.known, end)
 			if extra != 0 {
 				due = max(due, extra+time.Second)
 			}
-			if asked > start && asked < next && next > min(due, floor) {
-				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, the last attempt was %v to %v, the last for a change at %v",
-					i+1, next, asked, start, end, extra)
+			if asked.at > start && asked.at < next && next > min(due, floor) {
+				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, which was known at %v, the last attempt was %v to %v, the last for a change at %v",
+					i+1, next, asked.at, asked.known, start, end, extra)
 			}
 		}
 	}
@@ -334,12 +374,13 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 	a.note(own, apply)
 	a.note(own, client.Write{UID: "u", ResourceVersion: "4", Base: "3", Body: []byte("an update")})
 	a.note(own, client.Write{ResourceVersion: "5"})
+	a.note(t.Context(), client.Write{UID: "u", ResourceVersion: "9", Base: "7", Body: []byte("by a runnable")})
+	a.note(t.Context(), client.Write{UID: "removed by a webhook", Gone: true})
 	a.note(own, client.Write{UID: "gone", Gone: true})
 	a.note(own, client.Write{UID: "ending", Ending: true})
-	for version, by := range map[string]context.Context{"8": newOwnWrites().signed(own), "9": t.Context()} {
-		a.note(by, client.Write{UID: "u", ResourceVersion: version, Base: "7", Body: []byte("by others " + version)})
-	}
-	a.note(t.Context(), client.Write{UID: "theirs", Gone: true, Ending: true})
+	chained := newOwnWrites().signed(own)
+	a.note(chained, client.Write{UID: "u", ResourceVersion: "8", Base: "7", Body: []byte("by another controller")})
+	a.note(chained, client.Write{UID: "theirs", Gone: true, Ending: true})
 	merged := update("u", "4")
 	merged.Merged = true
 	for _, c := range []struct {
@@ -360,11 +401,19 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 		{"the deletion of one of many", event{Type: informer.Deleted, Object: state("ending", "9")}, true},
 		{"the begin of the deletion of one of many", event{Type: informer.Updated, Old: state("ending", "8"), Object: ending(state("ending", "9"))}, true},
 		{"the end of one whose finalizers others removed", event{Type: informer.Deleted, Object: ending(state("ending", "9"))}, false},
-		{"a write by another controller", update("u", "8"), false}, {"a write by nobody's reconcile", update("u", "9"), false},
+		{"a write by a reconcile of another controller", update("u", "8"), false},
+		{"a write by no reconcile", update("u", "9"), true},
+		{"a deletion by no reconcile", event{Type: informer.Deleted, Object: state("removed by a webhook", "9")}, true},
 		{"a deletion by another controller", event{Type: informer.Deleted, Object: state("theirs", "9")}, false},
 	} {
 		if got := a.made(c.event); got != c.want {
 			t.Errorf("%s: own %v, want %v", c.what, got, c.want)
+		}
+	}
+	for n := range 3 * maxBodies {
+		a.note(own, client.Write{UID: "heart", ResourceVersion: fmt.Sprint(n), Body: fmt.Append(nil, "apply the time ", n)})
+		if !a.made(update("heart", fmt.Sprint(n))) {
+			t.Fatalf("apply %d of the time is not known", n)
 		}
 	}
 	for n := range 3 * maxOwnWrites {

@@ -90,3 +90,50 @@ func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.Rep
 	}
 	return c.Update(ctx, owned)
 }
+
+// runnable is one that a function is.
+type runnable func(ctx context.Context) error
+
+func (r runnable) Run(ctx context.Context) error { return r(ctx) }
+
+// otherWritesOfTheProcessEndNoBackoff tests that what a runnable writes, most of which a watch shows before the answer has come,
+// leads to no attempt at a request that backs off, and the next change by a user does.
+func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
+	const writes = 30
+	f.create(newConfigMap(f.namespace, "a"))
+	attempts, written := make(chan string, writes), make(chan struct{})
+	f.run(f.config, func(m *keeper) error {
+		c := m.Client()
+		writer := runnable(func(ctx context.Context) error {
+			defer close(written)
+			if first := <-attempts; first != "" {
+				return fmt.Errorf("the first attempt is at %q", first)
+			}
+			for n := range writes {
+				if err := c.Patch(ctx, newConfigMap(f.namespace, "a"), annotate(fmt.Sprint(n))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return errors.Join(m.Add(writer), controller.For[*corev1.ConfigMap](m).Named("backing off").
+			WithOptions(controller.Options{BaseDelay: time.Hour}).
+			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+				o := newConfigMap("", "")
+				err := c.Get(ctx, request.NamespacedName, o)
+				attempts <- o.Annotations["by"]
+				return reconcile.Result{}, errors.Join(errBroken, err)
+			})))
+	})
+	<-written
+	if err := f.client.Patch(f.ctx, newConfigMap(f.namespace, "a"), annotate("a user")); err != nil {
+		f.Fatal(err)
+	}
+	if second := <-attempts; second != "a user" {
+		f.Errorf("the second attempt is at the change by %q", second)
+	}
+}
+
+func annotate(by string) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"by":%q}}}`, by))
+}
