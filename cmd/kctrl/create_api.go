@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -51,7 +52,7 @@ func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, wri
 	if err != nil {
 		return err
 	}
-	follows := generate.Options{Generators: generate.Named(func(g generate.Generator) bool { return g.Follows })}
+	follows := generate.Options{Generators: generate.Named(func(g generator.Generator) bool { return g.Follows })}
 	if err := generate.Run(ctx, project.dir, plan, project.Project, follows); err != nil {
 		return err
 	}

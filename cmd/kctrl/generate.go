@@ -10,6 +10,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -32,12 +33,8 @@ func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
 	flags.BoolVar(&o.watch, "watch", false, "go on, and do it again whenever a file changes, until Ctrl-C")
-	for _, g := range generate.Generators() {
-		if g.Flags != nil && slices.Contains(o.Generators, g.Name) {
-			for _, f := range g.Flags(&o.Options) {
-				addFlag(flags, f)
-			}
-		}
+	for _, f := range o.Flags() {
+		addFlag(flags, f)
 	}
 	o.write.addFlags(flags)
 	allowSARIF(flags, &o.write.output)
@@ -62,9 +59,9 @@ go.mod and go.sum. Files whose content would not change are not touched.`,
 	return cmd
 }
 
-func makesCode(g generate.Generator) bool { return g.Code }
+func makesCode(g generator.Generator) bool { return g.Code }
 
-func makesManifests(g generate.Generator) bool { return !g.Code }
+func makesManifests(g generator.Generator) bool { return !g.Code }
 
 // generateProject plans what the markers of the project ask for, and writes it or compares with it.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {

@@ -6,25 +6,23 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
 // addFlag adds the flag of a generator to those of a command.
-func addFlag(flags *pflag.FlagSet, f generate.Flag) {
+func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 	switch to := f.To.(type) {
 	case *string:
 		flags.StringVar(to, f.Name, f.Default, f.Usage)
-	case *bool:
-		flags.BoolVar(to, f.Name, false, f.Usage)
-	case *map[string]string:
-		flags.StringToStringVar(to, f.Name, nil, f.Usage)
+	case *[]string:
+		flags.StringSliceVar(to, f.Name, nil, f.Usage)
 	case **int:
 		flags.Var(optionalInt{to}, f.Name, f.Usage)
 	case **bool:
 		flags.Var(optionalBool{to}, f.Name, f.Usage)
 		flags.Lookup(f.Name).NoOptDefVal = "true"
 	default:
-		panic("generate.Flag " + f.Name + " sets nothing that a flag can")
+		panic("flag " + f.Name + " sets nothing that a flag can")
 	}
 }
 

@@ -85,7 +85,7 @@ func (g *generation) key() (incremental.Key, *resolve.Environment, bool) {
 		Warn, Cache, Inputs *struct{}
 	}{Options: g.options}
 	names := []string{g.options.ManifestHeaderFile, g.options.HeaderFile}
-	if g.options.HeaderFile == "" && slices.ContainsFunc(g.generators, func(of Generator) bool { return of.Code }) {
+	if g.options.HeaderFile == "" && slices.ContainsFunc(g.generators, func(of chosen) bool { return of.Code }) {
 		names = append(names, DefaultHeaderFile)
 	}
 	var headers []string

@@ -200,7 +200,7 @@ func TestChangesThatCount(t *testing.T) {
 			edit(t, dir, "hack/boilerplate.go.txt", "Nobody's", "Somebody's")
 		},
 		"no header any more": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "hack/boilerplate.go.txt") },
-		"an option":          func(_ *testing.T, _ string, o *generate.Options) { o.RoleName = "other" },
+		"an option":          func(t *testing.T, _ string, o *generate.Options) { setFlag(t, o, "role-name", "other") },
 		"fewer generators": func(_ *testing.T, _ string, o *generate.Options) {
 			o.Generators = []string{generate.Object, generate.RBAC}
 		},

@@ -201,7 +201,9 @@ func TestRecursiveTypesAreRefused(t *testing.T) {
 func TestRecursionMayBeCutByMarkers(t *testing.T) {
 	for _, marker := range []string{"// +kubebuilder:validation:Schemaless\n\t// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:pruning:PreserveUnknownFields\n\t// +kubebuilder:validation:Type=object"} {
 		source := strings.Replace(recursive, "\tA *A `json:\"a,omitempty\"`", "\t"+marker+"\n\tA *A `json:\"a,omitempty\"`", 1)
-		got := run(t, thing(t, source), generate.Options{Generators: []string{generate.CRD}, CRDFolder: "out"})
+		o := generate.Options{Generators: []string{generate.CRD}}
+		setFlag(t, &o, "output-crd-dir", "out")
+		got := run(t, thing(t, source), o)
 		theirs, _, failed := runTheirs(t, source, "crd")
 		if failed || len(got) == 0 {
 			t.Fatalf("controller-gen failed: %v, kctrl writes %v", failed, got)

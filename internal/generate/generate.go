@@ -1,5 +1,5 @@
 // Package generate turns the markers and types of a project into files: deep copies, CRDs, RBAC rules and webhook
-// configurations, all from one load of its packages. The files are byte for byte those of controller-gen v0.23.0.
+// configurations, all from one load of its packages. Each generator is a value in one list, [Generators]. The files are byte for byte those of controller-gen v0.23.0.
 //
 // [Run] only plans: it adds the files to a [plan.Plan], and sees the files that are in the plan already as if they
 // were written. It adds nothing if anything is wrong.
@@ -17,11 +17,14 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
 // Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
@@ -33,7 +36,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	if err := o.check(); err != nil {
 		return err
 	}
-	g := &generation{dir: dir, plan: plan, options: o, generators: o.generators()}
+	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen()}
 	if err := g.runCached(ctx); err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ type generation struct {
 	program *load.Program
 	options Options
 	// generators are those that the options name.
-	generators []Generator
+	generators []chosen
 
 	kinds   map[schema.GroupVersionKind]bool
 	outputs []output
@@ -85,27 +88,80 @@ func (g *generation) complete() bool {
 
 // run generates everything in memory. Of the generators of one command none runs after one that has failed.
 func (g *generation) run(ctx context.Context) error {
+	var emits []func(*load.Package) bool
+	for _, of := range g.generators {
+		if of.Emits != nil {
+			emits = append(emits, of.Emits(g.program.Packages()))
+		}
+	}
 	types, err := g.program.Types(ctx, func(pkg *load.Package) bool {
-		return slices.ContainsFunc(g.generators, func(of Generator) bool { return of.emits != nil && of.emits(pkg) })
+		return slices.ContainsFunc(emits, func(emits func(*load.Package) bool) bool { return emits(pkg) })
 	})
 	if err != nil {
 		return err
 	}
+	g.kinds = map[schema.GroupVersionKind]bool{}
 	var errs []error
 	failed := map[bool]bool{}
 	for _, of := range g.generators {
 		if failed[of.Code] {
 			continue
 		}
-		files, err := of.generate(g, types)
-		for _, f := range files {
-			g.outputs = append(g.outputs, output{f, of.template()})
-		}
-		if err != nil {
+		if err := g.runOne(of, types); err != nil {
 			errs, failed[of.Code] = append(errs, err), true
 		}
 	}
 	return errors.Join(append(errs, g.program.Problems(types.Roots))...)
+}
+
+// runOne runs one generator. What it has made before an error is kept: problems of other generators are worth knowing.
+func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
+	header, err := g.headerOf(of)
+	if err != nil {
+		return err
+	}
+	sink := &artifact.Sink{Root: g.dir, Folder: of.folder()}
+	types.InputRule, types.OutputRule = header, sink
+	if of.Emits == nil {
+		types.Roots = g.withMarkers(of.PackageMarkers)
+	}
+	err = of.Generate(generator.Input{
+		GenerationContext: types,
+		Dir:               g.dir,
+		Strict:            true,
+		Year:              header.Year,
+		Markers:           g.program.Registry(),
+		Generated:         g.program.GeneratedElsewhere,
+		Defines:           func(kind schema.GroupVersionKind) { g.kinds[kind] = true },
+		Write:             sink.Write,
+	}, of.WithHeader(of.settings.Value(), header))
+	for _, f := range sink.Files() {
+		g.outputs = append(g.outputs, output{f, of.template()})
+	}
+	return err
+}
+
+// withMarkers returns the packages that have markers of some names, with these alone, also where controller-gen would not
+// find them. No names means all packages, as they are.
+func (g *generation) withMarkers(names []string) []*loader.Package {
+	var found []*loader.Package
+	for _, pkg := range g.program.Packages() {
+		switch {
+		case len(names) == 0:
+			found = append(found, pkg.Package)
+		case pkg.Has(names...):
+			found = append(found, pkg.Only(names...))
+		}
+	}
+	return found
+}
+
+// headerOf returns what the files of a generator begin with.
+func (g *generation) headerOf(of chosen) (artifact.Header, error) {
+	if of.Code {
+		return g.codeHeader()
+	}
+	return g.header(g.options.ManifestHeaderFile)
 }
 
 // codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.

@@ -1,6 +1,7 @@
-package generate
+package generate_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,26 +9,47 @@ import (
 	"testing"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// TestAGeneratorIsOneRow adds one as a developer would, and has all that commands do with one: flags, output, the
-// kustomization, and taking back what it makes no more.
-func TestAGeneratorIsOneRow(t *testing.T) {
-	before := all
-	t.Cleanup(func() { all = before })
+// docs are the options of a generator as a developer would add one.
+type docs struct {
+	Title string `marker:",optional"`
+}
+
+// RegisterMarkers registers nothing.
+func (docs) RegisterMarkers(*ctmarkers.Registry) error { return nil }
+
+// Generate is not asked.
+func (docs) Generate(*genall.GenerationContext) error { return nil }
+
+// TestAddingAGeneratorIsOneRow adds one as a developer would, and has all that commands do with one: flags, output, the
+// kustomization, and taking back what it makes no more; and in kctrl gen options, output rules, output and the cache.
+func TestAddingAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
-	all = append(slices.Clone(all), Generator{
-		Name: "docs", folder: func(Options) string { return "config/docs" }, kustomization: "config", usual: "config/docs",
-		Flags: func(o *Options) []Flag { return []Flag{{Name: "docs-name", To: &o.RoleName}} },
-		generate: func(*generation, genall.GenerationContext) ([]artifact.File, error) {
-			return []artifact.File{{Path: "config/docs/" + name, Content: []byte("docs: true\n")}}, nil
+	t.Cleanup(generate.Add(generator.Generator{
+		Name: "docs", Options: docs{Title: "things"}, Folder: generator.Flag{Name: "output-docs-dir", Default: "config/docs"}, Kustomization: "config",
+		Flags: func(options any) []generator.Flag {
+			o := options.(*docs)
+			return []generator.Flag{{Name: "docs-title", To: &o.Title, Default: o.Title}}
 		},
-	})
-	if names := Named(func(g Generator) bool { return !g.Code }); !slices.Contains(names, "docs") {
+		Generate: func(in generator.Input, options genall.Generator) error {
+			out, err := in.Open(nil, name)
+			if err != nil {
+				return err
+			}
+			_, err = out.Write([]byte("title: " + options.(docs).Title + "\n"))
+			return cmp.Or(err, out.Close())
+		},
+	}))
+	if names := generate.Named(func(g generator.Generator) bool { return !g.Code }); !slices.Contains(names, "docs") {
 		t.Errorf("kctrl manifests runs %v", names)
 	}
 	dir := t.TempDir()
@@ -39,9 +61,20 @@ func TestAGeneratorIsOneRow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	o := generate.Options{Generators: []string{"docs"}}
+	var flags []string
+	for _, flag := range o.Flags() {
+		flags = append(flags, flag.Name)
+		if flag.Name == "docs-title" {
+			*flag.To.(*string) = "all things"
+		}
+	}
+	if want := []string{"output-docs-dir", "docs-title"}; !slices.Equal(flags, want) {
+		t.Errorf("flags are %v, want %v", flags, want)
+	}
 	changes := func() string {
 		p := plan.New(os.DirFS(dir))
-		if err := Run(t.Context(), dir, p, nil, Options{Generators: []string{"docs"}}); err != nil {
+		if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
 			t.Fatal(err)
 		}
 		var lines []string
@@ -61,16 +94,42 @@ func TestAGeneratorIsOneRow(t *testing.T) {
 	if got := changes(); !strings.Contains(got, "config/docs/docs.yaml") || !strings.Contains(got, "config/kustomization.yaml") {
 		t.Errorf("the first run: %s", got)
 	}
+	if content, err := os.ReadFile(filepath.Join(dir, "config/docs/docs.yaml")); err != nil || string(content) != "title: all things\n" {
+		t.Errorf("the file has %q, %v", content, err)
+	}
 	name = "other.yaml"
 	if got := changes(); !strings.Contains(got, "delete config/docs/docs.yaml") || !strings.Contains(got, "config/docs/other.yaml") {
 		t.Errorf("the run after it: %s", got)
+	}
+
+	name = "docs.yaml"
+	store := incremental.Store{Dir: t.TempDir()}
+	for _, args := range [][]string{
+		{"docs:title=theirs", "paths=./...", "output:docs:dir=out"}, {"docs:title=theirs", "paths=./...", "output:docs:dir=out"},
+		{"docs:title=theirs", "paths=./...", "output:dir=out"}, {"docs:title=theirs", "crd", "paths=./...", "output:dir=out"},
+	} {
+		command, err := compat.Parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := result.Files()
+		if len(files) != 1 || files[0].Path != filepath.Join(dir, "out", name) || string(files[0].Content) != "title: theirs\n" {
+			t.Errorf("kctrl gen %v makes %v", args, files)
+		}
+	}
+	if _, err := compat.Parse([]string{"docs:titel=x"}); err == nil || !strings.Contains(err.Error(), "titel") {
+		t.Errorf("a wrong option: %v", err)
 	}
 }
 
 func TestNamesOfGeneratorsAreTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, g := range Generators() {
-		if seen[g.Name] || g.generate == nil || g.kustomization != "" && g.usual == "" {
+	for _, g := range generate.Generators() {
+		if seen[g.Name] || g.Generate == nil || g.Options == nil || g.Kustomization != "" && g.Folder.Default == "" {
 			t.Errorf("%s is there twice, makes nothing, or has files in a kustomization and no usual folder", g.Name)
 		}
 		seen[g.Name] = true

@@ -65,6 +65,18 @@ func everything() generate.Options {
 	return generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}}
 }
 
+// setFlag sets an option as the flag of that name would. The generators are not changed after it.
+func setFlag[T any](t *testing.T, o *generate.Options, name string, value T) {
+	t.Helper()
+	for _, flag := range o.Flags() {
+		if to, ok := flag.To.(*T); ok && flag.Name == name {
+			*to = value
+			return
+		}
+	}
+	t.Fatalf("no flag %s", name)
+}
+
 // runPeer runs controller-gen in dir, and returns the files that it wrote.
 func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 	t.Helper()
@@ -99,12 +111,15 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 	}{
 		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd", "webhook"}, func(o *generate.Options) { o.Year = "2026" }},
 		{"scaffold", []string{"crd:maxDescLen=0", "rbac:roleName=guest"}, func(o *generate.Options) {
-			o.Generators, o.CRDs.MaxDescLen, o.RoleName = []string{generate.CRD, generate.RBAC}, new(int), "guest"
+			o.Generators = []string{generate.CRD, generate.RBAC}
+			setFlag(t, o, "crd-max-desc-len", new(int))
+			setFlag(t, o, "role-name", "guest")
 		}},
 		{"fields", []string{"object", "crd"}, nil},
 		{"fields", []string{"crd:maxDescLen=40"}, func(o *generate.Options) {
 			length := 40
-			o.Generators, o.CRDs.MaxDescLen = []string{generate.CRD, generate.RBAC}, &length
+			o.Generators = []string{generate.CRD, generate.RBAC}
+			setFlag(t, o, "crd-max-desc-len", &length)
 		}},
 		{"versions", []string{"object:headerFile=hack/boilerplate.go.txt", "crd", "rbac:roleName=manager-role"}, nil},
 		{"rules", []string{"object", "crd", "rbac:roleName=manager-role"}, nil},

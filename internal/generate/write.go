@@ -2,7 +2,6 @@ package generate
 
 import (
 	"errors"
-	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -10,10 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -40,10 +37,29 @@ func (g *generation) write() error {
 		return err
 	}
 	for _, of := range g.generators {
-		if of.leave == nil {
-			continue
+		if of.Empty != nil && !g.hasMade(of) {
+			if err := g.empty(of); err != nil {
+				return err
+			}
 		}
-		if err := of.leave(g, made); err != nil {
+	}
+	return nil
+}
+
+// empty writes what stands for the files of a generator that has made nothing.
+func (g *generation) empty(of chosen) error {
+	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) { return g.plan.Read(path.Join(of.folder(), name)) })
+	for _, single := range diagnostic.All(err) {
+		if d, ok := errors.AsType[*diagnostic.Error](single); ok {
+			d.Pos.Filename = path.Join(of.folder(), d.Pos.Filename)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		f.Path = path.Join(of.folder(), f.Path)
+		if err := g.writeFile(output{f, of.template()}); err != nil {
 			return err
 		}
 	}
@@ -64,10 +80,10 @@ func (g *generation) prune(made map[string]bool) error {
 		return err
 	}
 	// Code is where the types are. Manifests are in the folder of this run: what is in another was asked for by other flags.
-	// What is there of a generator that has made nothing is left to leave, if it has one.
+	// What is there of a generator that has made nothing is left to empty, if it can be.
 	for entry := range lock.All() {
-		ran := slices.ContainsFunc(g.generators, func(of Generator) bool {
-			return of.template() == entry.Template && of.makes(entry.Path, g.options) && (of.leave == nil || g.hasMade(of))
+		ran := slices.ContainsFunc(g.generators, func(of chosen) bool {
+			return of.template() == entry.Template && of.makes(entry.Path) && (of.Empty == nil || g.hasMade(of))
 		})
 		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue
@@ -85,7 +101,7 @@ func (g *generation) prune(made map[string]bool) error {
 }
 
 // hasMade reports whether a generator has made anything in this run.
-func (g *generation) hasMade(of Generator) bool {
+func (g *generation) hasMade(of chosen) bool {
 	return slices.ContainsFunc(g.outputs, func(o output) bool { return o.template == of.template() })
 }
 
@@ -116,11 +132,13 @@ func (g *generation) unlist(name string) error {
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
 
 func (g *generation) editKustomization(name string, edit listEdit) error {
-	i := slices.IndexFunc(all, func(of Generator) bool { return of.kustomization != "" && of.usual == path.Dir(name) })
+	i := slices.IndexFunc(all, func(of generator.Generator) bool {
+		return of.Kustomization != "" && of.Folder.Default == path.Dir(name)
+	})
 	if i < 0 {
 		return nil
 	}
-	kustomization, found, err := scaffold.Kustomization(g.plan, all[i].kustomization)
+	kustomization, found, err := scaffold.Kustomization(g.plan, all[i].Kustomization)
 	if err != nil || !found {
 		return err
 	}
@@ -134,42 +152,4 @@ func (g *generation) editKustomization(name string, edit listEdit) error {
 		return err
 	}
 	return g.plan.WriteFile(plan.File{Path: kustomization, Content: after, Policy: plan.Edit})
-}
-
-// emptyRole takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file
-// and with it rights that nobody wants; deleting it would break the kustomization that lists it.
-func (g *generation) emptyRole(made map[string]bool) error {
-	file := g.options.rolePath()
-	if made[file] {
-		return nil
-	}
-	content, err := g.plan.Read(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var emptied []byte
-	for _, document := range strings.Split("\n"+string(content), "\n---\n") {
-		var role map[string]any
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
-			return &diagnostic.Error{
-				Pos:     token.Position{Filename: file},
-				Message: "is not YAML",
-				Hint:    "delete the file, and run kctrl manifests again once a controller has +kubebuilder:rbac markers",
-				Cause:   err,
-			}
-		}
-		if len(role) == 0 {
-			continue
-		}
-		role["rules"] = []any{}
-		text, err := yaml.Marshal(role)
-		if err != nil {
-			return err
-		}
-		emptied = append(emptied, "---\n"+string(text)...)
-	}
-	return g.writeFile(output{artifact.File{Path: file, Content: emptied}, "generate/" + RBAC})
 }

@@ -44,6 +44,24 @@ func (p *Package) Has(names ...string) bool {
 	})
 }
 
+// Values returns what the markers of a name say that count anywhere in the package, in their order.
+func (p *Package) Values(name string) []any {
+	var values []any
+	for _, m := range p.Markers {
+		if p.counts(m) && m.Definition.Name == name {
+			values = append(values, m.Value)
+		}
+	}
+	return values
+}
+
+// Unreadable reports whether a marker that counts has arguments that are wrong, of those that a registry knows.
+func (p *Package) Unreadable(known func(name string) bool) bool {
+	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
+		return m.Counts() && m.Err != nil && known(m.Definition.Name)
+	})
+}
+
 // counts reports whether a marker counts and is right. For controller-gen one counts only where it looks.
 func (p *Package) counts(m markers.Marker) bool {
 	return m.Definition != nil && m.Err == nil && (m.Counts() || !p.lenient && m.CountsElsewhere())

@@ -39,6 +39,17 @@ func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 }
 
 // planGenerate does what kctrl generate and kctrl manifests do before they write.
+// withRoleName returns the options of kctrl manifests --role-name, for the role alone.
+func withRoleName(name string) generate.Options {
+	o := generate.Options{Generators: []string{generate.RBAC}}
+	for _, flag := range o.Flags() {
+		if flag.Name == "role-name" {
+			*flag.To.(*string) = name
+		}
+	}
+	return o
+}
+
 func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
@@ -258,7 +269,7 @@ func TestBindingFollowsTheRole(t *testing.T) {
 		original := strings.Replace(string(readFile(t, p.dir, binding)), "manager-role\n", style+"\n", 1)
 		writeFile(t, filepath.Join(p.dir, binding), []byte(original))
 		for _, name := range []string{"guest", "another", ""} {
-			plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.RBAC}, RoleName: name})
+			plan, err := p.planGenerate(t, withRoleName(name))
 			must(t, err)
 			must(t, plan.Apply(t.Context(), p.open(t), "test"))
 			p.kustomize(t, "config/default")
@@ -273,7 +284,7 @@ func TestBindingFollowsTheRole(t *testing.T) {
 			t.Errorf("there and back again is\n%s\nwant\n%s", text, original)
 		}
 		writeFile(t, filepath.Join(p.dir, binding), []byte(strings.Replace(original, "name: "+style+"\n", "name: admin\n", 1)))
-		plan, err := p.planGenerate(t, generate.Options{Generators: []string{generate.RBAC}, RoleName: "guest"})
+		plan, err := p.planGenerate(t, withRoleName("guest"))
 		must(t, err)
 		must(t, plan.Apply(t.Context(), p.open(t), "test"))
 		if bound := boundRole(t, p); bound != "admin" {

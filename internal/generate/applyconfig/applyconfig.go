@@ -16,55 +16,70 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
 // The markers of this generator.
 const (
-	GenerateMarker = "kubebuilder:ac:generate"
-	OutputMarker   = "kubebuilder:ac:output:package"
+	generateMarker = "kubebuilder:ac:generate"
+	outputMarker   = "kubebuilder:ac:output:package"
 	resourceMarker = "kubebuilder:resource"
 )
 
 // defaultFolder is where the code goes, relative to the package with the types.
 const defaultFolder = "applyconfiguration"
 
-// Options say how the code looks.
-type Options struct {
-	// Header is what each file begins with, with Year in the place of YEAR.
-	Header string
-	Year   string
-	// External says in which package the apply configuration of a type is that is not generated here. The types are
-	// written with their packages: "k8s.io/api/core/v1.LocalObjectReference".
-	External map[string]string
+// Generator makes the apply configurations of each package that asks for them.
+var Generator = generator.Generator{
+	Name:    "applyconfig",
+	GenName: "applyconfiguration",
+	Options: Options{},
+	Code:    true,
+	Emits: func([]*load.Package) func(*load.Package) bool {
+		return func(pkg *load.Package) bool { return pkg.Has(generateMarker) }
+	},
+	DependsOn: func(string, genall.Generator) ([]string, error) { return []string{thisYear()}, nil },
+	Generate: func(in generator.Input, options genall.Generator) error {
+		return write(in, options.(Options))
+	},
+	SetHeader: func(options any, file, _ string) { options.(*Options).HeaderFile = file },
+	Flags: func(options any) []generator.Flag {
+		return []generator.Flag{
+			{Name: "external-apply-configurations", To: &options.(*Options).ExternalApplyConfigurations, Usage: "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
+		}
+	},
 }
 
-// Emits reports whether a package may get apply configurations.
-func Emits(pkg *load.Package) bool { return pkg.Has(GenerateMarker) }
-
-// Generate returns the files for those of the roots in ctx that ask for them, with absolute paths. Problems stay with the
-// packages they are about. The output of ctx is not used.
-func Generate(ctx genall.GenerationContext, o Options) ([]artifact.File, error) {
-	var files []artifact.File
-	for _, root := range ctx.Roots {
-		values, err := markers.PackageMarkers(ctx.Collector, root)
+// write writes the files of those of the roots that ask for them, beside the packages whatever the output rule says.
+func write(in generator.Input, options Options) error {
+	o, err := options.settings(in)
+	if err != nil {
+		return err
+	}
+	for _, root := range in.Roots {
+		values, err := markers.PackageMarkers(in.Collector, root)
 		if err != nil {
 			root.AddError(err)
 			continue
 		}
-		if enabled, _ := values.Get(GenerateMarker).(bool); !enabled || len(root.GoFiles) == 0 {
+		if enabled, _ := values.Get(generateMarker).(bool); !enabled || len(root.GoFiles) == 0 {
 			continue
 		}
-		made, err := generatePackage(ctx, root, values, o)
+		files, err := generatePackage(in.GenerationContext, root, values, o)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		files = append(files, made...)
+		for _, f := range files {
+			if err := in.Write(f); err != nil {
+				return err
+			}
+		}
 	}
-	return files, nil
+	return nil
 }
 
-func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values markers.MarkerValues, o Options) ([]artifact.File, error) {
+func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values markers.MarkerValues, o settings) ([]artifact.File, error) {
 	group, named := values.Get("groupName").(string)
 	if !named {
 		return nil, &diagnostic.Error{
@@ -74,20 +89,20 @@ func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values m
 	}
 	ctx.Checker.Check(pkg)
 	pkg.NeedTypesInfo()
-	folder, _ := values.Get(OutputMarker).(string)
+	folder, _ := values.Get(outputMarker).(string)
 	if folder == "" {
 		folder = defaultFolder
 	}
 	g := &generation{
 		pkg:       pkg,
-		options:   o,
+		settings:  o,
 		group:     group,
 		version:   path.Base(pkg.PkgPath),
 		dir:       filepath.Join(filepath.Dir(pkg.GoFiles[0]), folder),
 		path:      path.Join(pkg.PkgPath, folder),
 		comments:  comments{},
 		commented: map[*types.Package]bool{},
-		refs:      knownRefs(o.External),
+		refs:      knownRefs(o.external),
 	}
 	if err := g.findKinds(ctx.Collector); err != nil {
 		return nil, err
@@ -122,7 +137,7 @@ func (g *generation) schema(ctx genall.GenerationContext, enabled, roots []strin
 func (g *generation) files(schema string) ([]artifact.File, error) {
 	var files []artifact.File
 	add := func(name string, f *file, pkg string) error {
-		content, err := f.format(g.options, pkg)
+		content, err := f.format(g.settings.header, pkg)
 		files = append(files, artifact.File{Path: filepath.Join(g.dir, filepath.FromSlash(name)), Content: content})
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 // generation makes the apply configurations of one package.
 type generation struct {
 	pkg            *loader.Package
-	options        Options
+	settings       settings
 	group, version string
 	dir, path      string // of the generated code
 	comments       comments
@@ -73,7 +73,7 @@ func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 	err := ctmarkers.EachType(collector, g.pkg, func(info *ctmarkers.TypeInfo) {
 		resource, isKind := info.Markers.Get(resourceMarker).(markers.Resource)
 		enabled[info.Name] = isKind
-		if value, ok := info.Markers.Get(GenerateMarker).(bool); ok {
+		if value, ok := info.Markers.Get(generateMarker).(bool); ok {
 			enabled[info.Name] = value
 		}
 		clusterWide[info.Name] = resource.Scope == "Cluster"

@@ -3,6 +3,8 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"path"
 	"path/filepath"
@@ -11,6 +13,9 @@ import (
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // File is one generated file.
@@ -76,12 +81,27 @@ func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 		}
 		folder = filepath.ToSlash(rel)
 	}
+	return nopCloser{s.add(path.Join(folder, name))}, nil
+}
+
+// Write writes a file by its absolute path, which must be in the project.
+func (s *Sink) Write(f File) error {
+	rel, err := filepath.Rel(s.Root, f.Path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return OutputError(f.Path, "is outside the project")
+	}
+	s.add(filepath.ToSlash(rel)).Write(f.Content)
+	return nil
+}
+
+// add begins a file.
+func (s *Sink) add(name string) *bytes.Buffer {
 	if s.files == nil {
 		s.files = map[string]*bytes.Buffer{}
 	}
 	buffer := &bytes.Buffer{}
-	s.files[path.Join(folder, name)] = buffer
-	return nopCloser{buffer}, nil
+	s.files[name] = buffer
+	return buffer
 }
 
 // Files returns what was written, by path.
@@ -97,3 +117,21 @@ func (s *Sink) Files() []File {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
+
+// ReadError says that a file which an option names cannot be read.
+func ReadError(name string, err error) error {
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("cannot read %q: %s", name, diagnostic.PlainCause(err)),
+		Hint:    cmp.Or(regular.Remedy(err), "paths in options are relative to the folder that kctrl runs in"),
+		Cause:   err,
+	}
+}
+
+// OutputError says that an output would not be in the project.
+func OutputError(name, message string) error {
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("output %q %s", name, message),
+		Hint:    "name it relative to the project, such as config/crd/bases; kctrl gen writes anywhere",
+		Class:   diagnostic.ErrUsage,
+	}
+}

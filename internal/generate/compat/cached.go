@@ -5,8 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 
-	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
-
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/lint"
@@ -31,30 +29,22 @@ func (c *Command) memo(o Options) (memo, bool) {
 	if err != nil {
 		return memo{}, false
 	}
-	var manifests []string
+	var more [][]string
 	for _, g := range c.generators {
-		if patcher, ok := g.value.(schemapatcher.Generator); ok {
-			if manifests, err = manifestNames(o.Dir, patcher); err != nil {
+		if g.DependsOn != nil {
+			names, err := g.DependsOn(o.Dir, g.options)
+			if err != nil {
 				return memo{}, false
 			}
+			more = append(more, names)
 		}
 	}
 	options := struct {
-		Args, Manifests, AllowUnknown []string
-		Year                          string
-	}{c.args, manifests, o.AllowUnknown, c.year()}
+		Args, AllowUnknown []string
+		More               [][]string
+	}{c.args, o.AllowUnknown, more}
 	key, ok := incremental.NewKey(environment, o.Dir, options)
 	return memo{o.Cache, key, environment, o.Dir}, ok
-}
-
-// year returns the year that is written, if one is that the arguments do not tell.
-func (c *Command) year() string {
-	for _, g := range c.generators {
-		if _, ok := g.value.(ApplyConfiguration); ok {
-			return thisYear()
-		}
-	}
-	return ""
 }
 
 // restore returns the result that was kept, if nothing has changed that it was made from.

@@ -82,7 +82,7 @@ func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Re
 func (c *Command) registry() (*markers.Registry, error) {
 	registry := &markers.Registry{}
 	for _, g := range c.generators {
-		if err := g.value.RegisterMarkers(registry); err != nil {
+		if err := g.options.RegisterMarkers(registry); err != nil {
 			return nil, err
 		}
 	}

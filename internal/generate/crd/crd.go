@@ -4,6 +4,7 @@ package crd
 
 import (
 	"go/ast"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,11 +14,9 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
-
-// Folder is where the files are written, each named <group>_<plural>.yaml.
-const Folder = "config/crd/bases"
 
 // The annotation that controller-gen puts on what it writes. The output is that of this version byte for byte, and says
 // so, which keeps the diff of a migration empty.
@@ -26,35 +25,45 @@ const (
 	version           = "v0.23.0"
 )
 
-// Options say what the files contain. The zero value is what controller-gen does when it is told nothing.
-type Options struct {
-	SchemaOptions
-	// Versions are those of the CustomResourceDefinition itself. None means v1, the only one that is supported.
-	Versions []string
-	// HeaderFile is read from the input rule, and is what every file begins with; see [artifact.ReadHeader].
-	HeaderFile, Year string
-	// PreserveUnknownFields sets spec.preserveUnknownFields. Nil leaves it out.
-	PreserveUnknownFields *bool
-	// Recursive leaves the schema of a recursive type empty where it would begin again, which the API server refuses. False
-	// makes that an error, unless markers of the field say what it holds.
-	Recursive bool
-	// OmitToolVersion leaves out the annotation with the version of the generator.
-	OmitToolVersion bool
+// Generator makes a file for each kind, named <group>_<plural>.yaml.
+var Generator = generator.Generator{
+	Name:    "crd",
+	Options: crd.Generator{},
+	Follows: true,
+	Emits:   Emits,
+	Generate: func(in generator.Input, options genall.Generator) error {
+		return write(in, options.(crd.Generator))
+	},
+	SetHeader: func(options any, file, year string) {
+		o := options.(*crd.Generator)
+		o.HeaderFile, o.Year = file, year
+	},
+	Flags: func(options any) []generator.Flag {
+		o := options.(*crd.Generator)
+		return []generator.Flag{
+			{Name: "crd-max-desc-len", To: &o.MaxDescLen, Usage: "cut descriptions in CRDs at the sentence that ends within so many characters; 0 leaves them out, -1 keeps them whole"},
+			{Name: "crd-generate-embedded-object-meta", To: &o.GenerateEmbeddedObjectMeta, Usage: "write the fields of embedded metav1.ObjectMeta into CRDs"},
+			{Name: "crd-allow-dangerous-types", To: &o.AllowDangerousTypes, Usage: "allow float32 and float64 in CRDs"},
+			{Name: "crd-ignore-unexported-fields", To: &o.IgnoreUnexportedFields, Usage: "leave fields that are not exported out of CRDs"},
+			{Name: "crd-omit-tool-version", To: &o.OmitToolVersion, Usage: "leave the version of the generator out of CRDs"},
+			{Name: "crd-preserve-unknown-fields", To: &o.DeprecatedV1beta1CompatibilityPreserveUnknownFields, Usage: "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1"},
+		}
+	},
+	Folder:        generator.Flag{Name: "output-crd-dir", Default: "config/crd/bases", Usage: "`folder` of the CRDs"},
+	Kustomization: "config/crd",
 }
 
-// Emits reports whether a package can have kinds or versions of them. Every package of a group counts: a version may
-// consist of types that only point to those of another.
-func Emits(pkg *load.Package) bool {
-	if pkg.Has("groupName") {
-		return true
-	}
-	return HasKinds(pkg.Package)
+// Emits tells which packages can have kinds or versions of them. Every package of a group counts: a version may consist of
+// types that only point to those of another. Kinds without a group may have their versions in any package without a group.
+func Emits(all []*load.Package) func(*load.Package) bool {
+	groupless := slices.ContainsFunc(all, func(pkg *load.Package) bool { return !pkg.Has("groupName") && hasKinds(pkg) })
+	return func(pkg *load.Package) bool { return groupless || pkg.Has("groupName") }
 }
 
-// HasKinds reports whether a package declares types that look like kinds.
-func HasKinds(pkg *loader.Package) bool {
+// hasKinds reports whether a package declares types that look like kinds.
+func hasKinds(pkg *load.Package) bool {
 	found := false
-	loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+	loader.EachType(pkg.Package, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
 		found = found || embedsMeta(spec)
 	})
 	return found
@@ -81,40 +90,36 @@ func embedsMeta(spec *ast.TypeSpec) bool {
 	return embedded["TypeMeta"] && embedded["ObjectMeta"]
 }
 
-// Result is what [Generate] made.
-type Result struct {
-	Files []artifact.File
-	// Kinds are the kinds that the files define, in all their versions.
-	Kinds map[schema.GroupVersionKind]bool
+// schemaOptions returns what the options of a definition say of its schemas.
+func schemaOptions(o crd.Generator) SchemaOptions {
+	return SchemaOptions{
+		MaxDescLen:             o.MaxDescLen,
+		EmbeddedObjectMeta:     generator.IsTrue(o.GenerateEmbeddedObjectMeta),
+		DangerousTypes:         generator.IsTrue(o.AllowDangerousTypes),
+		IgnoreUnexportedFields: generator.IsTrue(o.IgnoreUnexportedFields),
+	}
 }
 
-// Generate makes a file for each kind in the roots of ctx. Problems stay with the packages they are about, for
-// [load.Program.Problems]. The output of ctx is not used.
-func Generate(ctx genall.GenerationContext, folder string, options Options) (Result, error) {
-	sink := &artifact.Sink{Folder: folder}
-	ctx.OutputRule = sink
-	kinds, err := Write(ctx, options)
-	return Result{Files: sink.Files(), Kinds: kinds}, err
-}
-
-// Write opens a file of ctx for each kind in its roots, in the order of the kinds, and returns all that were defined.
-func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersionKind]bool, error) {
-	parser := NewParser(ctx, options.SchemaOptions)
+// write writes a file for each kind in the roots, in the order of the kinds. Of a recursive type, which the API server
+// refuses, the schema is left empty where it would begin again; in a project that is an error, unless markers of the field
+// say what it holds.
+func write(in generator.Input, options crd.Generator) error {
+	ctx := in.GenerationContext
+	parser := NewParser(ctx, schemaOptions(options))
 	AllowRawJSON(parser)
 	metav1 := crd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
-		return nil, nil
+		return nil
 	}
-	defined := map[schema.GroupVersionKind]bool{}
 	kinds := crd.FindKubeKinds(parser, metav1)
 	if len(kinds) == 0 {
-		return defined, nil
+		return nil
 	}
 	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	references := NewReferences(parser, !options.Recursive)
+	references := NewReferences(parser, in.Strict)
 	out := &printer{ctx: ctx, header: header, options: options}
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
@@ -133,14 +138,11 @@ func Write(ctx genall.GenerationContext, options Options) (map[schema.GroupVersi
 			continue
 		}
 		for _, version := range definition.Spec.Versions {
-			defined[kind.WithVersion(version.Name)] = true
+			in.Defines(kind.WithVersion(version.Name))
 		}
 		out.print(*definition)
 	}
-	if err := out.wait(); err != nil {
-		return nil, err
-	}
-	return defined, nil
+	return out.wait()
 }
 
 // document is a file to be written.
@@ -150,8 +152,8 @@ type document struct {
 }
 
 // printDefinition returns the files of a definition: one for each version of CustomResourceDefinition that is asked for.
-func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string, options Options) ([]document, error) {
-	if !options.OmitToolVersion {
+func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string, options crd.Generator) ([]document, error) {
+	if !generator.IsTrue(options.OmitToolVersion) {
 		if definition.Annotations == nil {
 			definition.Annotations = map[string]string{}
 		}
@@ -159,10 +161,10 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	}
 	crd.FixTopLevelMetadata(definition)
 	transforms := []func(map[string]any) error{removeStatus, genall.TransformRemoveCreationTimestamp}
-	if options.PreserveUnknownFields != nil {
-		transforms = append(transforms, preserveUnknownFields(*options.PreserveUnknownFields))
+	if options.DeprecatedV1beta1CompatibilityPreserveUnknownFields != nil {
+		transforms = append(transforms, preserveUnknownFields(*options.DeprecatedV1beta1CompatibilityPreserveUnknownFields))
 	}
-	versions := options.Versions
+	versions := options.CRDVersions
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -18,7 +19,7 @@ import (
 type printer struct {
 	ctx     genall.GenerationContext
 	header  string
-	options Options
+	options crd.Generator
 	// printing are the definitions whose text is being made, in order: at most printsAtOnce of them.
 	printing []<-chan printed
 	err      error // the first one

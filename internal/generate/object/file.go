@@ -12,8 +12,8 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// generator makes the file of one package.
-type generator struct {
+// emitter makes the file of one package.
+type emitter struct {
 	pkg     *loader.Package
 	known   *packages
 	imports *imports
@@ -34,7 +34,7 @@ func generate(collector *ctmarkers.Collector, known *packages, pkg *loader.Packa
 	if err := ctmarkers.EachType(collector, pkg, func(info *ctmarkers.TypeInfo) { infos = append(infos, info) }); err != nil {
 		return nil, err
 	}
-	g := &generator{pkg: pkg, known: known, imports: newImports(pkg), left: leftOut(pkg, infos)}
+	g := &emitter{pkg: pkg, known: known, imports: newImports(pkg), left: leftOut(pkg, infos)}
 	found := copied(pkg, infos, packageAsks(values))
 	code := map[string]string{}
 	for _, t := range found {
@@ -49,7 +49,7 @@ func generate(collector *ctmarkers.Collector, known *packages, pkg *loader.Packa
 }
 
 // file returns the file with the methods of each type.
-func (g *generator) file(header string, code map[string]string) string {
+func (g *emitter) file(header string, code map[string]string) string {
 	var methods strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(code)) {
 		methods.WriteString(code[name])
@@ -74,8 +74,8 @@ import (
 }
 
 // methods returns the methods of a type that are not written by hand.
-func (g *generator) methods(t *copiedType) string {
-	w := &writer{generator: g, of: t, place: t.spec}
+func (g *emitter) methods(t *copiedType) string {
+	w := &writer{emitter: g, of: t, place: t.spec}
 	name, plainName := t.name(), t.named.Obj().Name()
 	receiver, result, returned := "*"+name, "*"+name, "out"
 	if isReference(t.named) {

@@ -26,7 +26,7 @@ func (w *writer) helper(t *types.Named) string {
 	}
 	name := w.helperName(t)
 	w.helpers.names[key], w.helpers.code[name] = name, ""
-	h := &writer{generator: w.generator, of: w.of, place: w.place}
+	h := &writer{emitter: w.emitter, of: w.of, place: w.place}
 	h.line("\n// %s makes out a deep copy of in, of which it is a shallow one.", name)
 	h.line("func %s(in, out *%s) {", name, w.name(t))
 	if structure, ok := t.Underlying().(*types.Struct); ok {

@@ -22,10 +22,8 @@ const (
 // objectInterface is the value of the legacy marker that asks for DeepCopyObject.
 const objectInterface = "k8s.io/apimachinery/pkg/runtime.Object"
 
-// Markers returns the names of the markers that ask for deep copies.
-func Markers() []string {
-	return []string{generateMarker, rootMarker, legacyGenerateMarker, legacyInterfacesMarker}
-}
+// markerNames are the names of the markers that ask for deep copies.
+var markerNames = []string{generateMarker, rootMarker, legacyGenerateMarker, legacyInterfacesMarker}
 
 // packageAsks reports whether a package asks for the deep copies of all its types.
 func packageAsks(values ctmarkers.MarkerValues) bool {

@@ -51,7 +51,7 @@ func pointedTo(t types.Type) types.Type {
 
 // of returns the methods that a type has once all code is generated, and whether some are written by hand. A pointer has
 // none of its own.
-func (g *generator) of(t types.Type) (m methods, manual bool) {
+func (g *emitter) of(t types.Type) (m methods, manual bool) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {
 		return methods{}, false
@@ -69,7 +69,7 @@ func (g *generator) of(t types.Type) (m methods, manual bool) {
 
 // generates reports whether a type has the methods that its source does not declare. Those of this package that nobody
 // asks for may come from another generator, unless a marker leaves them out.
-func (g *generator) generates(t *types.Named) bool {
+func (g *emitter) generates(t *types.Named) bool {
 	object := t.Origin().Obj()
 	if object.Pkg() != g.pkg.Types {
 		return g.known.generates(object)
@@ -79,7 +79,7 @@ func (g *generator) generates(t *types.Named) bool {
 
 // hasParts reports whether a type can be copied part by part. There is nothing else to do with one that cannot be than to
 // rely on methods that are declared where nobody looked. open are the types that it is a part of.
-func (g *generator) hasParts(t types.Type, open []types.Type) bool {
+func (g *emitter) hasParts(t types.Type, open []types.Type) bool {
 	if isFlat(t) || slices.Contains(open, t) {
 		return true
 	}

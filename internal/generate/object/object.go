@@ -14,26 +14,38 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
-// FileName is the name of the file in each package.
-const FileName = "zz_generated.deepcopy.go"
+// fileName is the name of the file in each package.
+const fileName = "zz_generated.deepcopy.go"
 
-// Emits reports whether a package may get deep copies.
-func Emits(pkg *load.Package) bool { return pkg.Has(Markers()...) }
-
-// Generate returns the files for those of the roots in ctx that ask for them. Problems stay with the packages they are
-// about, for [load.Program.Problems]. The output of ctx is not used.
-func Generate(ctx genall.GenerationContext, root string, header artifact.Header, generated Generated) ([]artifact.File, error) {
-	sink := &artifact.Sink{Root: root}
-	ctx.OutputRule, ctx.InputRule = sink, header
-	err := Write(ctx, deepcopy.Generator{HeaderFile: header.Path(), Year: header.Year}, generated)
-	return sink.Files(), err
+// Generator makes the file of each package that asks for deep copies.
+var Generator = generator.Generator{
+	Name:    "object",
+	Options: deepcopy.Generator{},
+	Code:    true,
+	Follows: true,
+	Emits: func([]*load.Package) func(*load.Package) bool {
+		return func(pkg *load.Package) bool { return pkg.Has(markerNames...) }
+	},
+	// All packages have a file of the same name, so in one folder the last counts.
+	OrderCounts: func(packages []*load.Package, rule genall.OutputRule) bool {
+		beside, ok := rule.(genall.OutputArtifacts)
+		return (!ok || beside.Code != "") && rule != genall.OutputToNothing && len(packages) > 1
+	},
+	Generate: func(in generator.Input, options genall.Generator) error {
+		return write(in.GenerationContext, options.(deepcopy.Generator), in.Generated)
+	},
+	SetHeader: func(options any, file, year string) {
+		o := options.(*deepcopy.Generator)
+		o.HeaderFile, o.Year = file, year
+	},
 }
 
-// Write opens a file of ctx for each of its roots that asks for deep copies.
-func Write(ctx genall.GenerationContext, options deepcopy.Generator, generated Generated) error {
+// write opens a file of ctx for each of its roots that asks for deep copies.
+func write(ctx genall.GenerationContext, options deepcopy.Generator, generated generated) error {
 	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
 		return err
@@ -44,7 +56,7 @@ func Write(ctx genall.GenerationContext, options deepcopy.Generator, generated G
 		root.NeedTypesInfo()
 		code, err := generate(ctx.Collector, known, root, header)
 		if err == nil && code != nil {
-			err = write(ctx, root, code)
+			err = writeFile(ctx, root, code)
 		}
 		if err != nil {
 			root.AddError(err)
@@ -53,9 +65,9 @@ func Write(ctx genall.GenerationContext, options deepcopy.Generator, generated G
 	return nil
 }
 
-func write(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {
+func writeFile(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {
 	var out io.WriteCloser
-	out, err := ctx.Open(pkg, FileName)
+	out, err := ctx.Open(pkg, fileName)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (w *writer) value(in, out string, t types.Type) {
 
 // namedValue copies a value with the methods of its type if it has them.
 func (w *writer) namedValue(in, out string, t *types.Named) {
-	m, _ := w.generator.of(t)
+	m, _ := w.emitter.of(t)
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
 		if !copiesItself(t) {

@@ -13,7 +13,7 @@ import (
 // value that is copied and to its copy; a block that copies a part of them declares both anew.
 type writer struct {
 	strings.Builder
-	*generator
+	*emitter
 	of    *copiedType
 	place loader.Node // what is being copied, for errors
 	depth int         // of the loops of [writer.value]
@@ -93,13 +93,13 @@ func (w *writer) structure(t *types.Struct) {
 }
 
 // sees reports whether the package can use a field.
-func (g *generator) sees(field *types.Var) bool {
+func (g *emitter) sees(field *types.Var) bool {
 	return field.Exported() || field.Pkg() == g.pkg.Types
 }
 
 // field makes a shallow copy of a field a deep one.
 func (w *writer) field(name string, t types.Type) {
-	m, manual := w.generator.of(t)
+	m, manual := w.emitter.of(t)
 	switch _, isStruct := t.Underlying().(*types.Struct); {
 	case manual && m.copy && !m.pointer:
 		w.line("out.%[1]s = in.%[1]s.DeepCopy()", name)
@@ -122,7 +122,7 @@ func (w *writer) field(name string, t types.Type) {
 // reference copies *in, which is not nil, to *out.
 func (w *writer) reference(t types.Type) {
 	if named, ok := types.Unalias(t).(*types.Named); ok {
-		if m, _ := w.generator.of(t); m.into && slices.Contains(w.within, types.Type(named)) {
+		if m, _ := w.emitter.of(t); m.into && slices.Contains(w.within, types.Type(named)) {
 			w.line("(*in).DeepCopyInto(out)")
 			return
 		}
@@ -165,7 +165,7 @@ func (w *writer) again(t *types.Named, in, out string) {
 
 // pointer copies what *in points to.
 func (w *writer) pointer(elem types.Type) {
-	m, manual := w.generator.of(elem)
+	m, manual := w.emitter.of(elem)
 	switch _, isStruct := elem.Underlying().(*types.Struct); {
 	case manual && m.copy && m.pointer:
 		w.line("*out = (*in).DeepCopy()")
@@ -194,7 +194,7 @@ func (w *writer) pointer(elem types.Type) {
 // list copies the slice *in, whose type has the given name.
 func (w *writer) list(name string, t *types.Slice) {
 	elem := t.Elem()
-	m, manual := w.generator.of(elem)
+	m, manual := w.emitter.of(elem)
 	w.line("*out = make(%s, len(*in))", name)
 	switch _, isStruct := elem.Underlying().(*types.Struct); {
 	case !manual && isPlain(elem.Underlying()):
@@ -245,7 +245,7 @@ func isKey(t types.Type) bool {
 
 // entry copies the value val of a map.
 func (w *writer) entry(elem types.Type) {
-	m, manual := w.generator.of(elem)
+	m, manual := w.emitter.of(elem)
 	pointed, isPointed := w.pointedManual(elem)
 	switch _, isStruct := elem.Underlying().(*types.Struct); {
 	case manual && m.copy && !m.pointer, isPointed && pointed.pointer:
@@ -285,6 +285,6 @@ func (w *writer) pointedManual(t types.Type) (methods, bool) {
 	if !ok {
 		return methods{}, false
 	}
-	m, manual := w.generator.of(pointer.Elem())
+	m, manual := w.emitter.of(pointer.Elem())
 	return m, manual && m.copy
 }

@@ -2,48 +2,90 @@
 package rbac
 
 import (
-	"sigs.k8s.io/controller-tools/pkg/genall"
-	"sigs.k8s.io/controller-tools/pkg/markers"
-	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"cmp"
+	"errors"
+	"go/token"
+	"io/fs"
+	"path"
+	"strings"
 
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
-	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// Folder is where the role is written.
-const Folder = "config/rbac"
+// fileName is the usual name of the file.
+const fileName = "role.yaml"
 
-// FileName is the name of the file.
-const FileName = "role.yaml"
-
-// Path is the file that the role is written to.
-const Path = Folder + "/" + FileName
-
-// Options say what to write.
-type Options struct {
-	// Folder is where to write, relative to the project.
-	Folder string
-	// RoleName names the role of the rules that name none.
-	RoleName string
-	// FileName is the name of the file. Empty means [FileName].
-	FileName string
-	// Header is what the file begins with.
-	Header artifact.Header
+// Generator makes a file with a ClusterRole, and a Role for each namespace that a rule names.
+var Generator = generator.Generator{
+	Name:           "rbac",
+	Options:        rbac.Generator{RoleName: "manager-role"},
+	Follows:        true,
+	PackageMarkers: []string{rbac.RuleDefinition.Name},
+	Generate: func(in generator.Input, options genall.Generator) error {
+		return options.Generate(&in.GenerationContext)
+	},
+	SetHeader: func(options any, file, year string) {
+		o := options.(*rbac.Generator)
+		o.HeaderFile, o.Year = file, year
+	},
+	Flags: func(options any) []generator.Flag {
+		o := options.(*rbac.Generator)
+		return []generator.Flag{
+			{Name: "role-name", To: &o.RoleName, Default: o.RoleName, Usage: "name of the role of the manager"},
+			{Name: "role-file", To: &o.FileName, Default: fileName, Usage: "`name` of the file of the role, which leaves the file that it was in"},
+		}
+	},
+	Folder: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`folder` of the role; what config/rbac holds and binds stays as it is beside another"},
+	Check: func(options genall.Generator) error {
+		name := options.(rbac.Generator).FileName
+		if name != "" && (path.Base(name) != name || !fs.ValidPath(name)) {
+			return artifact.OutputError(name, "is no file name")
+		}
+		return nil
+	},
+	Empty: func(options genall.Generator, read func(string) ([]byte, error)) ([]artifact.File, error) {
+		name := cmp.Or(options.(rbac.Generator).FileName, fileName)
+		content, err := read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		emptied, err := withoutRules(name, content)
+		return []artifact.File{{Path: name, Content: emptied}}, err
+	},
 }
 
-// Emits reports whether a package has rules.
-func Emits(pkg *load.Package) bool { return pkg.Has(rbac.RuleDefinition.Name) }
-
-// Generate returns the file with the ClusterRole, and a Role for each namespace that a rule names. Without any rule it
-// returns nothing.
-func Generate(program *load.Program, o Options) ([]artifact.File, error) {
-	sink := &artifact.Sink{Folder: o.Folder}
-	ctx := &genall.GenerationContext{Collector: &markers.Collector{Registry: program.Registry().Registry}, OutputRule: sink, InputRule: o.Header}
-	for _, pkg := range program.Packages() {
-		if Emits(pkg) {
-			ctx.Roots = append(ctx.Roots, pkg.Only(rbac.RuleDefinition.Name))
+// withoutRules takes all rules out of a role file that no marker asks for any more. controller-gen would leave the file
+// and with it rights that nobody wants; deleting it would break the kustomization that lists it.
+func withoutRules(name string, content []byte) ([]byte, error) {
+	var emptied []byte
+	for _, document := range strings.Split("\n"+string(content), "\n---\n") {
+		var role map[string]any
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			return nil, &diagnostic.Error{
+				Pos:     token.Position{Filename: name},
+				Message: "is not YAML",
+				Hint:    "delete the file, and run kctrl manifests again once a controller has +kubebuilder:rbac markers",
+				Cause:   err,
+			}
 		}
+		if len(role) == 0 {
+			continue
+		}
+		role["rules"] = []any{}
+		text, err := yaml.Marshal(role)
+		if err != nil {
+			return nil, err
+		}
+		emptied = append(emptied, "---\n"+string(text)...)
 	}
-	err := rbac.Generator{RoleName: o.RoleName, FileName: o.FileName, HeaderFile: o.Header.Path(), Year: o.Header.Year}.Generate(ctx)
-	return sink.Files(), err
+	return emptied, nil
 }

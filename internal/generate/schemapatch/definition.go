@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/token"
-	"path"
 
 	"go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,10 +23,10 @@ type definition struct {
 	node     *yaml.Node
 }
 
-func parseAll(o Options) ([]*definition, error) {
+func parseAll(manifests []manifest) ([]*definition, error) {
 	var all []*definition
-	for _, m := range o.Manifests {
-		d, err := parse(m, path.Join(o.Folder, m.Name))
+	for _, m := range manifests {
+		d, err := parse(m)
 		if err != nil {
 			return nil, err
 		}
@@ -39,14 +38,14 @@ func parseAll(o Options) ([]*definition, error) {
 }
 
 // parse returns nil for a file that is no CustomResourceDefinition, or no YAML.
-func parse(m Manifest, path string) (*definition, error) {
+func parse(m manifest) (*definition, error) {
 	var meta metav1.TypeMeta
-	if err := kyaml.Unmarshal(m.Content, &meta); err != nil || meta.APIVersion == "" || meta.Kind != "CustomResourceDefinition" {
+	if err := kyaml.Unmarshal(m.content, &meta); err != nil || meta.APIVersion == "" || meta.Kind != "CustomResourceDefinition" {
 		return nil, nil
 	}
 	if supported := apiextensionsv1.SchemeGroupVersion.String(); meta.APIVersion != supported {
 		return nil, &diagnostic.Error{
-			Pos:     token.Position{Filename: path},
+			Pos:     token.Position{Filename: m.path},
 			Message: fmt.Sprintf("apiVersion %s is not supported", meta.APIVersion),
 			Hint:    "convert the definition to " + supported,
 		}
@@ -59,11 +58,11 @@ func parse(m Manifest, path string) (*definition, error) {
 		}
 	}
 	var node yaml.Node
-	if kyaml.Unmarshal(m.Content, &content) != nil || yaml.Unmarshal(m.Content, &node) != nil {
+	if kyaml.Unmarshal(m.content, &content) != nil || yaml.Unmarshal(m.content, &node) != nil {
 		return nil, nil
 	}
 	kind := schema.GroupKind{Group: content.Spec.Group, Kind: content.Spec.Names.Kind}
-	d := &definition{name: m.Name, path: path, kind: kind, node: &node}
+	d := &definition{name: m.name, path: m.path, kind: kind, node: &node}
 	for _, version := range content.Spec.Versions {
 		d.versions = append(d.versions, version.Name)
 	}

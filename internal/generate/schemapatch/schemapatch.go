@@ -6,6 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -14,37 +17,87 @@ import (
 	ctcrd "sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
 
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/crd"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// Options say what to patch.
-type Options struct {
-	crd.SchemaOptions
-	// Folder is where the manifests are, for messages.
-	Folder string
-	// Manifests are the files of the folder with the CustomResourceDefinitions: those that are none are passed over.
-	Manifests []Manifest
+// Generator makes a file for each CustomResourceDefinition in a folder.
+var Generator = generator.Generator{
+	Name:    "schemapatch",
+	Options: schemapatcher.Generator{},
+	GenOnly: true,
+	Emits:   crd.Emits,
+	DependsOn: func(dir string, options genall.Generator) ([]string, error) {
+		return manifestNames(dir, options.(schemapatcher.Generator).ManifestsPath)
+	},
+	Generate: func(in generator.Input, options genall.Generator) error {
+		o := options.(schemapatcher.Generator)
+		manifests, err := readManifests(in, o.ManifestsPath)
+		if err != nil {
+			return err
+		}
+		schemas := crd.SchemaOptions{MaxDescLen: o.MaxDescLen, EmbeddedObjectMeta: generator.IsTrue(o.GenerateEmbeddedObjectMeta)}
+		return patch(in.GenerationContext, manifests, schemas)
+	},
 }
 
-// Manifest is a file.
-type Manifest struct {
-	// Name is the name in the folder, and of the file that is written.
-	Name    string
-	Content []byte
+// manifest is a file that may be a CustomResourceDefinition.
+type manifest struct {
+	// name is the name in the folder, and of the file that is written, and path what messages call it.
+	name, path string
+	content    []byte
 }
 
-// Write opens a file of ctx for each CustomResourceDefinition in the manifests, in their order. Versions that have a Go
-// type in the roots of ctx get its schema. In a definition with at least one such version, those that have none lose
-// theirs. Problems stay with the packages they are about.
-func Write(ctx genall.GenerationContext, options Options) error {
-	parser := crd.NewParser(ctx, options.SchemaOptions)
+// readManifests reads the files of a folder that may be CustomResourceDefinitions.
+func readManifests(in generator.Input, folder string) ([]manifest, error) {
+	names, err := manifestNames(in.Dir, folder)
+	if err != nil {
+		return nil, err
+	}
+	var all []manifest
+	for _, name := range names {
+		content, err := in.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, manifest{name, path.Join(filepath.ToSlash(folder), name), content})
+	}
+	return all, nil
+}
+
+// manifestNames returns the names of the files that may be CustomResourceDefinitions.
+func manifestNames(dir, folder string) ([]string, error) {
+	name := folder
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return nil, artifact.ReadError(folder, err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() && filepath.Ext(entry.Name()) == ".yaml" {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// patch writes a file for each CustomResourceDefinition in the manifests, in their order. Versions that have a Go type in
+// the roots of ctx get its schema. In a definition with at least one such version, those that have none lose theirs.
+// Problems stay with the packages they are about.
+func patch(ctx genall.GenerationContext, manifests []manifest, options crd.SchemaOptions) error {
+	parser := crd.NewParser(ctx, options)
 	crd.AllowRawJSON(parser)
 	metav1 := ctcrd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
 		return nil
 	}
-	definitions, err := parseAll(options)
+	definitions, err := parseAll(manifests)
 	if err != nil {
 		return err
 	}
@@ -88,7 +141,7 @@ func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]bool 
 }
 
 // schemasOf returns the schema of each version of a kind that is wanted and has a package.
-func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bool, options Options) map[string]apiextensionsv1.JSONSchemaProps {
+func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bool, options crd.SchemaOptions) map[string]apiextensionsv1.JSONSchemaProps {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}
 	references := crd.NewReferences(parser, false)
 	byPath := func(a, b *loader.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) }

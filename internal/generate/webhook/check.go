@@ -11,9 +11,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// Check returns what is wrong with the webhook markers of packages, joined from *diagnostic.Error. The generator of
+// check returns what is wrong with the webhook markers of packages, joined from *diagnostic.Error. The generator of
 // controller-tools stops at the first, and does not say where it is. File names are made relative to dir.
-func Check(registry *markers.Registry, dir string, packages []*loader.Package) error {
+func check(registry *markers.Registry, dir string, packages []*loader.Package) error {
 	var errs []error
 	for _, pkg := range packages {
 		first := map[bool]bool{}

@@ -3,38 +3,59 @@
 package webhook
 
 import (
+	"cmp"
+
 	"sigs.k8s.io/controller-tools/pkg/genall"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
-// Folder is where the file is written.
-const Folder = "config/webhook"
-
-// FileName is the name of the file.
-const FileName = "manifests.yaml"
-
-// Emits reports whether a package has webhooks.
-func Emits(pkg *load.Package) bool {
-	return pkg.Has(webhook.ConfigDefinition.Name, webhook.WebhookConfigDefinition.Name)
+// Generator makes a file with a MutatingWebhookConfiguration, a ValidatingWebhookConfiguration, or both. Markers that the
+// API server would refuse are errors of a project.
+var Generator = generator.Generator{
+	Name:           "webhook",
+	Options:        webhook.Generator{},
+	PackageMarkers: []string{webhook.ConfigDefinition.Name, webhook.WebhookConfigDefinition.Name},
+	OrderCounts: func(packages []*load.Package, _ genall.OutputRule) bool {
+		return sharesWebhooks(packages)
+	},
+	Generate: func(in generator.Input, options genall.Generator) error {
+		if in.Strict {
+			if err := check(in.Markers, in.Dir, in.Roots); err != nil {
+				return err
+			}
+		}
+		err := options.Generate(&in.GenerationContext)
+		if err == nil {
+			return nil
+		}
+		return cmp.Or(check(in.Markers, in.Dir, in.Roots), err)
+	},
+	SetHeader: func(options any, file, year string) {
+		o := options.(*webhook.Generator)
+		o.HeaderFile, o.Year = file, year
+	},
+	Folder:        generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`folder` of the webhook configurations"},
+	Kustomization: "config/webhook",
 }
 
-// Generate returns the file with a MutatingWebhookConfiguration, a ValidatingWebhookConfiguration, or both. Without any
-// webhook it returns nothing. Markers that the API server would refuse come back joined from *diagnostic.Error.
-func Generate(program *load.Program, folder string, header artifact.Header) ([]artifact.File, error) {
-	sink := &artifact.Sink{Folder: folder}
-	ctx := &genall.GenerationContext{Collector: &markers.Collector{Registry: program.Registry().Registry}, OutputRule: sink, InputRule: header}
-	for _, pkg := range program.Packages() {
-		if Emits(pkg) {
-			ctx.Roots = append(ctx.Roots, pkg.Only(webhook.ConfigDefinition.Name, webhook.WebhookConfigDefinition.Name))
+// sharesWebhooks reports whether two packages say something about the same configuration or webhook: the last one counts.
+func sharesWebhooks(packages []*load.Package) bool {
+	configurations := 0
+	named := map[string]bool{}
+	for _, pkg := range packages {
+		if pkg.Has(webhook.WebhookConfigDefinition.Name) {
+			configurations++
+		}
+		for _, value := range pkg.Values(webhook.ConfigDefinition.Name) {
+			name := value.(webhook.Config).Name
+			if named[name] {
+				return true
+			}
+			named[name] = true
 		}
 	}
-	if err := Check(program.Registry(), program.Dir(), ctx.Roots); err != nil {
-		return nil, err
-	}
-	err := webhook.Generator{HeaderFile: header.Path(), Year: header.Year}.Generate(ctx)
-	return sink.Files(), err
+	return configurations > 1
 }

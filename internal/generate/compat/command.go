@@ -1,30 +1,37 @@
 package compat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/genall/help"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
 // Command is a parsed command line.
 type Command struct {
 	args       []string
-	generators []generator
+	generators []chosen
 	paths      []string
 }
 
-// generator is a generator that was asked for, with its options, and where its output goes.
-type generator struct {
-	name  string
-	value genall.Generator
-	rule  genall.OutputRule
+// chosen is a generator that was asked for, with its options, and where its output goes.
+type chosen struct {
+	generator.Generator
+	name    string
+	options genall.Generator
+	rule    genall.OutputRule
 }
 
 // Parse reads the arguments of controller-gen, without its flags. What is wrong is a *diagnostic.Error of class
@@ -47,7 +54,7 @@ func Parse(args []string) (*Command, error) {
 			if command.named(name) != nil {
 				return nil, usage(fmt.Sprintf("generator %s is named twice", name), "put all of its options into one argument, as in "+name+":a=1,b=2")
 			}
-			command.generators = append(command.generators, generator{name: name, value: value})
+			command.generators = append(command.generators, chosen{generatorNamed(name), name, value, nil})
 		case genall.OutputRule:
 			of := ruleOwner(name)
 			rules[of] = value
@@ -69,13 +76,19 @@ func Parse(args []string) (*Command, error) {
 }
 
 // named returns the generator with a name, or nil.
-func (c *Command) named(name string) *generator {
+func (c *Command) named(name string) *chosen {
 	for i, g := range c.generators {
 		if g.name == name {
 			return &c.generators[i]
 		}
 	}
 	return nil
+}
+
+// generatorNamed returns the generator with a name on the command line, which is one.
+func generatorNamed(name string) generator.Generator {
+	all := generators()
+	return all[slices.IndexFunc(all, func(g named) bool { return g.name == name })].value.(generator.Generator)
 }
 
 // assign gives each generator its output rule: its own, else the one for all, else config/<name> for what is no code.
@@ -148,4 +161,109 @@ func argumentError(definition *markers.Definition, arg string, err error) error 
 
 func usage(message, hint string) error {
 	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// named is a generator or an output rule and the name it has on the command line.
+type named struct {
+	name  string
+	value any
+}
+
+// generators are all generators, in the order of their names here.
+func generators() []named {
+	var all []named
+	for _, g := range generate.Generators() {
+		all = append(all, named{cmp.Or(g.GenName, g.Name), g})
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// outputRules are all output rules. Each is an option of its own, "output:<rule>", and one for each generator,
+// "output:<generator>:<rule>".
+func outputRules() []named {
+	return []named{
+		{"artifacts", genall.OutputArtifacts{}},
+		{"dir", genall.OutputToDirectory("")},
+		{"none", genall.OutputToNothing},
+		{"stdout", genall.OutputToStdout},
+	}
+}
+
+// generatorNames returns the names of all generators.
+func generatorNames() []string {
+	var names []string
+	for _, g := range generators() {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// Registry returns the options of the command line as markers, with their documentation.
+func Registry() (*markers.Registry, error) {
+	registry := &markers.Registry{}
+	var options []named
+	for _, g := range generators() {
+		options = append(options, named{g.name, g.value.(generator.Generator).Options})
+	}
+	for _, rule := range outputRules() {
+		options = append(options, named{"output:" + rule.name, rule.value})
+		for _, generator := range generators() {
+			options = append(options, named{"output:" + generator.name + ":" + rule.name, rule.value})
+		}
+	}
+	for _, option := range options {
+		definition, err := markers.MakeDefinition(option.name, markers.DescribesPackage, option.value)
+		if err != nil {
+			return nil, err
+		}
+		if err := registry.Register(definition); err != nil {
+			return nil, err
+		}
+		if documented, ok := option.value.(genall.HasHelp); ok {
+			registry.AddHelp(definition, documented.Help())
+		}
+	}
+	return registry, genall.RegisterOptionsMarkers(registry)
+}
+
+// isGenerator reports whether name is that of a generator.
+func isGenerator(name string) bool { return slices.Contains(generatorNames(), name) }
+
+// OptionHelp documents all options of the command line, by what they are for.
+func OptionHelp() ([]help.CategoryDoc, error) {
+	registry, err := Registry()
+	if err != nil {
+		return nil, err
+	}
+	return help.ByCategory(registry, help.SortByOption), nil
+}
+
+// MarkerHelp documents the markers of the generators that args name, by category.
+func MarkerHelp(args []string) ([]help.CategoryDoc, error) {
+	options, err := Registry()
+	if err != nil {
+		return nil, err
+	}
+	registry := &markers.Registry{}
+	for _, arg := range args {
+		_, value, err := parseOption(options, arg)
+		if err != nil {
+			return nil, err
+		}
+		if g, ok := value.(genall.Generator); ok {
+			if err := g.RegisterMarkers(registry); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return help.ByCategory(registry, help.SortByCategory), nil
+}
+
+// argumentNames returns the names of the arguments of an option, if they have any.
+func argumentNames(definition *markers.Definition) []string {
+	if definition.AnonymousField() {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(definition.Fields))
 }

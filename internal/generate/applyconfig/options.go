@@ -1,0 +1,122 @@
+package applyconfig
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"strconv"
+	"strings"
+	"time"
+
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+)
+
+// Options are those of kctrl gen, which controller-gen has too.
+type Options struct {
+	HeaderFile                  string   `marker:",optional"`
+	ExternalApplyConfigurations []string `marker:",optional"`
+	OmitToolVersion             *bool    `marker:",optional"`
+}
+
+var (
+	_ genall.NeedsTypeChecking = Options{}
+	_ genall.HasHelp           = Options{}
+)
+
+// RegisterMarkers adds the markers that the generator reads.
+func (Options) RegisterMarkers(into *markers.Registry) error {
+	for _, m := range []struct {
+		name    string
+		target  markers.TargetType
+		value   any
+		summary string
+	}{
+		{generateMarker, markers.DescribesPackage, false, "enables apply configurations for the kinds of this package"},
+		{generateMarker, markers.DescribesType, false, "enables or disables the apply configuration of this type"},
+		{outputMarker, markers.DescribesPackage, "", "names the folder of the code, relative to the package"},
+	} {
+		definition, err := markers.MakeDefinition(m.name, m.target, m.value)
+		if err != nil {
+			return err
+		}
+		if err := into.Register(definition); err != nil {
+			return err
+		}
+		into.AddHelp(definition, markers.SimpleHelp("apply", m.summary))
+	}
+	return crdmarkers.Register(into)
+}
+
+// CheckFilter keeps interfaces from being checked.
+func (Options) CheckFilter() loader.NodeFilter {
+	return func(node ast.Node) bool {
+		_, isInterface := node.(*ast.InterfaceType)
+		return !isInterface
+	}
+}
+
+// Help documents the options.
+func (Options) Help() *markers.DefinitionHelp {
+	return &markers.DefinitionHelp{
+		DetailedHelp: markers.DetailedHelp{Summary: "generates apply configurations of the kinds in packages that ask for them"},
+		FieldHelp: map[string]markers.DetailedHelp{
+			"HeaderFile":                  {Summary: "names the file with the text that generated code begins with"},
+			"ExternalApplyConfigurations": {Summary: "says where apply configurations of other types are, as <package>.<type>@<package>"},
+			"OmitToolVersion":             {Summary: "has no effect: the code never names a version"},
+		},
+	}
+}
+
+// Generate is not how the code is generated: [Generator] does that.
+func (Options) Generate(*genall.GenerationContext) error { return errors.ErrUnsupported }
+
+// settings say how the code looks.
+type settings struct {
+	// header is what each file begins with.
+	header string
+	// external says in which package the apply configuration of a type is that is not generated here. The types are
+	// written with their packages: "k8s.io/api/core/v1.LocalObjectReference".
+	external map[string]string
+}
+
+// settings returns what the options mean.
+func (o Options) settings(in generator.Input) (settings, error) {
+	found := settings{external: map[string]string{}}
+	for _, external := range o.ExternalApplyConfigurations {
+		separator := "@"
+		if in.Strict {
+			separator = "="
+		}
+		name, pkg, ok := strings.Cut(external, separator)
+		if !ok {
+			return settings{}, &diagnostic.Error{
+				Message: fmt.Sprintf("external apply configuration %q has no %s", external, separator),
+				Hint:    "write <package>.<type>" + separator + "<package>, as in k8s.io/api/core/v1.Toleration" + separator + "k8s.io/client-go/applyconfigurations/core/v1",
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+		found.external[name] = pkg
+	}
+	if o.HeaderFile == "" {
+		return found, nil
+	}
+	text, err := in.ReadFile(o.HeaderFile)
+	if err != nil {
+		return settings{}, err
+	}
+	year := in.Year
+	if !in.Strict {
+		year = thisYear()
+	}
+	found.header = strings.ReplaceAll(string(text), "YEAR", year)
+	return found, nil
+}
+
+// thisYear is what controller-gen writes for YEAR in the header of apply configurations.
+func thisYear() string { return strconv.Itoa(time.Now().UTC().Year()) }

@@ -1,0 +1,14 @@
+package generate
+
+import (
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+)
+
+// Add adds a generator to those of all commands, until undo is called. It is not for parallel tests.
+func Add(g generator.Generator) (undo func()) {
+	before := all
+	all = append(slices.Clone(all), g)
+	return func() { all = before }
+}
