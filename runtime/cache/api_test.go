@@ -228,7 +228,7 @@ func (a *api) inLocked(resource, namespace string, selector labels.Selector, fie
 
 // watchLocked answers with a stream that lasts until the context of req ends.
 func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, initial bool) *http.Response {
-	w := &watch{resource, namespace, selector, make(chan timed, 10_000), make(chan struct{})}
+	w := &watch{resource, namespace, selector, make(chan timed, len(a.objects[resource])+10_000), make(chan struct{})}
 	a.watches = append(a.watches, w)
 	if initial {
 		version := strconv.Itoa(a.version)

@@ -105,32 +105,3 @@ func TestCachedObjectsSayTheirKind(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkListOfASmallNamespace lists 10 objects of 50,000.
-func BenchmarkListOfASmallNamespace(b *testing.B) {
-	a := newAPI()
-	for n := range 50_000 {
-		ns := "big"
-		if n%5000 == 0 {
-			ns = "small"
-		}
-		a.put(configMaps, configMap(ns, fmt.Sprint(n)))
-	}
-	c := cache.New(connect(b, a), cache.Options{})
-	if _, err := c.Informer(&corev1.ConfigMap{}); err != nil {
-		b.Fatal(err)
-	}
-	c.Begin()
-	go func() { _ = c.Run(b.Context()) }()
-	var list corev1.ConfigMapList
-	read := func() {
-		if err := c.List(b.Context(), &list, client.InNamespace("small")); err != nil || len(list.Items) != 10 {
-			b.Fatal(len(list.Items), err)
-		}
-	}
-	read()
-	b.ReportAllocs()
-	for b.Loop() {
-		read()
-	}
-}
