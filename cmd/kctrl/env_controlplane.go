@@ -14,6 +14,7 @@ import (
 // controlPlaneCommands are those that run something on this machine.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvUpCommand, newEnvDownCommand, newEnvStatusCommand, newEnvKubeconfigCommand,
+	newEnvGarbageCollectorCommand,
 }
 
 // addNameFlag lets the user choose an environment.

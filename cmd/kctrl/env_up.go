@@ -41,6 +41,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, run only this `list` of controllers, such as garbage-collector-controller; '*,-foo' is all but foo")
+	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager: what is owned goes with its owner")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "", "`gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until standard input closes if it is a pipe; nothing is left behind")
 	flags.BoolVar(&o.control, "control", false, "with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
@@ -57,6 +58,9 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	}
 	if o.start.Controllers != "" && !o.start.ControllerManager {
 		return usageError("--controllers goes with --controller-manager")
+	}
+	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
+		return usageError("--garbage-collector is in the place of kube-controller-manager's: leave out one of them, or --controllers='*,-garbage-collector-controller'")
 	}
 	if o.start.DataDir != "" {
 		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))
@@ -117,7 +121,7 @@ func shellQuoted(word string) string {
 
 // warnKept says that options are of no use to an environment that runs already.
 func (s *streams) warnKept(start controlplane.Options) {
-	if start.DataDir == "" && start.Port == 0 && !start.ControllerManager && start.FeatureGates == "" {
+	if start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{

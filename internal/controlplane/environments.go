@@ -102,7 +102,8 @@ func (es *Environments) start(ctx context.Context, name string, assets Assets, o
 		return nil, unwritable(es.path(name), err)
 	}
 	env := &Environment{
-		Name: name, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager, Controllers: opts.Controllers, FeatureGates: opts.FeatureGates,
+		Name: name, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager, Controllers: opts.Controllers,
+		GarbageCollector: opts.GarbageCollector, FeatureGates: opts.FeatureGates,
 	}
 	if err := es.claim(ctx, env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(es.path(name)))

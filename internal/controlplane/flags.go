@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -76,4 +77,10 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 		flags = append(flags, "--controllers="+opts.Controllers)
 	}
 	return flags
+}
+
+// garbageCollectorCommand is this program, as it was started now, with the command that is no user's.
+func garbageCollectorCommand(opts Options, kubeconfig string) ([]string, error) {
+	program, err := os.Executable()
+	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig, "--certificate-authority=" + authorityPath(opts.Folder)}, err
 }

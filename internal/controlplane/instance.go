@@ -40,6 +40,8 @@ type Options struct {
 	ControllerManager bool
 	// Controllers are those that kube-controller-manager runs, as its own flag has them. Empty is all.
 	Controllers string
+	// GarbageCollector runs kctrl's garbage collector beside the API server, as a process of this program.
+	GarbageCollector bool
 	// FeatureGates is passed on to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
 	// Attached ends the instance when this process dies.
@@ -239,7 +241,16 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 		if err != nil {
 			return instance, err
 		}
-		return instance, instance.add(ctx, controllerManagerName, command)
+		if err := instance.add(ctx, controllerManagerName, command); err != nil {
+			return instance, err
+		}
+	}
+	if opts.GarbageCollector {
+		command, err := garbageCollectorCommand(opts, instance.Kubeconfig)
+		if err != nil {
+			return instance, err
+		}
+		return instance, instance.add(ctx, garbageCollectorName, command)
 	}
 	return instance, nil
 }

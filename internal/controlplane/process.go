@@ -41,6 +41,7 @@ const (
 	etcdName              = "etcd"
 	apiServerName         = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
+	garbageCollectorName  = "garbage-collector"
 )
 
 // parts are what an instance may run, in start order, with the flag by which its process is told from any other one:
@@ -49,6 +50,7 @@ var parts = []part{
 	{etcdName, "--trusted-ca-file"},
 	{apiServerName, "--client-ca-file"},
 	{controllerManagerName, "--root-ca-file"},
+	{garbageCollectorName, "--certificate-authority"},
 }
 
 type part struct{ name, authorityFlag string }

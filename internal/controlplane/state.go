@@ -29,6 +29,7 @@ type Environment struct {
 	Port              int    `json:"port,omitempty"`
 	ControllerManager bool   `json:"controllerManager,omitempty"`
 	Controllers       string `json:"controllers,omitempty"`
+	GarbageCollector  bool   `json:"garbageCollector,omitempty"`
 	FeatureGates      string `json:"featureGates,omitempty"`
 
 	Ready     bool      `json:"ready"` // it was once, so that there are objects to keep
@@ -93,7 +94,7 @@ func (e *Environment) Usable() error {
 
 // options are those it was started with.
 func (e *Environment) options() Options {
-	return Options{DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers, FeatureGates: e.FeatureGates}
+	return Options{DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers, GarbageCollector: e.GarbageCollector, FeatureGates: e.FeatureGates}
 }
 
 // record keeps a process in the place of an older one of its part.

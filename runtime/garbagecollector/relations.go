@@ -164,6 +164,10 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 	for i := range old {
 		r.unlink(&old[i], c)
 	}
+	// What it has lost may have been what kept it, or what nobody could say anything about.
+	if len(old) > 0 && slices.ContainsFunc(n.owners, func(e edge) bool { return e.absent }) {
+		c.look = append(c.look, n)
+	}
 }
 
 // owns reports whether refs are what n has.

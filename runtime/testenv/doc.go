@@ -12,5 +12,5 @@
 // environment variable KCTRL names, else the one on PATH. Its first use compiles the control plane, which takes
 // minutes; run `kctrl env build` before the tests to see its progress.
 //
-// There are no controllers: nothing collects garbage, and pods do not run.
+// There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
 package testenv

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +17,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 )
 
 // The environment variables that Start reads.
@@ -41,9 +44,10 @@ type Env struct {
 type Option func(*options)
 
 type options struct {
-	crds   []string
-	args   []string
-	faults bool
+	crds    []string
+	args    []string
+	faults  bool
+	collect bool
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
@@ -60,6 +64,12 @@ func WithControllerManager(controllers ...string) Option {
 			o.args = append(o.args, "--controllers="+strings.Join(controllers, ","))
 		}
 	}
+}
+
+// WithGarbageCollector collects garbage without kube-controller-manager, in the test's process: what is owned goes with its
+// owner, and deletions may be foreground and orphaning ones. Start returns when the collector knows all that there is.
+func WithGarbageCollector() Option {
+	return func(o *options) { o.collect = true }
 }
 
 // WithFeatureGates sets feature gates of the API server, such as "CBORServingAndStorage=true".
@@ -82,7 +92,34 @@ func Start(t testing.TB, opts ...Option) *Env {
 	if err := installCRDs(t.Context(), command(), env.Kubeconfig, o.crds); err != nil {
 		t.Fatalf("install CRDs: %v", err)
 	}
+	if o.collect {
+		collectGarbage(t, env)
+	}
 	return env
+}
+
+// collectGarbage runs a collector until the test ends. It logs to the test.
+func collectGarbage(t testing.TB, env *Env) {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{Logger: log}})
+	if err != nil {
+		t.Fatalf("collect garbage: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // cleanups of the test may wait for it still
+	ended := make(chan error, 1)
+	go func() { ended <- collector.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("collect garbage: %v", err)
+		}
+	})
+	select {
+	case <-collector.Graph().Synced():
+	case <-t.Context().Done():
+		t.Fatalf("collect garbage: %v", collector.Graph().Err())
+	}
 }
 
 func (o options) start(t testing.TB) (*Env, error) {
