@@ -60,7 +60,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return usageError("--controllers goes with --controller-manager")
 	}
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
-		return usageError("--garbage-collector is in the place of kube-controller-manager's: leave out one of them, or --controllers='*,-garbage-collector-controller'")
+		return usageError("two garbage collectors are one too many: leave out --garbage-collector, or say --controllers='*,-garbage-collector-controller'")
 	}
 	if o.start.DataDir != "" {
 		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))

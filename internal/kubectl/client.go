@@ -43,6 +43,7 @@ type Client struct {
 	// Notice is told what is not a result: warnings of the server, and what a wait waits for. Nil is nobody.
 	Notice func(what string)
 
+	config    *rest.Config // as the kubeconfig has it
 	rest      rest.Interface
 	resources []Resource // as the server has said last; nil is not asked yet
 }
@@ -53,7 +54,7 @@ func Connect(kubeconfig string) (*Client, error) {
 	if err != nil {
 		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
 	}
-	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout}
+	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout, config: rest.CopyConfig(config)}
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.GroupVersion = &schema.GroupVersion{}

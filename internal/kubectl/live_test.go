@@ -296,3 +296,68 @@ func (s *server) testDelete(t *testing.T) {
 		t.Errorf("Delete of a namespace = %v", err)
 	}
 }
+
+func (s *server) tree(t *testing.T, args ...string) string {
+	t.Helper()
+	selection, err := kubectl.Select(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := s.Tree(t.Context(), &out, selection); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTreeShowsWhatIsOwned(t *testing.T) {
+	s := start(t)
+	uid := func(args ...string) string {
+		_, after, _ := strings.Cut(s.get(t, kubectl.GetOptions{Output: "yaml"}, args...), "\n  uid: ")
+		uid, _, _ := strings.Cut(after, "\n")
+		return uid
+	}
+	s.apply(t, shelves)
+	owned := func(kind, name, namespace, owners string) {
+		t.Helper()
+		s.apply(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: "+name+", namespace: "+namespace+", ownerReferences: ["+owners+"]}\n")
+	}
+	shelf := "{apiVersion: shop.example.com/v1, kind: Shelf, name: a, uid: " + uid("sh", "a") + "}"
+	owned("ConfigMap", "index", "default", shelf)
+	index := "{apiVersion: v1, kind: ConfigMap, name: index, uid: " + uid("cm", "index") + "}"
+	owned("Secret", "lock", "default", index+", {apiVersion: v1, kind: ConfigMap, name: nobody, uid: nobody}")
+	owned("Secret", "other", "default", index)
+	owned("Secret", "far", "kube-system", index)
+	// A circle.
+	owned("ConfigMap", "index", "default", shelf+", {apiVersion: v1, kind: Secret, name: lock, uid: "+uid("secret", "lock")+"}")
+	for _, test := range []struct{ args, want string }{
+		{"sh a", `shelf.shop.example.com/a
+└── configmap/index
+    ├── secret/lock
+    │   └── configmap/index (above)
+    ├── secret/other
+    └── secret/far in kube-system (its reference is wrong)
+`},
+		{"secret lock", `owned by configmap/index
+owned by configmap/nobody, which was not found
+secret/lock
+└── configmap/index
+    ├── secret/lock (above)
+    ├── secret/other
+    └── secret/far in kube-system (its reference is wrong)
+`},
+		{"sh/long-name-of-a-shelf", "shelf.shop.example.com/long-name-of-a-shelf\n"},
+	} {
+		if diff := cmp.Diff(test.want, s.tree(t, strings.Fields(test.args)...)); diff != "" {
+			t.Errorf("%s:\n%s", test.args, diff)
+		}
+	}
+	if all := s.tree(t, "sh"); strings.Count(all, "shelf.shop.example.com/") != 2 {
+		t.Errorf("the trees of all shelves are\n%s", all)
+	}
+	s.notices = nil
+	s.Namespace = "kube-public"
+	if out := s.tree(t, "sh"); out != "" || len(s.notices) != 1 {
+		t.Errorf("no object: %q, %q", out, s.notices)
+	}
+}
