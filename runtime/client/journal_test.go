@@ -207,7 +207,7 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 		"dependents later":                                      {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "back"}, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}},
 	} {
 		ok(t, c.Create(t.Context(), step.obj))
-		kept := subscribe(c.Journal())
+		kept := subscribe(t, c.Journal())
 		compare := func(call string, write func() error) {
 			t.Helper()
 			ok(t, write())
@@ -333,7 +333,7 @@ func writeTo(t *testing.T, w written, answered answer) ([]client.Write, error) {
 	scheme := newScheme(t)
 	ok(t, authenticationv1.AddToScheme(scheme))
 	c := connect(t, s, client.Options{Scheme: scheme})
-	kept := subscribe(c.Journal())
+	kept := subscribe(t, c.Journal())
 	err := w.call(t.Context(), c)
 	return kept.took(), err
 }
