@@ -162,7 +162,7 @@ func (c *Cache) newPart(k *kind, prototype object.Object, opts KindOptions, name
 		Resync:    c.opts.Resync,
 		Transform: named(k.gvk, marking(opts.Transform, mask)),
 		Indexes:   k.indexes,
-		Applied:   l.applied,
+		Observer:  l,
 		Metrics:   c.opts.Metrics,
 		Packed:    k.packing,
 	})

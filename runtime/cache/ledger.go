@@ -40,7 +40,7 @@ type ledger struct {
 	open atomic.Int64
 
 	mu sync.Mutex
-	// reached is the version of the store in the last call of applied. The store may be ahead of it for as long as it
+	// reached is the version of the store in the last call of Applied. The store may be ahead of it for as long as it
 	// takes to make the next call, which then finds what was noted meanwhile.
 	reached uint64
 	noted   uint64 // how many writes were noted so far
@@ -441,9 +441,9 @@ func split(list *[]*write, version uint64, of func(*write) uint64) (notAfter []*
 // all is a version after all others.
 const all = ^uint64(0)
 
-// applied notes that the store has come to version, by events. Versions only go back when the past of the server was
+// Applied notes that the store has come to version, by events. Versions only go back when the past of the server was
 // taken back, as from a backup: then no version that was written before is to be waited for.
-func (l *ledger) applied(version string, events []informer.Event[object.Object]) {
+func (l *ledger) Applied(version string, events []informer.Event[object.Object]) {
 	l.mu.Lock()
 	defer l.unlockAndWake()
 	for _, e := range events {

@@ -363,12 +363,12 @@ func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := newSource("a")
 		hold, held := make(chan struct{}), false
-		inf := build(s, in(options{Resync: time.Minute, Applied: func(version string, events []informer.Event[obj]) {
+		inf := build(s, in(options{Resync: time.Minute, Observer: observer(func(_ string, events []informer.Event[obj]) {
 			if len(events) > 0 && events[0].Type == informer.Updated && !held {
 				held = true
 				<-hold
 			}
-		}}))
+		})}))
 		run(t, inf)
 		synctest.Wait()
 		s.update("a") // is being applied, while a resync and then a bookmark come

@@ -10,7 +10,9 @@ import (
 
 func ExampleFactory() {
 	factory := informer.NewFactory(informer.FactoryOptions{Resync: 10 * time.Hour})
-	open := func(string) (informer.ListerWatcher[node], error) { return nodes{}, nil } // or informer.FromClient
+	open := func(opts informer.Options[node]) (*informer.Informer[node], error) { // or informer.FromClient
+		return informer.New(nodes{}, opts), nil
+	}
 	shared, err := informer.Shared(factory, open, informer.KindOptions[node]{
 		Options: informer.Options[node]{Name: "nodes", DisableWatchList: true},
 	})

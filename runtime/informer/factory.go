@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -32,6 +34,9 @@ type FactoryOptions struct {
 // KindOptions tune one kind of a [Factory].
 type KindOptions[T object.Object] struct {
 	Options[T]
+	// Kind tells kinds apart that have one type T and one name, such as those of unstructured objects. Nothing else is
+	// done with it, so the zero value is right for a T that is the type of one kind.
+	Kind schema.GroupVersionKind
 	// Namespaces are the namespaces in scope of this kind, whatever those of the factory are. [""] is all, which is also
 	// for cluster-scoped kinds. Nil is those of the factory, with all that it adds and removes.
 	Namespaces []string
@@ -47,13 +52,14 @@ type Factory struct {
 	ended      chan struct{}   // closed when stage is ended
 	namespaces map[string]bool // in scope of the kinds that follow the factory
 	kinds      map[kindName]member
-	start      func(member) // runs the informer of a kind; set while stage is running
+	start      func(scoped) // runs the informer of a kind; set while stage is running
 }
 
 // kindName names a kind within a factory.
 type kindName struct {
 	form reflect.Type
 	name string
+	kind schema.GroupVersionKind
 }
 
 // member is the informer of one kind.
@@ -66,9 +72,12 @@ type member struct {
 type scoped interface {
 	AddNamespace(namespace string) error
 	RemoveNamespace(namespace string) (wait func())
-	Run(ctx context.Context) error
+	begin(ctx context.Context, workers *sync.WaitGroup) bool
+	end()
+	close() (wait func())
 	Synced() <-chan struct{}
 	unsynced() []error
+	DropMetrics()
 }
 
 // NewFactory returns a factory without informers.
@@ -83,11 +92,10 @@ func NewFactory(opts FactoryOptions) *Factory {
 	return f
 }
 
-// Shared returns the informer that f has for T and the name in opts, which for an unstructured T tells the kinds apart.
-// The first call makes it with open and opts, and with the factory's options where opts has none; if the factory runs,
-// it starts at once.
+// Shared returns the informer that f has for T and the name and the kind in opts. The first call makes it with open and opts,
+// and with the factory's options where opts has none; if the factory runs, it starts at once.
 func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Scoped[T], error) {
-	name := kindName{reflect.TypeFor[T](), cmp.Or(opts.Name, reflect.TypeFor[T]().String())}
+	name := kindName{reflect.TypeFor[T](), cmp.Or(opts.Name, reflect.TypeFor[T]().String()), opts.Kind}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known, ok := f.kinds[name]; ok {
@@ -98,7 +106,7 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 	}
 	m := member{follows: opts.Namespaces == nil}
 	if m.follows {
-		opts.Namespaces = sortedKeys(f.namespaces)
+		opts.Namespaces = slices.Sorted(maps.Keys(f.namespaces))
 	}
 	opts.Resync = cmp.Or(opts.Resync, f.opts.Resync)
 	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
@@ -114,6 +122,15 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 		f.start(m)
 	}
 	return s, nil
+}
+
+// Forget makes f have no informer of the kind of s, which ends; the next call of [Shared] makes another one. wait blocks
+// until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
+func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.kinds, func(_ kindName, m member) bool { return m.scoped == scoped(s) })
+	return s.close()
 }
 
 // both returns the transform that applies first and then, of which each may be nil.
@@ -149,22 +166,22 @@ func (f *Factory) AddNamespace(namespace string) error {
 	return errors.Join(all...)
 }
 
-// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory, as [Scoped.RemoveNamespace] does.
+// RemoveNamespace takes a namespace out of scope of all kinds that follow the factory, as [Scoped.RemoveNamespace] does; ""
+// stays.
 func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	var waits []func()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if namespace == "" {
+		return func() {}
+	}
 	delete(f.namespaces, namespace)
 	for _, m := range f.kinds {
 		if m.follows {
 			waits = append(waits, m.RemoveNamespace(namespace))
 		}
 	}
-	return func() {
-		for _, wait := range waits {
-			wait()
-		}
-	}
+	return all(waits)
 }
 
 // Wait blocks until the informers of all kinds that f has by now have synced. If ctx or Run ends earlier, the error names
@@ -198,10 +215,7 @@ func (f *Factory) Run(ctx context.Context) error {
 		return ErrAlreadyRun
 	}
 	<-ctx.Done()
-	f.mu.Lock()
-	f.stage = ended
-	close(f.ended)
-	f.mu.Unlock()
+	f.end()
 	workers.Wait()
 	return nil
 }
@@ -213,11 +227,29 @@ func (f *Factory) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 		return false
 	}
 	f.stage = running
-	f.start = func(m member) {
-		workers.Go(func() { _ = m.Run(ctx) }) // fails only when run twice
-	}
+	f.start = func(s scoped) { s.begin(ctx, workers) }
 	for _, m := range f.kinds {
 		f.start(m)
 	}
 	return true
+}
+
+func (f *Factory) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stage = ended
+	close(f.ended)
+	for _, m := range f.kinds {
+		m.end()
+	}
+}
+
+// DropMetrics forgets the metrics of all informers, which their registry would keep, and the stores with them. It is for
+// after Run.
+func (f *Factory) DropMetrics() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.kinds {
+		m.DropMetrics()
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -175,4 +177,63 @@ func TestOptionsOfTheFactoryAreThoseOfEachKind(t *testing.T) {
 			t.Errorf("labels %v", o.Labels)
 		}
 	})
+}
+
+// S08
+func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
+	for _, runs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c, l, f := newCluster("/a"), &log{}, newFactory(informer.FactoryOptions{})
+			first := share(t, f, c, "things")
+			in := first.In("")[0]
+			reg := first.AddHandler(l.handle)
+			if runs {
+				runScoped(t, f)
+			}
+			informer.Forget(f, first)()
+			<-reg.Done()
+			if err := in.Wait(t.Context()); !runs && !errors.Is(err, informer.ErrEnded) {
+				t.Errorf("got %v", err)
+			}
+			if n := c[""].unclosed(); n != 0 {
+				t.Errorf("%d watches are open", n)
+			}
+			l.got()
+			second := share(t, f, c, "things")
+			if second == first {
+				t.Fatal("it is the same informer")
+			}
+			if !runs {
+				runScoped(t, f)
+			}
+			if err := f.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c[""].update("a")
+			synctest.Wait()
+			if len(l.got()) > 0 || len(first.In("")) > 0 {
+				t.Error("the informer that was forgotten goes on")
+			}
+			if got := second.Lister().List(nil); len(got) != 1 || got[0].ResourceVersion != "12" {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// S08
+func TestKindsOfOneTypeAndNameAreToldApart(t *testing.T) {
+	c, f := newCluster(), newFactory(informer.FactoryOptions{})
+	var all []*informer.Scoped[obj]
+	for _, version := range []string{"v1", "v2", "v1"} {
+		opts := informer.KindOptions[obj]{Options: options{Name: "things"}, Kind: schema.GroupVersionKind{Version: version, Kind: "Thing"}}
+		s, err := informer.Shared(f, c.open, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	if all[0] == all[1] || all[0] != all[2] {
+		t.Errorf("got %v", all)
+	}
 }

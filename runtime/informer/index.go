@@ -40,7 +40,7 @@ func NewIndexFunc[T object.Object, K comparable](values func(T) []K, compare fun
 // that view belongs to.
 func (ix *Index[T, K]) Get(view View[T], value K) []T {
 	var found []T
-	for _, s := range view.stores("") {
+	for _, s := range view.stores() {
 		found = ix.appendFrom(found, s.contents, value)
 	}
 	return found
@@ -49,7 +49,7 @@ func (ix *Index[T, K]) Get(view View[T], value K) []T {
 // Len returns the number of objects of view with that value. It panics as [Index.Get] does.
 func (ix *Index[T, K]) Len(view View[T], value K) int {
 	count := 0
-	for _, s := range view.stores("") {
+	for _, s := range view.stores() {
 		count += ix.count(s.contents, value)
 	}
 	return count
@@ -67,7 +67,7 @@ func (ix *Index[T, K]) count(c *contents[T], value K) int {
 // from then on they are kept in order, which makes a change of the store dearer. It panics as [Index.Get] does.
 func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
-		for _, s := range view.stores("") {
+		for _, s := range view.stores() {
 			values, objects := ix.between(s.contents, from, to)
 			for obj := range objects {
 				if !yield(values[0], obj) {

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +25,7 @@ type Informer[T object.Object] struct {
 	mu        sync.Mutex
 	stage     stage
 	synced    bool          // the first list is in the store, and its events are with the listeners
+	onSynced  func()        // called, if set, when synced is set; it must not block. Set before Run
 	ended     chan struct{} // closed when stage is ended
 	listeners map[*listener[T]]struct{}
 	handlers  sync.WaitGroup // counts the listeners' goroutines; grows only while stage is running
@@ -104,6 +103,13 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
+// endUnrun makes an informer that has not run one that has.
+func (i *Informer[T]) endUnrun() {
+	if i.begin() {
+		i.end()
+	}
+}
+
 // begin starts the handlers that were added so far. It reports whether this is the first Run.
 func (i *Informer[T]) begin() bool {
 	i.mu.Lock()
@@ -157,6 +163,9 @@ func (i *Informer[T]) handle(deltas Deltas[T]) {
 		events.markInitial()
 	}
 	i.distributeLocked(events, first)
+	if first && i.onSynced != nil {
+		i.onSynced()
+	}
 }
 
 func (i *Informer[T]) distributeLocked(events batch[T], first bool) {
@@ -198,11 +207,8 @@ type Options[T object.Object] struct {
 	// PageSize is the number of objects per page of a LIST. Zero is 500 where paging does not bypass the server's
 	// cache, and one page otherwise; another value is used always.
 	PageSize int64
-	// Applied, if set, is called after each change of the store, before the handlers are told: the store has everything
-	// up to version, and events is what that meant. It is called for bookmarks too, without events. It is called by one
-	// goroutine at a time, must not call the informer, and must not block, since everything waits for it. With Packed,
-	// a whole state comes in parts: version is empty in all calls but the last.
-	Applied func(version string, events []Event[T])
+	// Observer, if set, is told of each change of the store, before the handlers are.
+	Observer Observer[T]
 	// Packed, if set, keeps the objects packed in the store, which takes a fraction of the memory: where metadata and
 	// conditions are kept, about a fifth. What is read from the store, and the old state in an event, is then unpacked
 	// each time: that costs about as much as a deep copy, and the object is the reader's own. The object in an event is
@@ -216,6 +222,15 @@ type Options[T object.Object] struct {
 	// them each second and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed
 	// there is nothing to find, since no object is in the store.
 	Mutated func(*MutationError)
+}
+
+// Observer is told of each change of a store.
+type Observer[T object.Object] interface {
+	// Applied is called after each change: the store has everything up to version, and events is what that meant. It is
+	// called for bookmarks too, without events. It is called by one goroutine at a time, must not call the informer, and
+	// must not block, since everything waits for it. Of a packed store a whole state comes in parts: version is empty in
+	// all calls but the last.
+	Applied(version string, events []Event[T])
 }
 
 func (o Options[T]) reflector() ReflectorOptions[T] {
@@ -233,25 +248,26 @@ func (o Options[T]) reflector() ReflectorOptions[T] {
 // core is what every informer has: a store, and a reflector that keeps it in step by way of a queue.
 type core[T object.Object] struct {
 	name      string
+	namespace string
 	label     string // the informer in metrics
 	resync    time.Duration
 	metrics   instruments
 	contents  *contents[T]
 	fifo      *DeltaFIFO[T]
 	reflector *Reflector[T]
-	detector  *mutationDetector[T]                    // nil finds nothing
-	applied   func(version string, events []Event[T]) // nil is not told
+	detector  *mutationDetector[T] // nil finds nothing
+	observer  Observer[T]          // nil is not told
 }
 
 func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	c := core[T]{
-		name:     opts.Name,
+		name: opts.Name, namespace: opts.Namespace,
 		label:    label(opts.Name, opts.Namespace),
 		resync:   opts.Resync,
 		metrics:  newInstruments(opts.Metrics),
 		contents: newContents(opts.Indexes, opts.Packed),
-		applied:  opts.Applied,
+		observer: opts.Observer,
 	}
 	if opts.Mutated != nil && opts.Packed == nil {
 		c.detector = &mutationDetector[T]{informer: c.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
@@ -263,7 +279,7 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 		lw = r.Reusing(c.contents.known)
 	}
 	c.reflector = NewReflector(lw, c.fifo, opts.reflector())
-	c.contents.log = c.reflector.log
+	c.contents.log, c.contents.namespace = c.reflector.log, opts.Namespace
 	if opts.Packed != nil {
 		contents := c.contents
 		c.reflector.gather = func(size int) gathering[T] { return newPackedState(contents, size) }
@@ -279,6 +295,12 @@ type reuser[T object.Object] interface {
 // Name returns the name from the options.
 func (c *core[T]) Name() string { return c.name }
 
+// Namespace returns the namespace from the options.
+func (c *core[T]) Namespace() string { return c.namespace }
+
+// Observer returns the observer from the options.
+func (c *core[T]) Observer() Observer[T] { return c.observer }
+
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
 func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 
@@ -286,10 +308,14 @@ func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 // A failing list or watch is retried for as long as Run runs.
 func (c *core[T]) Err() error { return c.reflector.Err() }
 
+// Failed returns what is closed when a list or a watch fails the next time. [Informer.Err] says why, so it is to be looked at
+// after the call of Failed.
+func (c *core[T]) Failed() <-chan struct{} { return c.reflector.Failed() }
+
 // process brings the store to the state after deltas and returns what that means for handlers.
 func (c *core[T]) process(deltas Deltas[T]) batch[T] {
 	events := c.contents.process(deltas)
-	if c.applied == nil {
+	if c.observer == nil {
 		return events
 	}
 	for chunk, last := range events.chunks() {
@@ -297,12 +323,14 @@ func (c *core[T]) process(deltas Deltas[T]) batch[T] {
 		if last {
 			version = c.contents.version
 		}
-		c.applied(version, chunk)
+		c.observer.Applied(version, chunk)
 	}
 	return events
 }
 
-func (c *core[T]) stores(string) []Store[T] { return []Store[T]{c.Store()} }
+func (c *core[T]) store(string) (Store[T], bool) { return c.Store(), true }
+
+func (c *core[T]) stores() []Store[T] { return []Store[T]{c.Store()} }
 
 // follow calls process with what happens to the source, one after the other, until ctx ends. It returns after the last
 // goroutine that it has started has ended.
@@ -425,8 +453,6 @@ func isDone(c <-chan struct{}) bool {
 		return false
 	}
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // instruments are the metrics of one informer.
 type instruments struct {

@@ -23,6 +23,11 @@ import (
 
 type options = informer.Options[obj]
 
+// observer is told of the changes of a store.
+type observer func(version string, events []informer.Event[obj])
+
+func (o observer) Applied(version string, events []informer.Event[obj]) { o(version, events) }
+
 // start returns an informer of s that runs until the test ends, and waits until it has settled.
 func start(t *testing.T, s informer.ListerWatcher[obj], opts options) *informer.Informer[obj] {
 	inf := build(s, opts)

@@ -171,15 +171,15 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	}
 }
 
-func TestWholeStateIsToldInPartsToAppliedOfAPackedStore(t *testing.T) {
+func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 	packing, err := NewPacking(&metav1.PartialObjectMetadata{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	c := core[meta]{contents: newContents(nil, packing), applied: func(version string, events []Event[meta]) {
+	c := core[meta]{contents: newContents(nil, packing), observer: observer[meta](func(version string, events []Event[meta]) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
-	}}
+	})}
 	var names []string
 	for i := range 2*maxBatch + 1 {
 		names = append(names, fmt.Sprint("n", i))
@@ -191,6 +191,11 @@ func TestWholeStateIsToldInPartsToAppliedOfAPackedStore(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// observer is told of the changes of a store.
+type observer[T object.Object] func(version string, events []Event[T])
+
+func (o observer[T]) Applied(version string, events []Event[T]) { o(version, events) }
 
 func node(name string, version int) meta {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(version)}}

@@ -47,22 +47,20 @@ func (l Lister[T]) Get(name string) (T, error) {
 // List returns the objects that selector selects, in no order; nil selects all. A namespace costs what is in it, see
 // [Store.Select].
 func (l Lister[T]) List(selector labels.Selector) []T {
-	if selector == nil {
-		selector = labels.Everything()
+	stores := l.view.stores()
+	if l.namespace != "" {
+		stores = nil
+		if s, ok := l.view.store(l.namespace); ok {
+			stores = []Store[T]{s}
+		}
 	}
+	everything := selector == nil || selector.Empty()
 	var found []T
-	for _, s := range l.view.stores(l.namespace) {
-		found = s.contents.appendSelected(found, l.namespace, selector)
-	}
-	return found
-}
-
-// appendSelected appends the objects of a namespace that selector selects.
-func (c *contents[T]) appendSelected(found []T, namespace string, selector labels.Selector) []T {
-	all := selector.Empty()
-	for _, obj := range c.snapshot(namespace, nil) {
-		if all || selector.Matches(labels.Set(obj.GetLabels())) {
-			found = append(found, obj)
+	for _, s := range stores {
+		for _, obj := range s.Select(l.namespace, nil) {
+			if everything || selector.Matches(labels.Set(obj.GetLabels())) {
+				found = append(found, obj)
+			}
 		}
 	}
 	return found

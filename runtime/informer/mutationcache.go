@@ -55,10 +55,8 @@ func (m *MutationCache[T]) Get(key object.Key) (T, bool) {
 
 // read returns what view has of key, and how far the store that should have it has come.
 func read[T object.Object](view View[T], key object.Key) (obj T, exists bool, version string) {
-	for _, s := range view.stores(key.Namespace) {
-		if obj, exists, version = s.contents.at(key); exists {
-			break
-		}
+	if s, ok := view.store(key.Namespace); ok {
+		obj, exists, version = s.contents.at(key)
 	}
 	return obj, exists, version
 }

@@ -52,7 +52,10 @@ type Reflector[T object.Object] struct {
 	pageSize  int64
 	metrics   instruments
 	err       atomic.Pointer[SyncError]
-	size      int // objects of the last streaming list; for Run alone
+
+	mu      sync.Mutex
+	failure chan struct{} // closed by the next failure; nil when nobody has asked for it
+	size    int           // objects of the last streaming list; for Run alone
 	// gather returns where a state is gathered, with room for that many objects. Nil is for a sink of whole objects.
 	gather func(size int) gathering[T]
 }
@@ -80,6 +83,27 @@ func (r *Reflector[T]) Err() error {
 		return err
 	}
 	return nil
+}
+
+// Failed returns what is closed when a list or a watch fails the next time. [Reflector.Err] says why, so it is to be looked
+// at after the call of Failed.
+func (r *Reflector[T]) Failed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil {
+		r.failure = make(chan struct{})
+	}
+	return r.failure
+}
+
+// tellFailed closes what Failed has returned.
+func (r *Reflector[T]) tellFailed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure != nil {
+		close(r.failure)
+		r.failure = nil
+	}
 }
 
 // Run follows the source until ctx ends. It starts no goroutine that outlives it.
@@ -121,6 +145,7 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 		failure = r.failed("watch", err)
 	}
 	known := r.err.Swap(failure)
+	r.tellFailed()
 	r.metrics.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
 	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {

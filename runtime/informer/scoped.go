@@ -8,47 +8,56 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Open returns the source of one kind in one namespace; "" is all namespaces, and the only one of a cluster-scoped kind.
-// It makes no request and must not call the informer or the factory that it is for.
-type Open[T object.Object] func(namespace string) (ListerWatcher[T], error)
+// Open returns the informer of one kind in the namespace of the options, with the other options too; "" is all namespaces,
+// and the only one of a cluster-scoped kind. It makes no request and must not call the informer or the factory that it is
+// for.
+type Open[T object.Object] func(Options[T]) (*Informer[T], error)
 
 // FromClient returns how to open the kind of prototype with c. The selectors of scope hold in each namespace.
 func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope) Open[T] {
-	return func(namespace string) (ListerWatcher[T], error) {
-		scope.Namespace = namespace
-		return client.NewListWatcher(c, prototype, scope)
+	return func(opts Options[T]) (*Informer[T], error) {
+		scope.Namespace = opts.Namespace
+		source, err := client.NewListWatcher(c, prototype, scope)
+		if err != nil {
+			return nil, err
+		}
+		return New(source, opts), nil
 	}
 }
 
-// Scoped is the informer of one kind in several namespaces, as if it were one informer: each namespace has a list, a
-// watch and a store of its own, so one that cannot be read holds up no other. Namespaces can be added and removed at any
-// time. All methods are safe for concurrent use.
+// Scoped is the informer of one kind in several namespaces, as if it were one informer: each namespace has an informer of
+// its own, so one that cannot be read holds up no other. Namespaces can be added and removed at any time. All methods are
+// safe for concurrent use.
 type Scoped[T object.Object] struct {
 	open   Open[T]
 	opts   Options[T]
-	synced *latch[*part[T]]
+	synced *latch[*Informer[T]]
 
-	// mu makes one step of changing parts and handlers, so that each handler is at each part. The mutexes of the parts
-	// are taken under it, never the other way round.
+	// informers are those of the namespaces in scope, in order: one for all namespaces, or one for each. The slice is
+	// replaced under mu, and never changed.
+	informers atomic.Pointer[[]*Informer[T]]
+
+	// mu makes one step of changing informers and handlers, so that each handler is at each informer. The mutexes of the
+	// informers are taken under it, never the other way round.
 	mu       sync.Mutex
 	stage    stage
-	ended    chan struct{}       // closed when stage is ended
-	parts    map[string]*part[T] // by namespace
+	ended    chan struct{}             // closed when stage is ended
+	lives    map[*Informer[T]]lifetime // of the informers that were started
 	handlers map[*scopedHandler[T]]struct{}
 	indexes  []Indexer[T]
-	start    func(p *part[T]) // runs a part; set while stage is running
+	start    func(i *Informer[T]) lifetime // runs an informer; set while stage is running
 }
 
-// part is the informer of one namespace.
-type part[T object.Object] struct {
-	*Informer[T]
-	stop context.CancelFunc // ends Run; nil before it was started
-	done chan struct{}      // closed when Run has returned
+// lifetime is how an informer ends.
+type lifetime struct {
+	stop  context.CancelFunc // ends Run
+	ended chan struct{}      // closed when Run has returned
 }
 
 // NewScoped returns an informer of what open has in namespaces; none means no namespace yet, and "" means all. It starts
@@ -59,11 +68,12 @@ func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 		open:     open,
 		opts:     opts,
 		ended:    make(chan struct{}),
-		synced:   newLatch[*part[T]](),
-		parts:    make(map[string]*part[T]),
+		synced:   newLatch[*Informer[T]](),
+		lives:    make(map[*Informer[T]]lifetime),
 		handlers: make(map[*scopedHandler[T]]struct{}),
 		indexes:  slices.Clone(opts.Indexes),
 	}
+	s.informers.Store(new([]*Informer[T]))
 	for _, namespace := range namespaces {
 		if err := s.AddNamespace(namespace); err != nil {
 			return nil, err
@@ -72,66 +82,104 @@ func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 	return s, nil
 }
 
+// In returns the informers that together have the objects of a namespace, or of all in scope when it is "", in the order of
+// their namespaces. There are none when the namespace is not in scope. The slice must not be modified, and the informers
+// must be run by nobody else.
+func (s *Scoped[T]) In(namespace string) []*Informer[T] {
+	all := *s.informers.Load()
+	if namespace == "" || len(all) == 1 && all[0].namespace == "" {
+		return all
+	}
+	n, ok := find(all, namespace)
+	if !ok {
+		return nil
+	}
+	return all[n : n+1 : n+1]
+}
+
+// find returns where the informer of a namespace is, or would be, and whether it is there.
+func find[T object.Object](informers []*Informer[T], namespace string) (int, bool) {
+	return slices.BinarySearchFunc(informers, namespace, func(i *Informer[T], namespace string) int {
+		return cmp.Compare(i.namespace, namespace)
+	})
+}
+
 // Namespaces returns the namespaces in scope, in order.
 func (s *Scoped[T]) Namespaces() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return sortedKeys(s.parts)
+	var all []string
+	for _, i := range s.In("") {
+		all = append(all, i.namespace)
+	}
+	return all
 }
 
 // AddNamespace takes a namespace into scope, for all handlers and indexes: the handlers are told of what exists there as
 // Added events with Initial set. Adding one that is in scope, or any after Run, does nothing. It fails when the kind cannot be opened
 // there, and when all namespaces are in scope and one is to be added, or the other way round.
 func (s *Scoped[T]) AddNamespace(namespace string) error {
-	source, err := s.open(namespace)
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, has := s.parts[namespace]
-	_, hasAll := s.parts[""]
+	all := s.In("")
+	n, has := find(all, namespace)
 	switch {
 	case has || s.stage == ended:
 		return nil
-	case hasAll, namespace == "" && len(s.parts) > 0:
+	case len(all) > 0 && (namespace == "" || all[0].namespace == ""):
 		return fmt.Errorf("%s: one namespace and all namespaces cannot be in scope at once", s.opts.Name)
 	}
 	opts := s.opts
 	opts.Namespace, opts.Indexes = namespace, s.indexes
-	p := &part[T]{Informer: New(source, opts), done: make(chan struct{})}
-	s.parts[namespace] = p
-	for h := range s.handlers {
-		h.join(p)
+	i, err := s.open(opts)
+	if err != nil {
+		return err
 	}
-	s.synced.add(p)
+	s.synced.add(i)
+	i.onSynced = func() { s.synced.release(i) }
+	for h := range s.handlers {
+		h.join(i)
+	}
+	all = slices.Insert(slices.Clone(all), n, i)
+	s.informers.Store(&all)
 	if s.stage == running {
-		s.start(p)
+		s.lives[i] = s.start(i)
 	}
 	return nil
 }
 
-// RemoveNamespace takes a namespace out of scope. The handlers are not told, since nothing was deleted; they are just not
-// called for another event of that namespace. wait blocks until nothing of it runs any more, a call of a handler that is
-// under way included, so a handler must not call it.
+// RemoveNamespace takes a namespace out of scope, but for "", which stays. The handlers are not told, since nothing was
+// deleted; they are just not called for another event of that namespace. Who waits for it gets [ErrEnded]. wait blocks
+// until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
 func (s *Scoped[T]) RemoveNamespace(namespace string) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.parts[namespace]
+	if namespace == "" {
+		return func() {}
+	}
+	return s.removeLocked(namespace)
+}
+
+func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
+	all := s.In("")
+	n, ok := find(all, namespace)
 	if !ok {
 		return func() {}
 	}
-	delete(s.parts, namespace)
+	i := all[n]
+	all = slices.Delete(slices.Clone(all), n, n+1)
+	s.informers.Store(&all)
 	for h := range s.handlers {
-		h.leave(p)
+		h.leave(i)
 	}
-	s.synced.release(p)
-	p.metrics.objects.Set(0, p.label) // and not its function, which would hold the store
-	if p.stop == nil {
+	s.synced.release(i)
+	i.DropMetrics() // before there is another one with that name
+	life, started := s.lives[i]
+	if !started {
+		i.endUnrun()
 		return func() {}
 	}
-	p.stop()
-	return func() { <-p.done }
+	delete(s.lives, i)
+	life.stop()
+	return func() { <-life.ended }
 }
 
 // AddIndex is [Informer.AddIndex] for all namespaces, those to come included.
@@ -141,24 +189,13 @@ func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 	if !slices.Contains(s.indexes, ix) {
 		s.indexes = append(slices.Clone(s.indexes), ix)
 	}
-	for _, p := range s.parts {
-		p.AddIndex(ix)
+	for _, i := range s.In("") {
+		i.AddIndex(ix)
 	}
 }
 
 // Lister returns a lister of all namespaces in scope.
 func (s *Scoped[T]) Lister() Lister[T] { return newLister[T](s, s.opts.Name) }
-
-// Store returns the store of a namespace in scope.
-func (s *Scoped[T]) Store(namespace string) (Store[T], bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, ok := s.parts[namespace]
-	if !ok {
-		return Store[T]{}, false
-	}
-	return p.Informer.Store(), true
-}
 
 // Synced is closed when the stores of all namespaces that were in scope until then hold a first complete state.
 func (s *Scoped[T]) Synced() <-chan struct{} { return s.synced.done }
@@ -173,8 +210,10 @@ func (s *Scoped[T]) Wait(ctx context.Context) error {
 // nil.
 func (s *Scoped[T]) Err() error {
 	var all []error
-	for _, p := range s.sortedParts() {
-		all = append(all, p.Informer.Err())
+	for _, i := range s.In("") {
+		if err := i.Err(); err != nil {
+			all = append(all, err)
+		}
 	}
 	return errors.Join(all...)
 }
@@ -182,39 +221,34 @@ func (s *Scoped[T]) Err() error {
 // unsynced returns what is awaited, and why.
 func (s *Scoped[T]) unsynced() []error {
 	var all []error
-	for _, p := range s.sortedParts() {
-		if !isDone(p.Informer.Synced()) {
-			all = append(all, notSynced(p.label, p.Informer.Err()))
+	for _, i := range s.In("") {
+		if !isDone(i.Synced()) {
+			all = append(all, notSynced(i.label, i.Err()))
 		}
 	}
 	return all
 }
 
-func (s *Scoped[T]) sortedParts() []*part[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []*part[T]
-	for _, namespace := range sortedKeys(s.parts) {
-		all = append(all, s.parts[namespace])
+// DropMetrics is [Informer.DropMetrics] for all namespaces.
+func (s *Scoped[T]) DropMetrics() {
+	for _, i := range s.In("") {
+		i.DropMetrics()
 	}
-	return all
 }
 
-func (s *Scoped[T]) stores(namespace string) []Store[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if namespace != "" {
-		if p, ok := s.parts[namespace]; ok {
-			return []Store[T]{p.Informer.Store()}
-		}
-		if p, ok := s.parts[""]; ok {
-			return []Store[T]{p.Informer.Store()}
-		}
-		return nil
+func (s *Scoped[T]) store(namespace string) (Store[T], bool) {
+	in := s.In(namespace)
+	if len(in) != 1 || namespace == "" && in[0].namespace != "" {
+		return Store[T]{}, false
 	}
-	all := make([]Store[T], 0, len(s.parts))
-	for _, namespace := range sortedKeys(s.parts) {
-		all = append(all, s.parts[namespace].Informer.Store())
+	return in[0].Store(), true
+}
+
+func (s *Scoped[T]) stores() []Store[T] {
+	in := s.In("")
+	all := make([]Store[T], len(in))
+	for n, i := range in {
+		all[n] = i.Store()
 	}
 	return all
 }
@@ -228,17 +262,13 @@ func (s *Scoped[T]) Run(ctx context.Context) error {
 		return ErrAlreadyRun
 	}
 	<-ctx.Done()
-	s.mu.Lock()
-	s.stage = ended
-	close(s.ended)
-	for h := range s.handlers {
-		h.done.arm()
-	}
-	s.mu.Unlock()
+	s.end()
 	workers.Wait()
 	return nil
 }
 
+// begin starts the informers that there are and those to come, until ctx ends, each as one of workers. It reports whether
+// it is the first. The caller must call end when ctx has ended, and wait for workers after that.
 func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,27 +276,194 @@ func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 		return false
 	}
 	s.stage = running
-	s.start = func(p *part[T]) {
-		var partCtx context.Context
-		partCtx, p.stop = context.WithCancel(ctx)
+	s.start = func(i *Informer[T]) lifetime {
+		alone, stop := context.WithCancel(ctx)
+		life := lifetime{stop, make(chan struct{})}
 		workers.Go(func() {
-			defer close(p.done)
-			_ = p.Informer.Run(partCtx) // fails only when run twice
+			defer close(life.ended)
+			defer stop()
+			_ = i.Run(alone) // fails only when run twice
 		})
-		workers.Go(func() {
-			select {
-			case <-p.Informer.Synced():
-				s.synced.release(p)
-			case <-partCtx.Done():
-			}
-		})
+		return life
 	}
-	for _, p := range s.parts {
-		s.start(p)
+	for _, i := range s.In("") {
+		s.lives[i] = s.start(i)
 	}
 	s.synced.arm()
 	for h := range s.handlers {
 		h.synced.arm()
 	}
 	return true
+}
+
+// end makes s one that starts nothing any more.
+func (s *Scoped[T]) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage == ended {
+		return
+	}
+	s.stage = ended
+	close(s.ended)
+	for h := range s.handlers {
+		h.done.arm()
+	}
+}
+
+// close ends s and takes all namespaces out of scope. wait blocks until nothing runs any more.
+func (s *Scoped[T]) close() (wait func()) {
+	s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var waits []func()
+	for _, i := range s.In("") {
+		waits = append(waits, s.removeLocked(i.namespace))
+	}
+	return all(waits)
+}
+
+// all returns a function that calls waits.
+func all(waits []func()) func() {
+	return func() {
+		for _, wait := range waits {
+			wait()
+		}
+	}
+}
+
+// scopedHandler is one handler at all informers of a [Scoped] one, which call it in turn.
+type scopedHandler[T object.Object] struct {
+	handler Handler[T]
+	synced  *latch[*Informer[T]]
+	turn    chan struct{}        // holds a token while the handler is being called
+	done    *latch[*Informer[T]] // armed when it was removed, or the informer has ended
+	removed atomic.Bool
+
+	at map[*Informer[T]]*Registration // guarded by the mutex of the scoped informer
+}
+
+// AddHandler is [Informer.AddHandler] for all namespaces in scope, and for each that comes into scope. h is called for
+// one event at a time, of whichever namespace. [Registration.Synced] is closed when h has seen what existed in the
+// namespaces that were in scope until then.
+func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration {
+	added := &scopedHandler[T]{
+		handler: h,
+		synced:  newLatch[*Informer[T]](),
+		done:    newLatch[*Informer[T]](),
+		turn:    make(chan struct{}, 1),
+		at:      make(map[*Informer[T]]*Registration),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.In("") {
+		added.join(i)
+	}
+	if s.stage == ended {
+		added.done.arm()
+	} else {
+		s.handlers[added] = struct{}{}
+	}
+	if s.stage == running {
+		added.synced.arm()
+	}
+	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) }, err: added.err}
+}
+
+// join adds the handler to i.
+func (h *scopedHandler[T]) join(i *Informer[T]) {
+	onSynced := func() {}
+	if h.synced.add(i) {
+		onSynced = func() { h.synced.release(i) }
+	}
+	h.done.add(i)
+	call := h.call
+	if i.namespace == "" {
+		call = h.handler // nobody else ever calls it
+	}
+	h.at[i] = i.addHandler(call, onSynced, func() { h.done.release(i) })
+}
+
+// leave forgets i, which is not in scope any more.
+func (h *scopedHandler[T]) leave(i *Informer[T]) {
+	h.at[i].Remove()
+	delete(h.at, i)
+	h.synced.release(i)
+}
+
+// err returns why the handler will not be called again.
+func (h *scopedHandler[T]) err() error {
+	if h.removed.Load() {
+		return ErrRemoved
+	}
+	return ErrEnded
+}
+
+// call calls the handler when no other informer does.
+func (h *scopedHandler[T]) call(e Event[T]) {
+	h.turn <- struct{}{}
+	defer func() { <-h.turn }()
+	if !h.removed.Load() {
+		h.handler(e)
+	}
+}
+
+func (s *Scoped[T]) removeHandler(h *scopedHandler[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.handlers[h]; !ok {
+		return
+	}
+	h.removed.Store(true)
+	delete(s.handlers, h)
+	for _, reg := range h.at {
+		reg.Remove()
+	}
+	h.done.arm()
+}
+
+// latch closes done when it is armed and everything that was added to it was released. From then on it stays closed.
+type latch[K comparable] struct {
+	done chan struct{}
+
+	mu      sync.Mutex
+	awaited map[K]struct{}
+	armed   bool
+	closed  bool
+}
+
+func newLatch[K comparable]() *latch[K] {
+	return &latch[K]{done: make(chan struct{}), awaited: make(map[K]struct{})}
+}
+
+// add makes the latch wait for k too, and reports whether it was not too late for that.
+func (l *latch[K]) add(k K) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.awaited[k] = struct{}{}
+	}
+	return !l.closed
+}
+
+// release says that k has come, or will not.
+func (l *latch[K]) release(k K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.awaited, k)
+	l.closeIfDoneLocked()
+}
+
+// arm says that all that the latch has to wait for at first was added.
+func (l *latch[K]) arm() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armed = true
+	l.closeIfDoneLocked()
+}
+
+func (l *latch[K]) closeIfDoneLocked() {
+	if l.armed && len(l.awaited) == 0 && !l.closed {
+		l.closed = true
+		close(l.done)
+	}
 }

@@ -38,11 +38,11 @@ func (c cluster) in(namespace string) *source {
 	return c[namespace]
 }
 
-func (c cluster) open(namespace string) (informer.ListerWatcher[obj], error) {
-	if namespace == "closed" {
+func (c cluster) open(opts options) (*informer.Informer[obj], error) {
+	if opts.Namespace == "closed" {
 		return nil, errors.New("no way in")
 	}
-	return c.in(namespace), nil
+	return informer.New(c.in(opts.Namespace), opts), nil
 }
 
 func scoped(t *testing.T, c cluster, opts options, namespaces ...string) *informer.Scoped[obj] {
@@ -92,11 +92,11 @@ func TestScopedInformerReadsItsNamespacesAsOne(t *testing.T) {
 		if _, err := lister.Namespace("z").Get("a"); !apierrors.IsNotFound(err) {
 			t.Errorf("out of scope: %v", err)
 		}
-		if _, ok := s.Store("z"); ok {
-			t.Error("there is a store out of scope")
+		if len(s.In("z")) > 0 {
+			t.Error("there is an informer out of scope")
 		}
-		if store, ok := s.Store("y"); !ok || store.Len() != 2 {
-			t.Error("a namespace in scope has no store")
+		if in := s.In("y"); len(in) != 1 || in[0].Store().Len() != 2 {
+			t.Error("a namespace in scope has no informer")
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 		}
 		var text strings.Builder
 		_, _ = registry.WriteTo(&text)
-		if !strings.Contains(text.String(), `informer_objects{informer="things/x"} 1`) || !strings.Contains(text.String(), `informer_objects{informer="things/y"} 0`) {
+		if !strings.Contains(text.String(), `informer_objects{informer="things/x"} 1`) || strings.Contains(text.String(), "things/y") {
 			t.Errorf("metrics:\n%s", text.String())
 		}
 		if err := s.AddNamespace("y"); err != nil {
@@ -159,6 +159,57 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 		}
 		synctest.Wait()
 		expect(t, "events of the namespace added again", l.got(), "y:+b@12!")
+	})
+}
+
+// S08, C12
+func TestWaitForANamespaceThatIsRemovedEnds(t *testing.T) {
+	for _, runs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster("x/a", "y/b")
+			c["y"].noBegin = true
+			s := scoped(t, c, options{}, "x", "y")
+			in := s.In("y")[0]
+			if runs {
+				runScoped(t, s)
+			}
+			waited := make(chan error)
+			go func() { waited <- in.Wait(t.Context()) }()
+			synctest.Wait()
+			s.RemoveNamespace("y")()
+			if err := <-waited; !errors.Is(err, informer.ErrEnded) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// S08
+func TestAllNamespacesStayInScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("/a")
+		s := scoped(t, c, options{}, "")
+		runScoped(t, s)
+		s.RemoveNamespace("")()
+		if got := names(s.Lister().List(nil)); got != "a" || len(s.In("x")) != 1 {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// C12
+func TestFailureIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("/a")
+		c[""].onWatch, c[""].onList = always(forbidden("watch")), always(forbidden("list"))
+		s := scoped(t, c, options{}, "")
+		in := s.In("")[0]
+		failed := in.Failed()
+		runScoped(t, s)
+		<-failed
+		if in.Err() == nil {
+			t.Error("there is no error after the failure")
+		}
 	})
 }
 

@@ -100,13 +100,13 @@ func testNamespacesComeAndGo(t *testing.T, s *realServer) {
 
 // openVerified opens the config maps of c, with streaming lists that are compared with lists.
 func openVerified(t *testing.T, c *client.REST, scope client.Scope) informer.Open[configMap] {
-	open := informer.FromClient(c, &corev1.ConfigMap{}, scope)
-	return func(namespace string) (informer.ListerWatcher[configMap], error) {
-		source, err := open(namespace)
+	return func(opts informer.Options[configMap]) (*informer.Informer[configMap], error) {
+		scope.Namespace = opts.Namespace
+		source, err := client.NewListWatcher(c, &corev1.ConfigMap{}, scope)
 		if err != nil {
 			return nil, err
 		}
-		return informer.Verify(source, func(e *informer.InconsistencyError) { t.Error(e) }), nil
+		return informer.New(informer.Verify(source, func(e *informer.InconsistencyError) { t.Error(e) }), opts), nil
 	}
 }
 

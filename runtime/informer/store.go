@@ -23,11 +23,15 @@ type Store[T object.Object] struct {
 // View is what an [Index] and a [Lister] read: a [Store], or a [Scoped] informer with a store for each namespace. Each
 // store is read in one state of its own.
 type View[T object.Object] interface {
-	// stores returns those that may have objects of a namespace, or of any when it is "".
-	stores(namespace string) []Store[T]
+	// store returns that which has the objects of a namespace; "" is for what is in none.
+	store(namespace string) (Store[T], bool)
+	// stores returns all.
+	stores() []Store[T]
 }
 
-func (s Store[T]) stores(string) []Store[T] { return []Store[T]{s} }
+func (s Store[T]) store(string) (Store[T], bool) { return s, true }
+
+func (s Store[T]) stores() []Store[T] { return []Store[T]{s} }
 
 // Get returns the object with that key.
 func (s Store[T]) Get(key object.Key) (T, bool) {
@@ -76,6 +80,8 @@ func (s Store[T]) ResourceVersion() string {
 // contents is what a Store reads. It has one writer at a time, which the informer's mutex sees to; mu separates the
 // writer from the readers, so the writer may read without it.
 type contents[T object.Object] struct {
+	namespace string // of all objects; "" is any
+
 	mu       sync.RWMutex
 	items    items[T]
 	indexes  map[Indexer[T]]table[T] // each holds exactly what its index says of items
@@ -213,6 +219,9 @@ func addName(names map[string]map[string]struct{}, key object.Key) {
 // snapshot returns what there is now in a namespace, or in all when it is "", with a key that is selected; a nil selected
 // selects all. The iteration needs no lock.
 func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+	if namespace == c.namespace {
+		namespace = "" // all that there is
+	}
 	if namespace != "" {
 		c.indexNamespaces()
 	}
