@@ -165,7 +165,9 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 // postpone keeps an event until the end of the reconcile, and reports whether there was room for it.
 func (q *eventQueue[R]) postpone(s *requestState[R], u undecided) bool {
 	if len(s.undecided) == maxUndecided {
-		s.undecided = slices.DeleteFunc(s.undecided, func(u undecided) bool { return q.own.made(u.event) })
+		s.undecided = slices.DeleteFunc(s.undecided, func(u undecided) bool {
+			return q.isAnswer(s.request, u) || q.own.made(u.event)
+		})
 	}
 	room := len(s.undecided) < maxUndecided
 	if room {
@@ -192,7 +194,7 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 // counts reports whether an event calls for another attempt at a request that backs off, now. When that depends on writes
 // that are under way, it is decided later.
 func (q *eventQueue[R]) counts(request R, u undecided) bool {
-	if q.names(request, u.kind, u.event) && isStatusOnly(u.event) {
+	if q.isAnswer(request, u) {
 		return false
 	}
 	return !q.own.whenTold(u.kind, u.event, u.writes, func() { q.decide(request, u) }) && !q.own.made(u.event)
@@ -210,13 +212,13 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	}
 }
 
-// names reports whether the object of an event is the one that a request names.
-func (q *eventQueue[R]) names(request R, kind string, e event) bool {
-	if q.kind == "" || kind != q.kind {
+// isAnswer reports whether an event is a change of nothing but the status of the object that a request names.
+func (q *eventQueue[R]) isAnswer(request R, u undecided) bool {
+	if q.kind == "" || u.kind != q.kind {
 		return false
 	}
 	named, ok := any(request).(reconcile.Request)
-	return ok && named.NamespacedName == object.KeyOf(e.Object)
+	return ok && named.NamespacedName == object.KeyOf(u.event.Object) && isStatusOnly(u.event)
 }
 
 // causalQueue is an eventQueue for one event.

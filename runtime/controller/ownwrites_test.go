@@ -109,7 +109,7 @@ func (w *world) write(kind string, own bool, change func(o thing)) thing {
 
 // change returns a random change of one object.
 func (w *world) change() func(o thing) {
-	n := w.intN(1 << 30)
+	n := w.intN(1 << 62)
 	switch text := strconv.Itoa(n); n % 4 {
 	case 0:
 		return func(o thing) { o.Generation++ }
@@ -137,9 +137,9 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 		case 0:
 			change = nil
 		case 1:
-			body, base = fmt.Sprint("patch ", w.intN(1<<30)), "an old one"
+			body, base = fmt.Sprint("patch ", w.intN(1<<62)), "an old one"
 		case 2:
-			body, base = fmt.Sprint("update ", w.intN(1<<30)), "an old one"
+			body, base = fmt.Sprint("update ", w.intN(1<<62)), "an old one"
 		}
 		if body == "apply" {
 			change = nil // it has been applied at the start
@@ -240,7 +240,7 @@ func (w *world) author(ctx context.Context, own bool) {
 		write := func() client.Write {
 			answer := w.write(kind, own, w.change())
 			return client.Write{
-				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<30)),
+				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Base: "an old one", Body: fmt.Append(nil, "other ", w.intN(1<<62)),
 			}
 		}
 		switch {
