@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// benchPods are pods of a few deployments, as they are in a cluster: most strings are those of other pods too.
+func benchPods(count int) []byte {
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	for i := range count {
+		app := fmt.Sprint("app-", i%40)
+		list.Items = append(list.Items, corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s-%x", app, i*7919), Namespace: fmt.Sprint("team-", i%20), UID: types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i, i*104729)),
+				ResourceVersion: fmt.Sprint(1000 + i), Labels: map[string]string{"app": app, "tier": "backend", "pod-template-hash": fmt.Sprintf("%x", i%40*7919)},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, UID: types.UID(app)}},
+			},
+			Spec: corev1.PodSpec{
+				NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: "default", DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
+				Containers:  []corev1.Container{{Name: "main", Image: "registry.example.com/" + app + ":v1.2.3", ImagePullPolicy: corev1.PullAlways, Env: []corev1.EnvVar{{Name: "MODE", Value: "fast"}, {Name: "ID", Value: fmt.Sprint(i)}}}},
+				Tolerations: []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+			},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.0.%d.%d", i/256, i%256),
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "Ready"}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
+			},
+		})
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// BenchmarkList decodes a list of which most strings repeat.
+func BenchmarkList(b *testing.B) {
+	data := benchPods(2000)
+	for form, prototype := range map[string]object.Object{"typed": &corev1.Pod{}, "untyped": untypedPrototype()} {
+		b.Run(form, func(b *testing.B) {
+			d, err := NewDecoder(prototype, Options{GVK: podKind, Formats: []Format{JSON}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			d.backlog = 1 << 40 // one goroutine
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if _, err := d.List(bytes.NewReader(data), jsonType, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
