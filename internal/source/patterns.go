@@ -42,7 +42,8 @@ func (f Folder) ImportPath() string {
 type resolver struct {
 	dir     string
 	tree    *Tree
-	modules map[string]Module // by folder, absolute; of folders that were asked for
+	modules map[string]Module   // by folder, absolute; of folders that were asked for
+	ignored map[string][]string // what their go.mod files say to ignore
 	lenient bool
 }
 
@@ -50,7 +51,7 @@ type resolver struct {
 // search lets trees without Go packages pass, if there are other packages, and goes on into modules below; passed says
 // which.
 func (t *Tree) Folders(dir string, patterns []string, lenient bool) (found []Folder, passed, err error) {
-	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, lenient: lenient}).resolve(patterns)
+	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{}, lenient: lenient}).resolve(patterns)
 }
 
 // errNoPackages is the cause of the error about a tree without Go packages.
@@ -100,14 +101,16 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	if r.lenient && isImportPath(pattern) {
 		return r.matchImport(pattern)
 	}
-	base, below := strings.CutSuffix(filepath.ToSlash(pattern), "...")
-	if below && base != "" && !strings.HasSuffix(base, "/") {
-		return nil, patternError(pattern, "\"...\" stands for folders and follows a slash", "write "+base+"/...")
+	folders := resolve.NewPattern(filepath.ToSlash(pattern))
+	if r.lenient && folders.IsTree() && !strings.HasSuffix(pattern, "/...") && pattern != "..." {
+		return nil, patternError(pattern, "\"...\" stands for folders and follows a slash", "write "+strings.TrimRight(pattern, "./")+"/...")
 	}
-	dir, err := r.folderOf(pattern, base)
+	dir, err := r.folderOf(pattern, filepath.ToSlash(pattern))
 	if err != nil {
 		return nil, err
 	}
+	folders = resolve.NewPattern(filepath.ToSlash(dir))
+	dir, below := filepath.FromSlash(folders.Base()), folders.IsTree()
 	if !r.tree.IsFolder(dir) {
 		if r.tree.Exists(dir) {
 			return nil, patternError(pattern, "is a file", "name its folder")
@@ -118,9 +121,11 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []Folder
-	err = r.walk(Folder{Dir: dir, Module: mod}, below, &found)
-	r.tree.noteFolders(dir, below, found, err)
+	start := Folder{Dir: dir, Module: mod}
+	if start.path, err = r.vendoredPath(pattern, start); err != nil {
+		return nil, err
+	}
+	found, err := r.matching(start, below, func(f Folder) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
 	if err == nil && below && r.lenient {
 		err = r.walkModules(dir, &found)
 	}
@@ -134,6 +139,51 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 	return found, err
 }
 
+// matching returns the folders with Go files at and, if below is set, below the start, as far as its module goes, that a
+// pattern matches and that go.mod does not say to ignore.
+func (r *resolver) matching(start Folder, below bool, matches func(Folder) bool) ([]Folder, error) {
+	var found []Folder
+	err := r.walk(start, below, &found)
+	// All that was seen is noted: the question does not know the pattern.
+	r.tree.noteFolders(start.Dir, below, found, err)
+	return slices.DeleteFunc(found, func(f Folder) bool { return !matches(f) || below && r.isIgnored(f) }), err
+}
+
+// isIgnored reports whether go.mod says that patterns do not match a folder.
+func (r *resolver) isIgnored(f Folder) bool {
+	rel, err := filepath.Rel(f.Module.Dir, f.Dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	inside := "/" + filepath.ToSlash(rel) + "/"
+	return slices.ContainsFunc(r.ignored[f.Module.Dir], func(ignored string) bool {
+		if atRoot, ok := strings.CutPrefix(ignored, "./"); ok {
+			return strings.HasPrefix(inside, "/"+strings.Trim(atRoot, "/")+"/")
+		}
+		return strings.Contains(inside, "/"+strings.Trim(ignored, "/")+"/")
+	})
+}
+
+// vendoredPath returns the import path of a folder that is in the vendor folder of its module, and "" for any other.
+func (r *resolver) vendoredPath(pattern string, f Folder) (string, error) {
+	rel, err := filepath.Rel(f.Module.Dir, f.Dir)
+	if err != nil || !strings.HasPrefix(filepath.ToSlash(rel)+"/", "vendor/") {
+		return "", nil
+	}
+	if !r.lenient {
+		return "", patternError(pattern, "is a vendor folder, of packages that are not of this project", "name a folder of the project, such as ./api/v1 or ./...")
+	}
+	packages, err := r.tree.Resolver(f.Module.Dir)
+	if err != nil {
+		return "", err
+	}
+	importPath, ok := packages.Vendored(f.Dir)
+	if !ok {
+		return "", &resolve.UnusualError{Reason: pattern + " is in a vendor folder that no packages come from"}
+	}
+	return importPath, nil
+}
+
 // isImportPath reports whether the go command takes a pattern for that of import paths.
 func isImportPath(pattern string) bool {
 	return !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
@@ -142,10 +192,6 @@ func isImportPath(pattern string) bool {
 // matchImport returns the folders of the packages that an import path stands for, or a tree of them. Where only the go
 // command knows, the error is a [*resolve.UnusualError].
 func (r *resolver) matchImport(pattern string) ([]Folder, error) {
-	base, below := strings.CutSuffix(pattern, "/...")
-	if first, _, _ := strings.Cut(base, "/"); !strings.Contains(first, ".") || strings.ContainsAny(base, "=@\\") || strings.Contains(base, "...") || strings.HasSuffix(base, ".go") {
-		return nil, &resolve.UnusualError{Reason: "odd import path " + pattern}
-	}
 	mod, err := r.moduleOf(r.dir)
 	if err != nil {
 		return nil, err
@@ -154,11 +200,12 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	imports := resolve.NewPattern(pattern)
 	var trees []resolve.Tree
-	if below {
-		trees, err = packages.Trees(base)
-	} else if found, failed := packages.Root(base); failed == nil {
-		trees = []resolve.Tree{{Dir: found.Dir, Path: base}}
+	if imports.IsTree() {
+		trees, err = packages.Trees(imports)
+	} else if named, failed := packages.Root(pattern); failed == nil {
+		trees = []resolve.Tree{{Dir: named.Dir, Path: pattern}}
 	} else {
 		err = failed
 	}
@@ -167,9 +214,8 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	}
 	var found []Folder
 	for _, tree := range trees {
-		var matched []Folder
-		err := r.walk(Folder{Dir: tree.Dir, Module: mod, path: tree.Path}, below, &matched)
-		r.tree.noteFolders(tree.Dir, below, matched, err)
+		start := Folder{Dir: tree.Dir, Module: mod, path: tree.Path}
+		matched, err := r.matching(start, imports.IsTree(), func(f Folder) bool { return imports.Matches(f.ImportPath()) })
 		if err != nil {
 			return nil, err
 		}
@@ -195,9 +241,7 @@ func (r *resolver) walkModules(dir string, found *[]Folder) error {
 		if err != nil {
 			return err
 		}
-		var matched []Folder
-		err = r.walk(Folder{Dir: name, Module: mod}, true, &matched)
-		r.tree.noteFolders(name, true, matched, err)
+		matched, err := r.matching(Folder{Dir: name, Module: mod}, true, func(Folder) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -275,11 +319,12 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 		if f.path != "" {
 			sub.path = f.path + "/" + name
 		}
-		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
+		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"
 		if hidden || r.tree.isFile(filepath.Join(sub.Dir, "go.mod")) {
 			continue
 		}
-		if err := r.walk(sub, below, found); err != nil {
+		// A folder vendor may be a package. What is below it is not of the module.
+		if err := r.walk(sub, name != "vendor", found); err != nil {
 			return err
 		}
 	}
@@ -319,6 +364,11 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 		}
 	}
 	r.modules[dir] = mod
+	if file, err := modfile.ParseLax(name, content, nil); err == nil {
+		for _, ignore := range file.Ignore {
+			r.ignored[dir] = append(r.ignored[dir], ignore.Path)
+		}
+	}
 	return mod, nil
 }
 

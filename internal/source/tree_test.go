@@ -88,6 +88,9 @@ func TestPatterns(t *testing.T) {
 		"./api/v1/ ./api/v1": {root + "/api/v1"},
 		"./api/testdata":     {root + "/api/testdata"},
 		root + "/api/...":    {root + "/api/v1", root + "/api/v2"},
+		"./api/v1...":        {root + "/api/v1"},
+		"./.../v2":           {root + "/api/v2"},
+		root + "/.../v1":     {root + "/api/v1"},
 		root + "/...":        {root, root + "/api/v1", root + "/api/v2"},
 		"./nested/...":       {"example.com/nested/api"},
 		"./... ./nested/...": {root, root + "/api/v1", root + "/api/v2", "example.com/nested/api"},
@@ -107,7 +110,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %s", pattern, diff)
 		}
 	}
-	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./api...", "main.go", "./api/empty"} {
+	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./apis...", "./vendor/v", "main.go", "./api/empty"} {
 		if folders, _, err := NewTree(nil).Folders(dir, []string{pattern}, false); err == nil {
 			t.Errorf("%s matches %v", pattern, folders)
 		}

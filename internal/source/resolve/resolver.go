@@ -75,6 +75,9 @@ func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(imp
 
 // Root returns the package that an import path stands for when a user names it.
 func (r *Resolver) Root(importPath string) (*Package, error) {
+	if err := NewPattern(importPath).checkImports(); err != nil {
+		return nil, err
+	}
 	found, err := r.find(importPath)
 	if err != nil {
 		return nil, err
@@ -98,53 +101,87 @@ func within(importPath, parent string) bool {
 // Tree is a folder, and the import path that its package has or would have.
 type Tree struct{ Dir, Path string }
 
-// Trees returns where the packages are whose import paths are base or below it. All of a tree is one module, as far as no
-// other begins in it.
-func (r *Resolver) Trees(base string) ([]Tree, error) {
-	if path.Clean(base) != base || slices.ContainsFunc(strings.Split(base, "/"), isHidden) {
-		return nil, unusual("odd import path " + base)
+// Trees returns where the packages are that a pattern may match. All of a tree is one module, as far as no other begins in
+// it, or a vendor folder. Which patterns are left to the go command is said in the documentation of the package.
+func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
+	if err := p.checkImports(); err != nil {
+		return nil, err
 	}
+	base := p.Base()
 	if !r.isMain(base) && !visible(r.modules.main[0].Module.Mod.Path, base+"/x") {
 		return nil, unusual(base + " is internal")
 	}
-	var trees []Tree
+	if r.modules.vendored != nil {
+		return r.vendoredTrees(p)
+	}
 	for modulePath := range r.modules.graph {
 		_, selected := r.modules.selected[modulePath]
-		if !selected && !r.isMain(modulePath) && (within(modulePath, base) || within(base, modulePath)) {
+		above, below := p.touches(modulePath)
+		if !selected && !r.isMain(modulePath) && (above || below) {
 			return nil, unusual("go.mod does not say whether " + modulePath + " counts")
-		}
-	}
-	for vendored := range r.modules.vendored {
-		if within(vendored, base) {
-			return nil, unusual(base + " is in the vendor folder")
 		}
 	}
 	known := maps.Clone(r.modules.selected)
 	for _, file := range r.modules.main {
 		known[file.Module.Mod.Path] = ""
 	}
+	var trees []Tree
 	for modulePath := range known {
-		below, above := within(modulePath, base), within(base, modulePath)
-		if !below && !above {
-			continue
-		}
-		if r.modules.vendored != nil && !r.isMain(modulePath) {
-			continue
-		}
-		module, err := r.modules.folder(modulePath)
+		found, err := r.treesOf(modulePath, p)
 		if err != nil {
 			return nil, err
 		}
-		tree := Tree{module.dir, modulePath}
-		if above {
-			tree = Tree{filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(base[len(modulePath):], "/"))), base}
-		}
-		if r.fsys.IsFolder(tree.Dir) && !(module.local && r.isOtherModule(module.dir, tree.Dir)) {
-			trees = append(trees, tree)
-		}
+		trees = append(trees, found...)
 	}
 	slices.SortFunc(trees, func(a, b Tree) int { return strings.Compare(a.Dir, b.Dir) })
 	return trees, nil
+}
+
+// treesOf returns the tree that a pattern may match in a module, if there is one.
+func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
+	above, below := p.touches(modulePath)
+	if !below && !above {
+		return nil, nil
+	}
+	module, err := r.modules.folder(modulePath)
+	if err != nil {
+		return nil, err
+	}
+	tree := Tree{module.dir, modulePath}
+	if above {
+		base := p.Base()
+		tree = Tree{filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(base[len(modulePath):], "/"))), base}
+	}
+	if !r.fsys.IsFolder(tree.Dir) || module.local && r.isOtherModule(module.dir, tree.Dir) {
+		return nil, nil
+	}
+	return []Tree{tree}, nil
+}
+
+// vendoredTrees returns the trees of the main module, and of its vendor folder, which has the packages of all others.
+func (r *Resolver) vendoredTrees(p Pattern) ([]Tree, error) {
+	trees, err := r.treesOf(r.modules.main[0].Module.Mod.Path, p)
+	if err != nil {
+		return nil, err
+	}
+	base := p.Base()
+	if base == "" {
+		return nil, unusual(p.text + " may match all of the vendor folder")
+	}
+	if dir := filepath.Join(r.modules.mainDirs[0], "vendor", filepath.FromSlash(base)); r.fsys.IsFolder(dir) {
+		trees = append(trees, Tree{dir, base})
+	}
+	return trees, nil
+}
+
+// Vendored returns the import path of the package in a folder, if packages come from the vendor folder and this one is
+// below it.
+func (r *Resolver) Vendored(dir string) (importPath string, ok bool) {
+	if r.modules.vendored == nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(filepath.Join(r.modules.mainDirs[0], "vendor"), dir)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
 // isHidden reports whether the go command passes over folders with a name.

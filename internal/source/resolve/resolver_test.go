@@ -331,7 +331,7 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 		}
 		for _, base := range []string{"example.com/p/api", "example.com/p/lib", "example.com/p", "k8s.io/apimachinery/pkg/apis", "sigs.k8s.io/yaml", "example.com/p/none"} {
 			roots, want := goList(t, dir, base+"/...")
-			trees, err := resolver.Trees(base)
+			trees, err := resolver.Trees(resolve.NewPattern(base + "/..."))
 			if err != nil {
 				t.Errorf("%s: %v", base, err)
 			}
@@ -348,7 +348,7 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 			}
 		}
 		for _, base := range []string{"example.com/p/lib/testdata/x", "k8s.io/kube-openapi/pkg/internal"} {
-			if trees, err := resolver.Trees(base); err == nil {
+			if trees, err := resolver.Trees(resolve.NewPattern(base + "/...")); err == nil {
 				t.Errorf("%s/...: %v", base, trees)
 			}
 		}
