@@ -39,7 +39,7 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 	flags.CountVarP(&opts.markers, "which-markers", "w", "print the markers of the named generators; -ww and -www say more, -wwww prints JSON")
 	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh say more, -hhhh prints JSON")
 	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
-	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTags}, "build `tags` by which files are chosen")
+	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` by which files are chosen")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "do not warn of unknown markers that begin with `prefix`")
 	flags.Bool("help", false, "print this help")
 	return cmd

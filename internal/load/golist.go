@@ -26,11 +26,17 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, noGoCommand(err)
 	}
+	var flags []string
+	if p.tags != nil {
+		flags = append(flags, "-tags="+strings.Join(p.tags, ","))
+	}
 	loaded, err := loader.LoadRootsWithConfig(&packages.Config{
 		Context: ctx,
 		Dir:     mod.Dir,
 		Fset:    p.fset,
 		Overlay: p.goOverlay(),
+		// They replace the one that the loader has.
+		BuildFlags: flags,
 		// With cgo, listing packages would compile their C code.
 		Env: append(os.Environ(), "CGO_ENABLED=0"),
 	}, importPaths...)

@@ -21,6 +21,8 @@ type Config struct {
 	// Patterns say which packages: folders relative to Dir such as "./api/v1", or trees such as "./...". Import paths of
 	// modules below Dir are understood too. A tree ends where another module begins. None means "./...".
 	Patterns []string
+	// BuildTags choose the files of packages. Nil means resolve.DefaultTag.
+	BuildTags []string
 	// Lenient loads as controller-gen does: trees without packages are left to [Program.Unmatched] if other patterns match,
 	// and a marker counts only where controller-gen looks.
 	Lenient bool
@@ -35,6 +37,7 @@ type Program struct {
 	packages  []*Package
 	folders   map[string]*Package // packages by folder
 	lenient   bool
+	tags      []string // of the build; nil means resolve.DefaultTag
 	unmatched error
 
 	vertices map[*loader.Package]*vertex // of the packages that were found without the go command
@@ -53,7 +56,8 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	p := &Program{
 		dir:      cfg.Dir,
 		lenient:  cfg.Lenient,
-		tree:     source.Open(cfg.Overlay),
+		tags:     cfg.BuildTags,
+		tree:     source.Open(cfg.Overlay, cfg.BuildTags),
 		fset:     token.NewFileSet(),
 		registry: registry,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
@@ -167,7 +168,7 @@ func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 	var files []*ast.File
 	for _, name := range names {
 		content, err := p.tree.ReadFile(filepath.Join(dir, name))
-		if err != nil || !bytes.Contains(content, []byte(source.IgnoreGenerated)) {
+		if err != nil || !bytes.Contains(content, []byte(resolve.DefaultTag)) {
 			continue
 		}
 		if file, err := parser.ParseFile(token.NewFileSet(), name, withoutBodies(content), parser.SkipObjectResolution); err == nil {

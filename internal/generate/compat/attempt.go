@@ -31,7 +31,7 @@ var errThorough = errors.New("needs the loader of controller-tools")
 // quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
 // too.
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
-	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, Lenient: true})
+	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Lenient: true})
 	if program == nil {
 		a.found = broken
 		return nil, errors.Join(errThorough, a.found)
@@ -81,8 +81,8 @@ func (a *attempt) knows(name string) bool {
 
 // patterns returns the paths as load.Load takes them.
 func (c *Command) patterns(o Options) ([]string, error) {
-	if o.BuildTags != nil && !slices.Equal(o.BuildTags, []string{DefaultBuildTags}) {
-		return nil, errThorough
+	if slices.ContainsFunc(o.BuildTags, func(tag string) bool { return tag == "" || strings.ContainsAny(tag, " ,'\"") }) {
+		return nil, errThorough // The go command splits them, or refuses them.
 	}
 	if len(c.paths) == 0 {
 		return []string{"."}, nil
@@ -110,7 +110,7 @@ func (c *Command) patterns(o Options) ([]string, error) {
 func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	tags := a.options.BuildTags
 	if tags == nil {
-		tags = []string{DefaultBuildTags}
+		tags = []string{DefaultBuildTag}
 	}
 	fset := token.NewFileSet()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{

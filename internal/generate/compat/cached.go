@@ -40,11 +40,11 @@ func (c *Command) memo(o Options) (memo, bool) {
 		}
 	}
 	options := struct {
-		Args, AllowUnknown []string
-		More               [][]string
-	}{c.args, o.AllowUnknown, more}
+		Args, AllowUnknown, BuildTags []string
+		More                          [][]string
+	}{c.args, o.AllowUnknown, o.BuildTags, more}
 	key, ok := incremental.NewKey(environment, o.Dir, options)
-	return memo{o.Cache, key, environment, o.Dir}, ok
+	return memo{o.Cache, key, environment.WithTags(o.BuildTags), o.Dir}, ok
 }
 
 // restore returns the result that was kept, if nothing has changed that it was made from.

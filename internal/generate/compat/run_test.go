@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
+	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -42,20 +43,37 @@ func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
 }
 
 func TestBuildTagsChooseFiles(t *testing.T) {
-	theirs, ours := project(t), project(t)
-	const file = "//go:build special\n\npackage shared\n\n// +kubebuilder:object:generate=true\ntype Special struct{ A []string }\n"
-	oracle.Write(t, theirs, "shared/special.go", file)
-	oracle.Write(t, ours, "shared/special.go", file)
-	tags := []string{"special", compat.DefaultBuildTags}
-	args := []string{"object", "paths=./shared"}
-	if _, err := runPeer(t, theirs, append([]string{"--load-build-tags", strings.Join(tags, ",")}, args...)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run(t, ours, args, compat.Options{BuildTags: tags}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
-		t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+	const special = "//go:build special && !plain\n\npackage shared\n\n// +kubebuilder:object:generate=true\ntype Special struct{ A []string }\n"
+	for _, tags := range [][]string{{"special", compat.DefaultBuildTag}, {compat.DefaultBuildTag, "special", "plain"}, {"special"}, {}, {"other", "special"}} {
+		t.Run(strings.Join(tags, ","), func(t *testing.T) {
+			theirs, ours := project(t), project(t)
+			args := []string{"object", "paths=./shared"}
+			for _, dir := range []string{theirs, ours} {
+				// Generated code that no tag leaves out has a say.
+				mustRun(t, dir, "object paths=./shared")
+				oracle.Write(t, dir, "shared/special.go", special)
+			}
+			if _, err := runPeer(t, theirs, append([]string{"--load-build-tags", strings.Join(tags, ",")}, args...)); err != nil {
+				t.Fatal(err)
+			}
+			store := incremental.Store{Dir: t.TempDir()}
+			if _, err := run(t, ours, args, compat.Options{BuildTags: tags, Cache: store}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
+				t.Errorf("files differ (-controller-gen +kctrl):\n%s", diff)
+			}
+			if entries, err := os.ReadDir(store.Dir); err != nil || len(entries) == 0 {
+				t.Errorf("nothing is kept, so the loader of controller-gen had a say: %v", err)
+			}
+			// Other tags are another run.
+			if _, err := run(t, ours, args, compat.Options{Cache: store}); err != nil {
+				t.Fatal(err)
+			}
+			if code := oracle.Files(t, ours)["shared/zz_generated.deepcopy.go"]; strings.Contains(code, "Special") {
+				t.Error("the run without the tag has the result of the one with it")
+			}
+		})
 	}
 }
 
