@@ -63,24 +63,56 @@ func spell(value any) string {
 	return string(text)
 }
 
-// retype says how to write a value so that it has another type.
-func retype(value any, want markers.Kind) string {
-	text, isString := value.(string)
+// plainNumber is a number as Go markers and JSON both have it.
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
+// retype returns a value as one of another type, and how that is written. text is how the value is written now. It reports
+// false where no other value can be meant.
+func retype(value any, text string, want markers.Kind) (other any, written string, ok bool) {
+	content, isString := value.(string)
+	got := kindOfValue(value)
 	switch {
-	case want == markers.KindString && kindOfValue(value) != markers.KindArray && kindOfValue(value) != markers.KindMap:
-		return "write " + strconv.Quote(spell(value))
-	case isString && (want == markers.KindInteger || want == markers.KindNumber):
-		if _, err := strconv.ParseFloat(text, 64); err == nil {
-			return "write " + text
-		}
-	case isString && want == markers.KindBoolean && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
-		return "write " + strings.ToLower(text)
-	case want == markers.KindArray && text == "[]":
-		return "write {}"
-	case want == markers.KindArray:
-		return "write {" + spell(value) + "}"
+	case want == markers.KindString && got != markers.KindArray && got != markers.KindMap:
+		return text, strconv.Quote(text), true
+	case isString && (want == markers.KindInteger || want == markers.KindNumber) && plainNumber.MatchString(content):
+		number, err := strconv.ParseFloat(content, 64)
+		return number, content, err == nil && fits(number, want)
+	case isString && want == markers.KindBoolean && (strings.EqualFold(content, "true") || strings.EqualFold(content, "false")):
+		return strings.EqualFold(content, "true"), strings.ToLower(content), true
 	}
-	return ""
+	return nil, "", false
+}
+
+// asList returns a value as a list of values of a kind, and how that is written: in braces, or as JSON.
+func asList(value any, items markers.Kind, inJSON bool) (list []any, written string, ok bool) {
+	begin, end := "{", "}"
+	if inJSON {
+		begin, end = "[", "]"
+	}
+	switch got := kindOfValue(value); {
+	case value == "[]":
+		return []any{}, begin + end, true
+	case got == markers.KindMap || !fits(value, items):
+		return nil, "", false
+	}
+	return []any{value}, begin + spell(value) + end, true
+}
+
+// retyped says how to write a default that has the wrong type, or nothing where that would be refused, too.
+func (t *target) retyped(e entry, value any) string {
+	_, inJSON := e.Value.(crdmarkers.KubernetesDefault)
+	var other any
+	var written string
+	var ok bool
+	if t.shape.kind == markers.KindArray {
+		other, written, ok = asList(value, t.items().kind, inJSON)
+	} else {
+		other, written, ok = retype(value, strings.TrimSpace(e.Text[markers.ValueOffset(e.Text):]), t.shape.kind)
+	}
+	if !ok || t.refuses(other) != nil {
+		return ""
+	}
+	return "write " + written
 }
 
 // checkDefault reports defaults that the API server would refuse.
@@ -100,7 +132,7 @@ func (t *target) checkDefault() {
 			t.reportAt(e, markers.ValueOffset(e.Text), diagnostic.Error{
 				Code:    CodeDefault,
 				Message: fmt.Sprintf("default %s: want %s, as the field is", spell(value), article(t.shape.kind)),
-				Hint:    retype(value, t.shape.kind),
+				Hint:    t.retyped(e, value),
 			})
 			continue
 		}

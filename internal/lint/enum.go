@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -32,9 +31,9 @@ func (t *target) checkEnum() {
 			switch {
 			case !fits(value, want):
 				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)
-				d.Hint = retype(value, want)
-				if want == markers.KindString && d.Hint != "" {
-					d.Hint = "write " + strconv.Quote(text)
+				d.Hint = ""
+				if _, written, ok := retype(value, text, want); ok {
+					d.Hint = "write " + written
 				}
 				if want == markers.KindArray && !e.items {
 					d.Hint = "write +" + crdmarkers.ValidationItemsPrefix + "Enum=" + e.Text[markers.ValueOffset(e.Text):]

@@ -12,17 +12,17 @@ import (
 
 // checkPath reports a path in an object that the API server would refuse.
 func (t *target) checkPath(e entry, argument, path string) {
-	d := diagnostic.Error{Code: CodePath}
+	d := diagnostic.Error{Code: CodePath, Hint: "write a path such as .status.phase"}
+	if plain, ok := plainPath(argument, path); ok {
+		d.Hint = "write " + plain
+	}
 	switch {
 	case path == "":
 		d.Message = "the path is empty"
-		d.Hint = "write a path such as .status.phase"
 	case strings.HasPrefix(path, "{"):
 		d.Message = fmt.Sprintf("%q stands in braces", path)
-		d.Hint = "write " + strings.Trim(path, "{}")
 	case !strings.HasPrefix(path, "."):
 		d.Message = fmt.Sprintf("%q does not begin with a dot", path)
-		d.Hint = "write ." + strings.TrimPrefix(path, "$.")
 	default:
 		err := jsonpath.New(argument).Parse("{" + path + "}")
 		if err == nil {
@@ -32,4 +32,18 @@ func (t *target) checkPath(e entry, argument, path string) {
 	}
 	d.Message = fmt.Sprintf("+%s: %s: %s", e.label(), argument, d.Message)
 	t.reportAt(e, markers.ArgumentValueOffset(e.Text, argument), d)
+}
+
+// plainPath returns a path as the API server wants it, in quotes where a marker needs them: without braces and the sign for
+// the whole object, and with a dot. It reports false where that makes no path.
+func plainPath(argument, path string) (plain string, ok bool) {
+	path = strings.TrimPrefix(strings.TrimSpace(strings.Trim(path, "{}")), "$")
+	plain = "." + strings.TrimPrefix(path, ".")
+	if plain == "." || strings.Contains(plain, "`") || jsonpath.New(argument).Parse("{"+plain+"}") != nil {
+		return "", false
+	}
+	if strings.ContainsAny(plain, ",;:{}'\" ") {
+		plain = "`" + plain + "`"
+	}
+	return plain, true
 }

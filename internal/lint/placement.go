@@ -68,8 +68,6 @@ func (c *checker) whereTo(at markers.Marker, name string) string {
 		return "move it into the comment right above " + at.Next
 	case at.Placed == markers.PlacedLineEnd && slices.Contains(targets, ctmarkers.DescribesField) && at.Owner != nil:
 		return "write it on a line of its own above the field"
-	case at.Placed == markers.PlacedBlock:
-		return "write it in a comment that begins with //"
 	}
 	return "move it " + belongs(targets)
 }

@@ -34,12 +34,21 @@ func (t *target) checkValues() {
 			t.checkPattern(e, string(pattern))
 		}
 		if e.Value == crdmarkers.UniqueItems(true) {
-			t.badValue(e, "", "the API server refuses true", "write +listType=set")
+			t.badValue(e, "", "the API server refuses true", t.insteadOfUnique())
 		}
 		if size, ok := number(e.Value); ok && size < 0 && e.rules().Limit.Of != "" && e.rules().Limit.Of != markers.OfValue {
 			t.badValue(e, "", fmt.Sprintf("want 0 or more, got %s", formatNumber(size)), "")
 		}
 	}
+}
+
+// insteadOfUnique says how to have a list without repetitions: the API server compares only items that are no objects or lists.
+func (t *target) insteadOfUnique() string {
+	isSimple := slices.Contains([]markers.Kind{"", markers.KindString, markers.KindInteger, markers.KindNumber, markers.KindBoolean}, t.items().kind)
+	if len(find(t.entries, "listType", "k8s:listType")) > 0 || t.shape.kind == markers.KindArray && !isSimple {
+		return "remove it"
+	}
+	return "write +listType=set"
 }
 
 // badValue reports the value of an argument; the empty name stands for that of the marker.
@@ -109,15 +118,28 @@ func (t *target) checkApplies() {
 			d.Message = fmt.Sprintf("+%s is about %s, and the items are of type %s", e.label(), article(want[len(want)-1]), k)
 		}
 		d.Hint = "remove it, or move it to where " + article(want[len(want)-1]) + " is"
-		if better := e.rules().Otherwise[k]; better != "" && strings.HasPrefix(e.name, "kubebuilder:validation:") {
-			prefix := strings.TrimSuffix(e.label(), e.short())
-			d.Hint = "write +" + prefix + better
-			if k == markers.KindArray && !e.items && t.items().kind == want[0] && better != "items:"+e.short() {
-				d.Hint += ", or +" + prefix + "items:" + e.short() + " for each item"
-			}
+		if better := t.otherwise(e, k, want[0]); len(better) > 0 {
+			d.Hint = "write " + strings.Join(better, ", or ")
 		}
 		t.reportAt(e, 0, d)
 	}
+}
+
+// otherwise returns the markers that say of values of a kind what one says of values of another.
+func (t *target) otherwise(e entry, k, about markers.Kind) []string {
+	better := e.rules().Otherwise[k]
+	if better == "" || !strings.HasPrefix(e.name, "kubebuilder:validation:") {
+		return nil
+	}
+	prefix := "+" + strings.TrimSuffix(e.label(), e.short())
+	var all []string
+	if t.accepts(e.Marker, prefix+better+strings.TrimPrefix(e.Text, "+"+e.label())) {
+		all = append(all, prefix+better)
+	}
+	if k == markers.KindArray && !e.items && t.items().kind == about && better != "items:"+e.short() {
+		all = append(all, prefix+"items:"+e.short()+" for each item")
+	}
+	return all
 }
 
 // is says what the target is, to follow "and".

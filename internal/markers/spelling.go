@@ -23,7 +23,7 @@ func (r *Registry) Correction(text string, accepts func(fixed string) bool) stri
 	case near == "+kubebuilder:validation:UniqueItems=true":
 		return "write // +listType=set"
 	case strings.HasPrefix(text, "+kubebuilder:subresource"):
-		return "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale"
+		return "the subresources are " + table["kubebuilder:subresource:status"].example + " and " + table["kubebuilder:subresource:scale"].example
 	case found && ExampleHint(r.Definition(near)) != "":
 		return ExampleHint(r.Definition(near))
 	}

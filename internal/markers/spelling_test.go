@@ -29,7 +29,7 @@ func TestCorrection(t *testing.T) {
 		"+kubebuilder:ac:generat=true":                           "write // +kubebuilder:ac:generate=true",
 		"+kubebuilder:singular=foo":                              "write // +kubebuilder:resource:singular=foo",
 		"+kubebuilder:validation:nullable":                       "write // +nullable",
-		"+kubebuilder:subresource:images":                        "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale",
+		"+kubebuilder:subresource:images":                        "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
 		"+kctrl:something:else=1":                                "remove it, or let kctrl pass over it with --allow-unknown +kctrl:something:else",
 	}
 	for text, want := range tests {

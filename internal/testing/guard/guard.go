@@ -11,13 +11,21 @@ import (
 )
 
 // script waits for the end of its input, which comes with the death of whoever holds the other end, and then kills every
-// process with the folder in its command line, with the group that it leads. What one of them starts meanwhile is killed in
-// the next round. The folder is in the environment: the guard and what it runs must not be found by it.
+// process that has the folder in its command line or works in it, with the group that it leads. What one of them starts
+// meanwhile is killed in the next round. The folder is in the environment: the guard and what it runs must not be found
+// by it. Working folders are only looked at where there is a /proc.
 const script = `cat
+cd /
+found() {
+	ps -axo pid=,args= | awk 'index($0, ENVIRON["GUARDED"]) { print $1 }'
+	for process in /proc/[0-9]*; do
+		case $(readlink "$process/cwd") in "$GUARDED" | "$GUARDED"/*) echo "${process#/proc/}" ;; esac
+	done
+}
 quiet=0
 while [ $quiet -lt 3 ]; do
 	quiet=$((quiet + 1))
-	for pid in $(ps -axo pid=,args= | awk 'index($0, ENVIRON["GUARDED"]) { print $1 }'); do
+	for pid in $(found); do
 		kill -KILL -- "-$pid"
 		kill -KILL "$pid"
 		quiet=0

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,14 +18,23 @@ import (
 	"time"
 )
 
-// TestGuardKillsWhatAKilledTestHasStarted kills a process that has started another, in a session of its own.
+// TestGuardKillsWhatAKilledTestHasStarted kills a process that has started another in a session of its own: one that names
+// the folder, and one that works there.
 func TestGuardKillsWhatAKilledTestHasStarted(t *testing.T) {
+	t.Run("named", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=") })
+	if runtime.GOOS == "linux" {
+		t.Run("inside", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=1") })
+	}
+}
+
+func killHelper(t *testing.T, variable string) {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "guarded")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	test := exec.Command(os.Args[0], "-test.run=^TestHelper$")
-	test.Env = append(os.Environ(), "GUARD_TEST_FOLDER="+folder)
+	test.Env = append(os.Environ(), "GUARD_TEST_FOLDER="+folder, variable)
 	out, err := test.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +76,9 @@ func TestHelper(t *testing.T) {
 	}
 	defer stop()
 	started := exec.Command("sh", "-c", "while :; do sleep 60; done", folder)
+	if os.Getenv("GUARD_TEST_INSIDE") != "" {
+		started.Args, started.Dir = started.Args[:3], folder
+	}
 	started.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := started.Start(); err != nil {
 		t.Fatal(err)
