@@ -113,11 +113,10 @@ func (r *relations) appear(n *node, at coordinates, c *changes) {
 	at.name = strings.Clone(at.name)
 	n.coordinates, n.virtual, n.absent = at, false, false
 	for e := range dependentsOf(n) {
-		if e.names(at) {
-			e.absent = false
-			continue
+		e.absent = false
+		if !e.names(at) {
+			c.mismatched(e)
 		}
-		c.mismatched(e)
 	}
 }
 
