@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -171,7 +172,7 @@ func (c *Collector) process(ctx context.Context, t task) (again bool) {
 	item := c.itemOf(t.node)
 	err := c.step(ctx, item, t.verify)
 	switch {
-	case err == nil, errors.Is(err, errNamespacedOwner), ctx.Err() != nil:
+	case err == nil, errors.Is(err, errNamespacedOwner), errors.Is(err, errNoName), ctx.Err() != nil:
 		return false
 	case errors.Is(err, errUnseen), meta.IsNoMatchError(err), apierrors.IsConflict(err):
 		c.log.Debug("look at an object", "object", item.Node, "err", err)
@@ -184,6 +185,8 @@ func (c *Collector) process(ctx context.Context, t task) (again bool) {
 var (
 	// errNamespacedOwner says that a cluster-scoped object names an owner of a namespaced kind, which nothing will mend.
 	errNamespacedOwner = errors.New("a cluster-scoped object cannot have a namespaced owner")
+	// errNoName says that nothing can have the name that a reference has, so that the server cannot be asked.
+	errNoName = errors.New("nothing can have the name of the owner")
 	// errUnseen says that an owner exists which the graph has not seen yet. It may come and go without being seen at all.
 	errUnseen = errors.New("the owner was not seen yet")
 )
@@ -246,7 +249,7 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 		verified[at] = true
 		owner, err := c.owner(ctx, ref, at.namespace.Value(), namespaced, err)
 		switch {
-		case errors.Is(err, errNamespacedOwner):
+		case errors.Is(err, errNamespacedOwner), errors.Is(err, errNoName):
 		case err != nil:
 			errs = append(errs, err)
 		case owner != nil:
@@ -276,6 +279,8 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 		return nil, fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
 	case namespaced && namespace == "":
 		return nil, errNamespacedOwner
+	case len(path.IsValidPathSegmentName(ref.Name)) > 0:
+		return nil, errNoName
 	}
 	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
 }

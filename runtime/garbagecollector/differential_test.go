@@ -3,6 +3,7 @@ package garbagecollector_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,28 +31,24 @@ import (
 
 // TestCollectsWhatKubeControllerManagerCollects makes random ownership graphs and deletes at random in them, once under
 // kube-controller-manager's collector and once under ours, on one API server: the same objects remain, with the same
-// owner references and finalizers. KCTRL_TEST_GRAPHS says how many graphs, and KCTRL_TEST_SEED with which one to begin.
+// owner references and finalizers. KCTRL_TEST_GRAPHS says how many graphs, or KCTRL_TEST_SEEDS which, as in 7,13.
 //
 // What becomes of some graphs depends on what a collector happens to look at first, such as an object that one owner
 // orphans while another one vanishes. So a graph that differs is tried again: it fails when nothing that ours has made
 // of it in all tries was made by theirs. In these tries a collector is started anew after each step, since one that cannot
-// look up an owner tries again after ever longer times.
+// look up an owner tries again after ever longer times, and in every other one it is there before the objects are.
 func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
-	graphs := number(t, "KCTRL_TEST_GRAPHS", 24)
-	first := number(t, "KCTRL_TEST_SEED", 0)
+	seeds := seedsOf(t)
+	graphs := len(seeds)
 	env := testenv.Start(t, testenv.WithFaults(), testenv.WithControllerManager("garbage-collector-controller"), testenv.WithCRDs("testdata/crds.yaml"))
 	if err := env.Kill(testenv.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
 	live := newClient(t, env)
-	var seeds []int
-	for i := range graphs {
-		seeds = append(seeds, first+i)
-	}
 	theirs, ours := outcomes{}, outcomes{}
-	const tries = 6
-	for try := range tries {
-		theirs.add(newTrial(t, live, fmt.Sprintf("theirs-%d", try), seeds), try > 0, func() (stop func()) {
+	workers := []int{20, 1, 2, 20, 1, 5} // of ours; theirs has 20
+	for try := range workers {
+		theirs.add(newTrial(t, live, fmt.Sprintf("theirs-%d", try), seeds), try, func() (stop func()) {
 			if err := env.Restart(testenv.ControllerManager); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +58,7 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 				}
 			}
 		})
-		ours.add(newTrial(t, live, fmt.Sprintf("ours-%d", try), seeds), try > 0, func() (stop func()) { return collect(t, env) })
+		ours.add(newTrial(t, live, fmt.Sprintf("ours-%d", try), seeds), try, func() (stop func()) { return collect(t, env, workers[try]) })
 		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return theirs.meet(ours, seed) })
 		t.Logf("try %d: %d of %d graphs differ: %d", try+1, len(seeds), graphs, seeds)
 		if len(seeds) == 0 {
@@ -77,9 +74,9 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 // outcomes are the stories of each graph under one collector.
 type outcomes map[int]map[string]bool
 
-func (o outcomes) add(tr *trial, anew bool, start func() (stop func())) {
+func (o outcomes) add(tr *trial, try int, start func() (stop func())) {
 	tr.Helper()
-	tr.run(anew, start)
+	tr.run(try > 0, try%2 == 1, start)
 	for _, w := range tr.worlds {
 		if o[w.seed] == nil {
 			o[w.seed] = map[string]bool{}
@@ -104,16 +101,24 @@ func (o outcomes) meet(other outcomes, seed int) bool {
 	return false
 }
 
-func number(t *testing.T, variable string, otherwise int) int {
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
+func seedsOf(t *testing.T) (seeds []int) {
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%q is no number of graphs: %v", text, err)
+		}
+		return n
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
+	if list := os.Getenv("KCTRL_TEST_SEEDS"); list != "" {
+		for text := range strings.SplitSeq(list, ",") {
+			seeds = append(seeds, number(text))
+		}
+		return seeds
 	}
-	return n
+	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_GRAPHS"), "24")) {
+		seeds = append(seeds, seed)
+	}
+	return seeds
 }
 
 func newClient(t *testing.T, env *testenv.Env) *client.REST {
@@ -125,8 +130,8 @@ func newClient(t *testing.T, env *testenv.Env) *client.REST {
 }
 
 // collect runs a collector until stop.
-func collect(t *testing.T, env *testenv.Env) (stop func()) {
-	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{
+func collect(t *testing.T, env *testenv.Env, workers int) (stop func()) {
+	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{Workers: workers, GraphOptions: garbagecollector.GraphOptions{
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}})
 	if err != nil {
@@ -310,11 +315,19 @@ func (tr *trial) each(do func(w *world) error) {
 	}
 }
 
-func (tr *trial) run(anew bool, start func() (stop func())) {
+// run makes the graphs, lets happen what is to happen in them, and notes what becomes of them. The collector starts early,
+// before there are objects, or when they are there; and anew after each step.
+func (tr *trial) run(anew, early bool, start func() (stop func())) {
 	tr.Helper()
-	tr.each(func(w *world) error { return w.begin(tr.Context(), tr.live) })
-	stop := start()
+	stop := func() {}
 	defer func() { stop() }()
+	if early {
+		stop = start()
+	}
+	tr.each(func(w *world) error { return w.begin(tr.Context(), tr.live) })
+	if !early {
+		stop = start()
+	}
 	settle := func() {
 		tr.settle()
 		if anew {
@@ -323,7 +336,9 @@ func (tr *trial) run(anew bool, start func() (stop func())) {
 			tr.settle()
 		}
 		for i, state := range tr.states() {
-			tr.worlds[i].story = append(tr.worlds[i].story, state)
+			if w := tr.worlds[i]; len(w.story) <= len(w.actions) {
+				w.story = append(w.story, state)
+			}
 		}
 	}
 	settle()
@@ -364,9 +379,13 @@ func (w *world) begin(ctx context.Context, live *client.REST) error {
 		if o.late || len(refs) == len(w.made[i].GetOwnerReferences()) {
 			continue
 		}
-		w.made[i].SetOwnerReferences(refs)
-		if err := live.Update(ctx, w.made[i]); err != nil {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.made[i].GetUID(), "ownerReferences": refs}})
+		if err != nil {
 			return err
+		}
+		err = live.Patch(ctx, w.made[i].DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		if err := client.IgnoreNotFound(err); err != nil {
+			return err // of one that was collected already, nothing more becomes
 		}
 	}
 	return nil

@@ -81,7 +81,9 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	opts.Resync = cmp.Or(opts.Resync, 30*time.Second)
 	opts.Ignored = slices.Concat(alwaysIgnored, opts.Ignored)
 	log := cmp.Or(opts.Logger, slog.Default())
-	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient, Logger: log})
+	// It asks for all kinds, so warnings that one is deprecated say nothing.
+	warnings := slog.New(slog.DiscardHandler)
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient, Logger: warnings})
 	if err != nil {
 		return nil, err
 	}
