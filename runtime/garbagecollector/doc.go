@@ -33,7 +33,7 @@
 //     cluster-scoped. A reference into another namespace is to an owner that does not exist, which a Warning event
 //     OwnerRefInvalidNamespace tells; one from a cluster-scoped object to a namespaced kind keeps its object from ever
 //     being collected, as does one with a name that no object can have.
-//   - Memory is bounded by the number of objects and references. An object costs some 250 bytes, whatever is in it: of
+//   - Memory is bounded by the number of objects and references. An object costs some 300 bytes, whatever is in it: of
 //     its metadata only the name, the owner references and the state of its deletion are kept.
 //
 // # Concurrency

@@ -201,3 +201,30 @@ func connect(t *testing.T, address string) net.Conn {
 	}
 	return conn
 }
+
+func TestWithGarbageCollectorWhatIsOwnedGoesWithItsOwner(t *testing.T) {
+	env := testenv.Start(t, testenv.WithGarbageCollector())
+	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMap := func(name string, owners ...metav1.OwnerReference) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("v1")
+		o.SetKind("ConfigMap")
+		o.SetNamespace("default")
+		o.SetName(name)
+		o.SetOwnerReferences(owners)
+		if err := live.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	owner := configMap("owner")
+	owned := configMap("owned", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID()})
+	if err := live.Delete(t.Context(), owner.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(t.Context(), t, live, owned)
+	testenv.AwaitGone(t.Context(), t, live, owner)
+}
