@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
@@ -36,7 +39,7 @@ import (
 // What becomes of some graphs depends on what a collector happens to look at first, such as an object that one owner
 // orphans while another one vanishes. So a graph that differs is tried again: it fails when nothing that ours has made
 // of it in all tries was made by theirs. In these tries a collector is started anew after each step, since one that cannot
-// look up an owner tries again after ever longer times, and in every other one it is there before the objects are.
+// look up an owner tries again after ever longer times, in every other one it is there before the objects are, and requests of ours take random times.
 func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	seeds := seedsOf(t)
 	graphs := len(seeds)
@@ -46,8 +49,8 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	}
 	live := newClient(t, env)
 	theirs, ours := outcomes{}, outcomes{}
-	workers := []int{20, 1, 2, 20, 1, 5} // of ours; theirs has 20
-	for try := range workers {
+	const tries = 12
+	for try := range tries {
 		theirs.add(newTrial(t, live, fmt.Sprintf("theirs-%d", try), seeds), try, func() (stop func()) {
 			if err := env.Restart(testenv.ControllerManager); err != nil {
 				t.Fatal(err)
@@ -58,7 +61,7 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 				}
 			}
 		})
-		ours.add(newTrial(t, live, fmt.Sprintf("ours-%d", try), seeds), try, func() (stop func()) { return collect(t, env, workers[try]) })
+		ours.add(newTrial(t, live, fmt.Sprintf("ours-%d", try), seeds), try, func() (stop func()) { return collect(t, env, time.Duration(try)*10*time.Millisecond) })
 		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return theirs.meet(ours, seed) })
 		t.Logf("try %d: %d of %d graphs differ: %d", try+1, len(seeds), graphs, seeds)
 		if len(seeds) == 0 {
@@ -129,10 +132,32 @@ func newClient(t *testing.T, env *testenv.Env) *client.REST {
 	return live
 }
 
-// collect runs a collector until stop.
-func collect(t *testing.T, env *testenv.Env, workers int) (stop func()) {
-	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{Workers: workers, GraphOptions: garbagecollector.GraphOptions{
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+// late makes each request take a random time of up to most, so that a collector comes to other things first.
+type late struct {
+	http.RoundTripper
+	most time.Duration
+}
+
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.most > 0 {
+		select {
+		case <-time.After(rand.N(l.most)):
+		case <-r.Context().Done():
+		}
+	}
+	return l.RoundTripper.RoundTrip(r)
+}
+
+// collect runs a collector until stop, whose requests take a random time of up to most.
+func collect(t *testing.T, env *testenv.Env, most time.Duration) (stop func()) {
+	httpClient, err := rest.HTTPClientFor(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpClient.Transport = late{httpClient.Transport, most}
+	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{
+		HTTPClient: httpClient,
+		Logger:     slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -134,16 +134,16 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	orphan := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents)
 	foreground := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
 	begins := foreground && !n.foreground
+	if begins {
+		// Before n itself, which does not wait for those that do not block it: they are to see it wait.
+		for e := range dependentsOf(n) {
+			c.look = append(c.look, e.dependent)
+		}
+	}
 	if begins || orphan && !n.orphan {
 		c.look = append(c.look, n)
 	}
 	n.orphan, n.foreground = orphan, foreground
-	if !begins {
-		return
-	}
-	for e := range dependentsOf(n) {
-		c.look = append(c.look, e.dependent)
-	}
 }
 
 // setOwners makes refs the owner references of n.
