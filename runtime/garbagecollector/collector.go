@@ -14,7 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -279,7 +279,7 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 		return nil, fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
 	case namespaced && namespace == "":
 		return nil, errNamespacedOwner
-	case len(path.IsValidPathSegmentName(ref.Name)) > 0:
+	case len(content.IsPathSegmentName(ref.Name)) > 0:
 		return nil, errNoName
 	}
 	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
