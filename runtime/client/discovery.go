@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -37,7 +38,7 @@ type apiGroups struct{ names []string }
 // loadVersion asks what gv serves. A version that does not exist serves nothing.
 func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
 	var list metav1.APIResourceList
-	if err := c.discover(ctx, versionPath(gv), &list); err != nil {
+	if err := c.discover(ctx, versionPath(gv), "APIResourceList", &list, func() bool { return list.APIResources != nil }); err != nil {
 		return nil, err
 	}
 	v := &apiVersion{kinds: map[string]*served{}, resources: map[string]*served{}}
@@ -78,13 +79,13 @@ func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
 	if group == "" {
 		var core metav1.APIVersions
-		if err := c.discover(ctx, "/api", &core); err != nil {
+		if err := c.discover(ctx, "/api", "APIVersions", &core, func() bool { return core.Versions != nil }); err != nil {
 			return nil, err
 		}
 		return &apiGroup{versions: core.Versions}, nil
 	}
 	var g metav1.APIGroup
-	if err := c.discover(ctx, "/apis/"+group, &g); err != nil {
+	if err := c.discover(ctx, "/apis/"+group, "APIGroup", &g, func() bool { return g.Versions != nil }); err != nil {
 		return nil, err
 	}
 	result := &apiGroup{}
@@ -101,7 +102,7 @@ func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
 // loadGroups asks for the names of all groups.
 func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 	var list metav1.APIGroupList
-	if err := c.discover(ctx, "/apis", &list); err != nil {
+	if err := c.discover(ctx, "/apis", "APIGroupList", &list, func() bool { return list.Groups != nil }); err != nil {
 		return nil, err
 	}
 	groups := &apiGroups{}
@@ -111,23 +112,36 @@ func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 	return groups, nil
 }
 
-// discover reads a discovery document into doc, and nothing when there is none.
-func (c *conn) discover(ctx context.Context, path string, doc any) error {
+// discover reads the discovery document of that kind into doc, and nothing when there is none. Another answer is an error: to
+// take it for a document that names nothing would be to say that kinds do not exist. A document without a kind is taken if
+// it names what it is for.
+func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, names func() bool) error {
 	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON}
 	body, err := c.do(ctx, r)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		if _, ok := err.(apierrors.APIStatus); ok {
-			return fmt.Errorf("%s: %w", r, err)
-		}
-		return err
+		return named(r, err)
+	}
+	if err := statusError(body); err != nil {
+		return named(r, answerError(r, err))
 	}
 	if err := utiljson.Unmarshal(body, doc); err != nil {
 		return &DecodeError{What: r.String(), Err: err}
 	}
+	if got := doc.GetObjectKind().GroupVersionKind(); got.Kind != kind && (got.Kind != "" || !names()) {
+		return &DecodeError{What: r.String(), Err: fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind, kind)}
+	}
 	return nil
+}
+
+// named returns what the server says of r, which does not name it.
+func named(r *request, err error) error {
+	if _, ok := err.(apierrors.APIStatus); ok {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	return err
 }
 
 const (

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -384,4 +385,43 @@ func TestMapperIsThatOfTheOptions(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	expectDiscovery(t, s)
+}
+
+// TestAnotherAnswerIsNoDiscovery is about proxies: what they answer does not say that a kind is not there.
+func TestAnotherAnswerIsNoDiscovery(t *testing.T) {
+	for what, answered := range map[string]answer{
+		"an empty object":   {body: `{}`},
+		"null":              {body: `null`},
+		"a list":            {body: `[]`},
+		"nothing":           {body: ``},
+		"a page":            {header: map[string]string{"Content-Type": "text/html"}, body: `<html>log in</html>`},
+		"another kind":      {body: `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`},
+		"another document":  {body: `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[]}`},
+		"a success":         {body: `{"kind":"Status","apiVersion":"v1","status":"Success"}`},
+		"a failure":         {body: status(403, metav1.StatusReasonForbidden, "not for you")},
+		"half of it":        {body: `{"kind":"APIResourceList","resources":[{"name":"configmaps"`},
+		"a login elsewhere": {code: 401, header: map[string]string{"Content-Type": "text/html"}, body: `<html>log in</html>`},
+	} {
+		for _, path := range []string{"/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"} {
+			s := newServer()
+			s.on("GET "+path, func(int) answer { return answered })
+			m := connect(t, s, client.Options{}).RESTMapper()
+			var err error
+			switch path {
+			case "/api":
+				_, err = m.RESTMapping(schema.GroupKind{Kind: "ConfigMap"})
+			case "/api/v1":
+				_, err = m.RESTMapping(schema.GroupKind{Kind: "ConfigMap"}, "v1")
+			case "/apis":
+				_, err = m.KindFor(schema.GroupVersionResource{Resource: "deployments"})
+			case "/apis/apps":
+				_, err = m.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"})
+			case "/apis/apps/v1":
+				_, err = m.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1")
+			}
+			if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "discover "+path) {
+				t.Errorf("%s at %s: got %v", what, path, err)
+			}
+		}
+	}
 }
