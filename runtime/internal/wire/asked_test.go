@@ -144,6 +144,12 @@ func TestFailureInPlaceOfAListIsWhatItSays(t *testing.T) {
 				if strings.Contains(want, "TooLarge") != apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 					t.Errorf("%s, %s: got %#v", form, contentType, err)
 				}
+				for _, size := range []int{0, 1, 7} { // a watch may be answered so too
+					event, err := d.Watch(&chunks{body, size}, contentType, nil).Next()
+					if event.Object != nil || !is(err) || !strings.Contains(err.Error(), "too old") {
+						t.Errorf("%s, %s: got %v, %v", form, contentType, event, err)
+					}
+				}
 			}
 		}
 	}

@@ -118,7 +118,7 @@ func (s *Stream[T]) nextCBOR() (Event[T], error) {
 	}
 	event, err := s.decoder.cborEvent(s.cursor, frame, s.known)
 	if err != nil {
-		return Event[T]{}, formError(err)
+		return Event[T]{}, formError(instead(err, frame, CBOR))
 	}
 	return event, nil
 }

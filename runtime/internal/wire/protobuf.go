@@ -84,7 +84,10 @@ func (s *Stream[T]) nextProto() (Event[T], error) {
 	}
 	length := int64(binary.BigEndian.Uint32(head))
 	if length > MaxObject {
-		return Event[T]{}, &Error{errTooLong}
+		if bytes.Equal(head, protoPrefix) { // an object, in place of the events
+			_, _ = source.need(MaxObject)
+		}
+		return Event[T]{}, formError(instead(errTooLong, source.unused(), Protobuf))
 	}
 	frame, err := source.need(4 + int(length))
 	if err != nil {

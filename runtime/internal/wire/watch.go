@@ -81,7 +81,18 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 		event, err = s.decoder.event(s.cursor, s.known)
 	}
 	s.frames.used(s.cursor.at)
-	return event, formError(err)
+	return event, formError(instead(err, frame, JSON))
+}
+
+// instead is err, of a frame that is no event, or what the frame says of a failure: a Status may come in place of the events.
+func instead(err error, frame []byte, format Format) error {
+	if err == nil {
+		return nil
+	}
+	if status, ok := Status(frame, string(format)); ok {
+		return apierrors.FromObject(status)
+	}
+	return err
 }
 
 // formError returns err, as an *Error unless it is what the server said, or one already.
