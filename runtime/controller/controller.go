@@ -30,8 +30,12 @@ const (
 	complainAfter = 10 * time.Second
 	// defaultSyncTimeout is the default of CacheSyncTimeout.
 	defaultSyncTimeout = 2 * time.Minute
-	// askAgain is how often an optional source that has not synced is asked whether its kind is there.
-	askAgain = 100 * time.Millisecond
+	// firstAsk is when the optional sources that have not synced are asked first whether their kinds are there, and lastAsk
+	// the longest time between two such questions, each of which is twice as long as the one before. A source knows after its
+	// first list at the earliest, which takes milliseconds, and looks again no more often than once in lastAsk. To ask it
+	// costs nothing of the API server.
+	firstAsk = 10 * time.Millisecond
+	lastAsk  = time.Second
 )
 
 // Controller calls a reconciler for every request that its sources ask for. All methods are safe for concurrent use.
@@ -138,7 +142,8 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 // waitSynced blocks until all sources have synced that must, and complains meanwhile. It reports false when ctx ends
 // first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
-	complain, ask, late := time.NewTicker(complainAfter), time.NewTicker(askAgain), time.NewTimer(c.opts.CacheSyncTimeout)
+	pause := firstAsk
+	complain, ask, late := time.NewTicker(complainAfter), time.NewTimer(pause), time.NewTimer(c.opts.CacheSyncTimeout)
 	defer complain.Stop()
 	defer ask.Stop()
 	defer late.Stop()
@@ -148,6 +153,8 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 			return true
 		case <-ask.C:
 			c.excuseAbsent()
+			pause = min(2*pause, lastAsk)
+			ask.Reset(pause)
 		case <-complain.C:
 			if err := c.Ready(); err != nil {
 				c.logger.Warn("waiting for sources", "err", err)

@@ -60,10 +60,48 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 		if err := c.Ready(); err != nil {
 			t.Errorf("got %v", err)
 		}
-		expect(t, "reconciles", l.took(), "100ms begin a")
+		expect(t, "reconciles", l.took(), "10ms begin a")
 		(<-absent.started).Add("of the absent")
 		pass(time.Second)
 		expect(t, "reconciles when the kind has come", l.took(), "1s begin of the absent")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// lost is a feed whose kind is missed only at some time.
+type lost struct {
+	feed
+	at time.Time
+}
+
+func (l lost) Err() error {
+	if time.Now().Before(l.at) {
+		return nil
+	}
+	return &meta.NoKindMatchError{}
+}
+
+func TestAbsenceThatIsFoundLateIsSeenWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		const late = 42*time.Second + 420*time.Millisecond
+		optional := source.Optional[string](lost{feed{name: "lost", delay: time.Hour}, time.Now().Add(late)})
+		c := controller.New("test", l.takes(0), controller.Options{})
+		for _, s := range []source.Source[string]{feed{name: "there", existing: []string{"a"}}, optional} {
+			if err := c.Watch(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(late + time.Second)
+		if got := l.took(); len(got) != 1 {
+			t.Errorf("got %q", got)
+		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -50,7 +50,7 @@ type kind[T object.Object, R comparable] struct {
 func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
 		if typed := typedEvent[T](e); k.accept(typed) {
-			k.handler(ctx, typed, handler.Because(queue, k.name, typed))
+			k.handler(ctx, typed, handler.Because(queue, k.name, e))
 		}
 	})
 	defer registration.Drain()
