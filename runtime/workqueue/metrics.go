@@ -54,7 +54,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 
 // unfinished returns how long the items that are processing have been so: all together, and the longest.
 func (q *Queue[T]) unfinished() (total, longest time.Duration) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	for e := q.processing.first; e != nil; e = e.next {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -114,7 +113,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 // take moves the first ready entry to processing, and returns how long it was dirty. When there is none and the queue
 // is not closed, the getter is to block: s is then how it is told to look again, and otherwise nil.
 func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if *s != nil {
 		q.signaled--
@@ -149,7 +148,7 @@ func (q *Queue[T]) Done(item T) {
 }
 
 func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.table.find(item)
 	if e == nil || !e.processing {
@@ -216,7 +215,7 @@ func (q *Queue[T]) releaseLocked(e *entry[T]) {
 // Forget ends the backoff of an item: its next Add counts at once, and its next AddRateLimited waits for the base
 // delay. It does not remove the item from the queue, and does not shorten a delay.
 func (q *Queue[T]) Forget(item T) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil && e.failures > 0 {
 		e.failures, e.floor = 0, 0
@@ -226,7 +225,7 @@ func (q *Queue[T]) Forget(item T) {
 
 // Retries returns how often the item failed since the last Forget.
 func (q *Queue[T]) Retries(item T) int {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil {
 		return int(e.failures)
@@ -237,7 +236,7 @@ func (q *Queue[T]) Retries(item T) int {
 // Priority returns the priority with which an item that is processing was got, for one who adds it again. It is zero
 // for any other item.
 func (q *Queue[T]) Priority(item T) int {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil && e.processing {
 		return int(e.placed)
@@ -247,7 +246,7 @@ func (q *Queue[T]) Priority(item T) int {
 
 // Len returns how many items are ready.
 func (q *Queue[T]) Len() int {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ready.count
 }
@@ -298,7 +297,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 
 // addAll returns how many items became dirty, and false when the queue is closed.
 func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return 0, false
@@ -464,7 +463,7 @@ func (b backoff) delay(failures int) time.Duration {
 // get what is ready, and what becomes ready because it was added before and is processing, and then no more. Calling
 // it again does nothing.
 func (q *Queue[T]) ShutDown() {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
@@ -508,7 +507,7 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 	case <-q.idle:
 		return nil
 	case <-ctx.Done():
-		q.lock()
+		q.mu.Lock()
 		defer q.mu.Unlock()
 		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings, context.Cause(ctx))
 	}
@@ -565,7 +564,7 @@ func (q *Queue[T]) signalOneLocked() {
 
 // leave ends the wait of a getter whose context has ended. If it was told to look for items, another one is told.
 func (q *Queue[T]) leave(s signal) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	if i := slices.Index(q.blocked, s); i >= 0 {
 		q.blocked = slices.Delete(q.blocked, i, i+1)
@@ -627,7 +626,7 @@ func (q *Queue[T]) ring() {
 // promote marks the items as dirty whose delay has passed, and returns how many became so. It forgets failures that
 // have expired.
 func (q *Queue[T]) promote() (added int) {
-	q.lock()
+	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	q.alarm = 0
@@ -649,25 +648,4 @@ func (q *Queue[T]) promote() (added int) {
 	q.signalLocked()
 	q.setTimerLocked(now)
 	return added
-}
-
-const (
-	// lockLooks is how often a goroutine looks at a locked mutex before it lets others run, and lockYields how often it
-	// does that before it sleeps.
-	lockLooks  = 32
-	lockYields = 8
-)
-
-// lock locks mu. Nobody holds that for long, so looking again is cheaper than being put to sleep and woken, which also
-// makes a mutex with many sleepers hand itself from one to the next, with a switch of goroutines at every step.
-func (q *Queue[T]) lock() {
-	for range lockYields {
-		for range lockLooks {
-			if q.mu.TryLock() {
-				return
-			}
-		}
-		runtime.Gosched()
-	}
-	q.mu.Lock()
 }

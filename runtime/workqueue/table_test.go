@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -158,4 +159,97 @@ func TestItemThatIsNotItselfDoesNoHarm(t *testing.T) {
 	q.Done(item)
 	q.Forget(item)
 	q.ShutDown()
+}
+
+// entries is a table, or what could be one.
+type entries[T comparable] interface {
+	at(item T) *entry[T]
+	find(item T) *entry[T]
+	remove(e *entry[T])
+}
+
+// mapTable is a table by a map of Go, which has each item a second time.
+type mapTable[T comparable] struct {
+	entries map[T]*entry[T]
+	free    []*entry[T]
+	none    *delay
+}
+
+func (m *mapTable[T]) at(item T) *entry[T] {
+	if e := m.entries[item]; e != nil {
+		return e
+	}
+	var e *entry[T]
+	if last := len(m.free) - 1; last >= 0 {
+		e, m.free = m.free[last], m.free[:last]
+	} else {
+		e = &entry[T]{}
+	}
+	e.item, e.delay = item, m.none
+	m.entries[item] = e
+	return e
+}
+
+func (m *mapTable[T]) find(item T) *entry[T] { return m.entries[item] }
+
+func (m *mapTable[T]) remove(e *entry[T]) {
+	delete(m.entries, e.item)
+	*e = entry[T]{}
+	if len(m.free) < maxFree {
+		m.free = append(m.free, e)
+	}
+}
+
+type benchItem struct{ namespace, name string }
+
+func benchItems() (items []benchItem) {
+	for n := range 100_000 {
+		items = append(items, benchItem{fmt.Sprint("namespace-", n%50), fmt.Sprint("guestbook-", n)})
+	}
+	return items
+}
+
+// tables are the ways to find entries by their items.
+var tables = map[string]func() entries[benchItem]{
+	"table": func() entries[benchItem] {
+		t := newTable[benchItem]()
+		return &t
+	},
+	"map": func() entries[benchItem] {
+		return &mapTable[benchItem]{entries: map[benchItem]*entry[benchItem]{}, none: &delay{}}
+	},
+}
+
+// BenchmarkTable is what a request costs to enter a table of a hundred, to be found when it has been worked on, and to leave.
+func BenchmarkTable(b *testing.B) {
+	items := benchItems()
+	for name, build := range tables {
+		b.Run(name, func(b *testing.B) {
+			t := build()
+			for _, item := range items[:100] {
+				t.at(item)
+			}
+			for n := 0; b.Loop(); n++ {
+				t.remove(t.find(items[n%len(items)]))
+				t.at(items[(n+100)%len(items)])
+			}
+		})
+	}
+}
+
+// TestTableHoldsItemsInLessThanAMap fails when a map of Go has become as good as the table, which then has no reason to be.
+func TestTableHoldsItemsInLessThanAMap(t *testing.T) {
+	items, took := benchItems(), map[string]int64{}
+	for name, build := range tables {
+		before, table := heapInUse(), build()
+		for _, item := range items {
+			table.at(item)
+		}
+		took[name] = (heapInUse() - before) / int64(len(items))
+		runtime.KeepAlive(table)
+	}
+	runtime.KeepAlive(items)
+	if took["table"] > took["map"]*4/5 {
+		t.Errorf("an item takes %d bytes in the table, and %d in a map", took["table"], took["map"])
+	}
 }
