@@ -192,6 +192,9 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 	if r == nil {
 		b.fail(errors.New("the reconciler is nil"))
 	}
+	if m, chooses := b.manager.(interface{ Enabled(name string) bool }); chooses && len(b.errs) == 0 && !m.Enabled(b.name) {
+		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // which watches nothing, and which nobody runs
+	}
 	sources, err := b.declare()
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", b.name, err)
@@ -236,7 +239,9 @@ func (b *Builder[T, R]) options() Options {
 	return opts
 }
 
-// Manager is what a controller needs of the manager that runs it. *manager.Manager is one.
+// Manager is what a controller needs of the manager that runs it. *manager.Manager is one. One that has a method
+// Enabled(name string) bool says by it whether it runs a controller of that name: the builders make others watch nothing, and
+// do not add them.
 type Manager interface {
 	// Add makes the manager run r. It fails when it has a controller of the same name.
 	Add(r Runnable) error

@@ -61,6 +61,7 @@ var _ controller.Manager = (*Cluster)(nil)
 // while the API server cannot be reached, only the controllers that watch it wait. It fails after Run has ended, with
 // [ErrStopped], and when there is a cluster of the same name.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
+	m = m.root()
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
 	}
@@ -74,7 +75,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	c := &Cluster{name: name, manager: m, recording: newOnDemand("events of cluster " + name)}
 	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
-	if c.connection, err = connect(config, opts.Scheme, m.fence, c.Logger()); err != nil {
+	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, c.Logger()); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
 	c.open(opts.Cache)
@@ -153,6 +154,7 @@ func (m *Manager) allClusters() []*Cluster {
 
 // Cluster returns the cluster that was added with that name, nil when there is none.
 func (m *Manager) Cluster(name string) *Cluster {
+	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.clusters[name]

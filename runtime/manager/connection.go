@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -33,14 +36,18 @@ type connection struct {
 }
 
 // connect makes the clients for the API server of config. With a fence they write nothing for a leader that is none any
-// more.
-func connect(config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, logger *slog.Logger) (*connection, error) {
+// more, and with a throttle they wait for their turn, which is before the fence is asked.
+func connect(config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, limit *throttle, logger *slog.Logger) (*connection, error) {
 	if config == nil {
 		return nil, errors.New("connect to the API server: no rest.Config")
 	}
 	dials := fence != nil && config.Transport == nil
 	if fence != nil {
 		config = fenced(config, fence)
+	}
+	if limit != nil {
+		config = rest.CopyConfig(config)
+		config.Wrap(limit.roundTripper)
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -90,6 +97,84 @@ func (c *connection) open(opts cache.Options) {
 	c.client = client.NewClient(c.cache, c.live)
 }
 
+// throttle lets requests through in the order in which they came, so many each second and so many at once.
+type throttle struct {
+	every time.Duration // between two requests
+	saved time.Duration // how much of it can be saved up
+
+	mu   sync.Mutex
+	next time.Time // when the next request has its turn
+}
+
+// newThrottle returns nil when there is no limit.
+func newThrottle(qps float64, burst int) *throttle {
+	if qps <= 0 {
+		return nil
+	}
+	const most = float64(1 << 60) // 36 years, which no sum of two makes overflow
+	every := min(most, float64(time.Second)/qps)
+	return &throttle{every: time.Duration(every), saved: time.Duration(min(most, every*float64(max(1, burst)-1)))}
+}
+
+// turn takes a turn, and returns how long it is until then.
+func (l *throttle) turn() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if earliest := now.Add(-l.saved); l.next.Before(earliest) {
+		l.next = earliest
+	}
+	wait := l.next.Sub(now)
+	l.next = l.next.Add(l.every)
+	return wait
+}
+
+func (l *throttle) wait(ctx context.Context) error {
+	wait := l.turn()
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
+	return throttled{l, next}
+}
+
+// throttled sends requests in their turn.
+type throttled struct {
+	limit *throttle
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
+	// A lease that had to wait for others would be lost.
+	if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
+		if err := t.limit.wait(req.Context()); err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	return t.next.RoundTrip(req)
+}
+
+// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// HTTPClient returns what sends the requests of the clients, for further clients that share its connections. Its
+// credentials are those of the configuration, and so is its fence.
+func (c *connection) HTTPClient() *http.Client { return c.http }
+
 // Client returns the client that controllers use: it reads the kinds that are watched from the cache, and does all else
 // live.
 func (c *connection) Client() client.Client { return c.client }
@@ -119,6 +204,7 @@ func (c *connection) Config() *rest.Config { return c.config }
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func (m *Manager) EventRecorder(controller string) *events.Recorder {
+	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broadcaster == nil {

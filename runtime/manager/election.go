@@ -58,12 +58,9 @@ func (m *Manager) electLocked(lost func(error)) error {
 	if !m.opts.LeaderElection {
 		return nil
 	}
-	namespace := m.opts.LeaderElectionNamespace
-	if namespace == "" {
-		var err error
-		if namespace, err = podNamespace(namespaceFile); err != nil {
-			return err
-		}
+	namespace, err := m.Namespace()
+	if err != nil {
+		return err
 	}
 	groups, err := electedGroups(m.groups[controllers])
 	if err != nil {
@@ -277,6 +274,15 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 }
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// Namespace returns the namespace of the operator itself, where its leases are: LeaderElectionNamespace of the options, or
+// that of the pod. Outside of a pod it is an error that the options have none.
+func (m *Manager) Namespace() (string, error) {
+	if m.opts.LeaderElectionNamespace != "" {
+		return m.opts.LeaderElectionNamespace, nil
+	}
+	return podNamespace(namespaceFile)
+}
 
 // podNamespace returns the namespace of the pod that this process runs in, as file says it.
 func podNamespace(file string) (string, error) {

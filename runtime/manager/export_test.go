@@ -36,7 +36,7 @@ var EnvPrefix = envPrefix
 func OptionsOf(m *Manager) Options { return m.opts }
 
 // HealthzOf returns the handler of /healthz.
-func HealthzOf(m *Manager) http.Handler { return &m.healthz }
+func HealthzOf(m *Manager) http.Handler { return m.healthz }
 
 // NewGate returns the handler that guards metrics.
 func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Handler {
@@ -67,3 +67,6 @@ func DecisionsOf(h http.Handler) int {
 	defer g.mu.Unlock()
 	return len(g.refused) + len(g.allowed) + len(g.asking)
 }
+
+// StatuszOf returns the handler of /statusz.
+func StatuszOf(m *Manager) http.Handler { return http.HandlerFunc(m.statusz) }

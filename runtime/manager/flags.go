@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"k8s.io/client-go/rest"
@@ -41,6 +43,8 @@ type Flags struct {
 	kubeconfig string
 	level      slog.Level
 	format     string
+	own        map[string]bool   // the flags that bind has declared
+	settings   map[string]string // what ServeHTTP shows; set when the command line is complete
 }
 
 // lookup finds an environment variable, as os.LookupEnv does.
@@ -96,8 +100,59 @@ func (f *Flags) complete() error {
 	if f.options.Logger == nil {
 		f.options.Logger = f.newLogger(f.output)
 	}
+	f.settings = f.shown()
 	return nil
 }
+
+// Shown is a flag.Value whose text is no secret, so that /configz shows it.
+type Shown interface {
+	flag.Value
+	// Shown marks the type.
+	Shown()
+}
+
+// The texts of flags that may be secrets, in /configz.
+const (
+	hiddenDefault = "(the default)"
+	hiddenGiven   = "(set)"
+)
+
+// shown returns the values of all flags, with no text in it that may be a secret: flags that are not of this package are
+// shown if they are booleans, numbers, times or [Shown].
+func (f *Flags) shown() map[string]string {
+	settings := map[string]string{}
+	f.set.VisitAll(func(one *flag.Flag) {
+		value := one.Value.String()
+		switch {
+		case f.own[one.Name] || harmless(one.Value):
+		case value == one.DefValue:
+			value = hiddenDefault
+		default:
+			value = hiddenGiven
+		}
+		settings[one.Name] = value
+	})
+	return settings
+}
+
+func harmless(value flag.Value) bool {
+	if _, shown := value.(Shown); shown {
+		return true
+	}
+	getter, ok := value.(flag.Getter)
+	if !ok {
+		return false
+	}
+	switch getter.Get().(type) {
+	case bool, int, int64, uint, uint64, float64, time.Duration:
+		return true
+	}
+	return false
+}
+
+// ServeHTTP writes what all flags are set to, wherever that came from, as a JSON object. It is /configz of [Main]. The texts
+// that the operator's own flags have are not shown, since they may be secrets; those of a [Shown] are.
+func (f *Flags) ServeHTTP(w http.ResponseWriter, _ *http.Request) { writeJSON(w, f.settings) }
 
 // parse reads the command line of a program. own are flags of the operator, or nil. With --help it prints all of them and
 // returns flag.ErrHelp.
@@ -149,6 +204,13 @@ func adopt(set, own *flag.FlagSet) error {
 // bind declares all flags, which are all settings: the environment and the file have no others.
 func (f *Flags) bind() {
 	o, flags := &f.options, f.set
+	f.own = map[string]bool{}
+	flags.VisitAll(func(one *flag.Flag) { f.own[one.Name] = false })
+	defer flags.VisitAll(func(one *flag.Flag) {
+		if _, others := f.own[one.Name]; !others {
+			f.own[one.Name] = true
+		}
+	})
 	o.ProbeAddress = cmp.Or(o.ProbeAddress, ":8081")
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
 	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
@@ -167,6 +229,10 @@ func (f *Flags) bind() {
 	flags.Var((*namespaceList)(&o.Namespaces), "namespaces", "comma-separated `namespaces` to watch; without it all")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
+	flags.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
+	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
+	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`number` of requests a second that the process sends to the API server; 0 is no limit")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`number` of requests that it sends at once, if there is a limit")
 	flags.TextVar(&f.level, "log-level", slog.LevelInfo, "`level` of the log: debug, info, warn or error")
 	flags.StringVar(&f.format, "log-format", formatText, "`format` of the log: text or json")
 }
@@ -180,6 +246,14 @@ func (f *Flags) check() error {
 		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
 	case o.GracefulShutdownTimeout < 0:
 		return fmt.Errorf("-graceful-shutdown-timeout: want 0 or more, got %s", o.GracefulShutdownTimeout)
+	case o.ControllerShutdownTimeout < 0:
+		return fmt.Errorf("-controller-shutdown-timeout: want 0 or more, got %s", o.ControllerShutdownTimeout)
+	case o.MinResyncPeriod < 0:
+		return fmt.Errorf("-min-resync-period: want 0 or more, got %s", o.MinResyncPeriod)
+	case !(o.QPS >= 0): // NaN is neither
+		return fmt.Errorf("-kube-api-qps: want 0 or more, got %v", o.QPS)
+	case o.Burst < 0:
+		return fmt.Errorf("-kube-api-burst: want 0 or more, got %d", o.Burst)
 	}
 	return nil
 }

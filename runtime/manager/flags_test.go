@@ -83,6 +83,10 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 7 }},
 		{"", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 30*time.Second }},
 		{"--graceful-shutdown-timeout=5s", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 5*time.Second }},
+		{"--controller-shutdown-timeout=4s", func(o manager.Options) bool { return o.ControllerShutdownTimeout == 4*time.Second }},
+		{"--min-resync-period=1h", func(o manager.Options) bool { return o.MinResyncPeriod == time.Hour }},
+		{"", func(o manager.Options) bool { return o.QPS == 0 && o.Burst == 0 }},
+		{"--kube-api-qps=0.5 --kube-api-burst=3", func(o manager.Options) bool { return o.QPS == 0.5 && o.Burst == 3 }},
 		{"", func(o manager.Options) bool {
 			return o.Logger.Enabled(t.Context(), slog.LevelInfo) && !o.Logger.Enabled(t.Context(), slog.LevelDebug)
 		}},
@@ -132,6 +136,12 @@ func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
 		"--graceful-shutdown-timeout=-1": `invalid value "-1" for flag -graceful-shutdown-timeout: parse error`,
 		"--log-level=loud":               `invalid value "loud" for flag -log-level: slog: level string "loud": unknown name`,
 		"--log-format=xml":               `-log-format: want text or json, got "xml"`,
+
+		"--controller-shutdown-timeout=-1s": "-controller-shutdown-timeout: want 0 or more, got -1s",
+		"--min-resync-period=-1s":           "-min-resync-period: want 0 or more, got -1s",
+		"--kube-api-qps=-1":                 "-kube-api-qps: want 0 or more, got -1",
+		"--kube-api-qps=NaN":                "-kube-api-qps: want 0 or more, got NaN",
+		"--kube-api-burst=-1":               "-kube-api-burst: want 0 or more, got -1",
 
 		"--graceful-shutdown-timeout=-1s": "-graceful-shutdown-timeout: want 0 or more, got -1s",
 	} {

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -91,7 +93,7 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 	LimitMemory(logger)
 	m, err := New(config, flags.options)
 	if err == nil {
-		err = m.Add(TrimMemory())
+		err = errors.Join(m.Add(TrimMemory()), m.Handle("/configz", flags))
 	}
 	if err == nil {
 		err = setup(ctx, m)
@@ -99,11 +101,35 @@ func run(ctx context.Context, program string, args []string, stderr io.Writer, d
 	if err == nil {
 		err = m.Run(ctx)
 	}
+	if usage, ok := errors.AsType[*UsageError](err); ok {
+		printUsageError(stderr, program, usage)
+		return exitUsage
+	}
 	if err != nil {
 		logger.Error("the manager ended", "err", err)
 		return exitError
 	}
 	return exitOK
+}
+
+// UsageError is what a setup function returns to [Main] when the command line, or what stands for it, asks for what cannot
+// be: Main then prints each line of the error and the hint, and returns 2.
+type UsageError struct {
+	Err  error
+	Hint string // empty is the one that says how to list the flags
+}
+
+// Error is that of Err.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func printUsageError(w io.Writer, program string, usage *UsageError) {
+	for line := range strings.Lines(usage.Error()) {
+		fmt.Fprintf(w, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))
+	}
+	fmt.Fprintf(w, "hint: %s\n", cmp.Or(usage.Hint, program+" --help lists the flags"))
 }
 
 func configHint(err error) string {

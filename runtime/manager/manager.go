@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -77,6 +78,17 @@ type Options struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s.
 	GracefulShutdownTimeout time.Duration
+	// ControllerShutdownTimeout bounds the part of it that the controllers may take. Those that still run then are named,
+	// and end with the rest. Zero is no bound of its own.
+	ControllerShutdownTimeout time.Duration
+	// MinResyncPeriod is how often every object is delivered to the controllers again at the most: the manager adds a random
+	// part that is up to as long, so that replicas do not do so together. Zero is never. A Resync of Cache stands over it.
+	MinResyncPeriod time.Duration
+	// QPS and Burst limit the requests that the process sends to its API server, of all clients together: so many each
+	// second, and so many at once. Leases are not limited. Zero is no limit, since the API server has its own; a Burst of
+	// zero is 1.
+	QPS   float64
+	Burst int
 	// EnvPrefix is what the environment variables begin with that [Main] reads, such as "GUESTBOOK" for
 	// GUESTBOOK_LOG_LEVEL. Empty is the name of the program; [Off] reads none.
 	EnvPrefix string
@@ -100,11 +112,13 @@ type Manager struct {
 	elected     []*electedGroup          // set by Run with leader election
 	names       map[string]struct{}
 	clusters    map[string]*Cluster
-	healthz     checks
-	readyz      checks
 	started     bool
 	ended       bool
 	broadcaster *events.Broadcaster // nil until a recorder is asked for
+
+	healthz, readyz *checks
+	pages           *pages      // of the metrics server
+	collection      *collection // where Add adds to, in what Collect gives to its function; nil otherwise
 }
 
 // ErrStarted is returned by what must come before [Manager.Run].
@@ -130,6 +144,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newOnDemand("events"),
+		healthz: &checks{}, readyz: &checks{}, pages: newPages(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
 	metrics.RegisterProcess(m.metrics)
@@ -148,7 +163,17 @@ func (m *Manager) cacheOptions() cache.Options {
 	}
 	opts.Logger = cmp.Or(opts.Logger, m.logger)
 	opts.Metrics = cmp.Or(opts.Metrics, m.metrics)
+	opts.Resync = cmp.Or(opts.Resync, m.ResyncPeriod())
 	return opts
+}
+
+// ResyncPeriod returns a time between the MinResyncPeriod of the options and twice that, another one each time. Zero is never.
+func (m *Manager) ResyncPeriod() time.Duration {
+	least := m.opts.MinResyncPeriod
+	if least <= 0 {
+		return 0
+	}
+	return least + rand.N(least)
 }
 
 // connect makes the clients and the cache.
@@ -157,7 +182,7 @@ func (m *Manager) connect(config *rest.Config) error {
 		m.fence = leaderelection.NewFence()
 	}
 	var err error
-	m.connection, err = connect(config, m.opts.Scheme, m.fence, m.logger)
+	m.connection, err = connect(config, m.opts.Scheme, m.fence, newThrottle(m.opts.QPS, m.opts.Burst), m.logger)
 	if err != nil {
 		return err
 	}
@@ -173,7 +198,7 @@ func (m *Manager) connect(config *rest.Config) error {
 // addServers adds the servers that the options ask for.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.ProbeAddress) {
-		m.servers = append(m.servers, newProbeServer(m.opts.ProbeAddress, &m.healthz, &m.readyz, m.logger))
+		m.servers = append(m.servers, newProbeServer(m.opts.ProbeAddress, m.healthz, m.readyz, m.logger))
 	}
 	if wanted(m.opts.MetricsAddress) {
 		server, err := newMetricsServer(m)
@@ -200,6 +225,10 @@ func wanted(address string) bool { return address != "" && address != Off }
 
 // Add makes the manager run r. It fails after Run, and when r has the name of another one.
 func (m *Manager) Add(r Runnable) error {
+	if m.collection != nil {
+		m.collection.add(r)
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.started {
@@ -243,6 +272,47 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}, nil
 }
 
+// collection is what a function has added to the manager that it was given by [Manager.Collect].
+type collection struct {
+	of      *Manager
+	enabled func(name string) bool
+
+	mu    sync.Mutex
+	added []Runnable
+}
+
+func (c *collection) add(r Runnable) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = append(c.added, r)
+}
+
+// Collect calls setup with m, save that what is added is returned and not run, so that the caller can have it run in another
+// way. The builders of the package controller leave out the controllers for whose names enabled reports false, and declare
+// nothing for them. What setup adds to a [Cluster] is not collected.
+func (m *Manager) Collect(enabled func(name string) bool, setup func(*Manager) error) ([]Runnable, error) {
+	m = m.root()
+	c := &collection{of: m, enabled: enabled}
+	err := setup(&Manager{
+		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
+		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.added, err
+}
+
+// Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
+func (m *Manager) Enabled(name string) bool { return m.collection == nil || m.collection.enabled(name) }
+
+// root returns the manager that runs what is added.
+func (m *Manager) root() *Manager {
+	if m.collection != nil {
+		return m.collection.of
+	}
+	return m
+}
+
 // Logger returns the logger.
 func (m *Manager) Logger() *slog.Logger { return m.logger }
 
@@ -265,6 +335,9 @@ func (m *Manager) AddReadyz(name string, check func(*http.Request) error) { m.re
 // leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
 // can be called once.
 func (m *Manager) Run(ctx context.Context) error {
+	if m.collection != nil {
+		return errors.New("a function that sets up a manager cannot run it")
+	}
 	if err := m.begin(); err != nil {
 		return err
 	}
@@ -378,10 +451,16 @@ func (m *Manager) listen(ctx context.Context) error {
 // stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
-	timer := time.NewTimer(m.opts.GracefulShutdownTimeout)
-	defer timer.Stop()
+	whole, cancel := context.WithTimeout(context.Background(), m.opts.GracefulShutdownTimeout)
+	defer cancel()
 	for i := len(started) - 1; i >= 0; i-- {
-		if err := started[i].stop(timer.C); err != nil {
+		within := whole
+		if startOrder[i] == controllers && m.opts.ControllerShutdownTimeout > 0 {
+			share, cancel := context.WithTimeout(whole, m.opts.ControllerShutdownTimeout)
+			defer cancel()
+			within = share
+		}
+		if err := started[i].stop(within); err != nil {
 			return err
 		}
 	}
@@ -515,15 +594,25 @@ func (g *group) run(ctx context.Context, place int, r Runnable) {
 	delete(g.running, place)
 }
 
-// stop ends all and waits for them. When deadline comes first, the error names those that still run.
-func (g *group) stop(deadline <-chan time.Time) error {
+// stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives them,
+// and in the error when ctx ends first.
+func (g *group) stop(ctx context.Context) error {
 	g.cancel()
-	select {
-	case <-g.ended:
-		return nil
-	case <-deadline:
+	deadline, _ := ctx.Deadline()
+	tell := time.NewTicker(max(time.Millisecond, time.Until(deadline)/3))
+	defer tell.Stop()
+	for {
+		select {
+		case <-g.ended:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
+		case <-tell.C:
+			if time.Now().Before(deadline) {
+				g.logger.Info("waiting for what still runs", "runnables", g.stragglers())
+			}
+		}
 	}
-	return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
 }
 
 // stragglers returns the names of those that still run, in the order in which they were added.

@@ -37,6 +37,11 @@ func TestMetricsInPlain(t *testing.T) {
 	contains(t, body, "guestbook_visits_total 1", "process_start_time_seconds")
 }
 
+// trusting sends requests to servers whose certificates nobody knows.
+func trusting() *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+}
+
 // scrape gets /metrics over TLS and returns the certificate of the server too.
 func scrape(t *testing.T, url, authorization string) (code int, body string, certificate *x509.Certificate) {
 	t.Helper()

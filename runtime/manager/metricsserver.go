@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -27,13 +28,16 @@ import (
 // newMetricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
 func newMetricsServer(m *Manager) (*server, error) {
 	s := &server{name: "metrics", address: m.opts.MetricsAddress, logger: m.logger}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", m.metrics)
 	if m.opts.MetricsInsecure {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", m.metrics)
 		s.handler = mux
 		return s, nil
 	}
-	s.handler = newAuthorizer(mux, m.system, m.logger)
+	if err := errors.Join(m.Handle("/metrics", m.metrics), m.Handle("/statusz", http.HandlerFunc(m.statusz))); err != nil {
+		return nil, err
+	}
+	s.handler = newAuthorizer(m.pages, m.system, m.logger)
 	var err error
 	s.tls, err = serverTLS(m.opts.MetricsCertDir, m.logger)
 	if err != nil {
