@@ -121,7 +121,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
 	"internal/partial", "object", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
-	"handler", "predicate", "source", "controller", "manager", "garbagecollector", "testenv",
+	"handler", "predicate", "source", "controller", "manager", "registry", "garbagecollector", "testenv",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

@@ -272,10 +272,21 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}, nil
 }
 
-// collection is what a function has added to the manager that it was given by [Manager.Collect].
+// Collection is what a function that sets up a manager sees of it when what it adds is collected, see [Manager.Collect].
+type Collection struct {
+	// Enabled says by their names which controllers the builders of the package controller make; they leave out the others, and
+	// declare nothing for them. Nil is all.
+	Enabled func(name string) bool
+	// Live is the client that the manager has then. Nil is that of the manager.
+	Live *client.REST
+	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
+	Workers int
+}
+
+// collection is what such a function has added.
 type collection struct {
 	of      *Manager
-	enabled func(name string) bool
+	enabled func(name string) bool // nil is all
 
 	mu    sync.Mutex
 	added []Runnable
@@ -287,23 +298,31 @@ func (c *collection) add(r Runnable) {
 	c.added = append(c.added, r)
 }
 
-// Collect calls setup with m, save that what is added is returned and not run, so that the caller can have it run in another
-// way. The builders of the package controller leave out the controllers for whose names enabled reports false, and declare
-// nothing for them. What setup adds to a [Cluster] is not collected.
-func (m *Manager) Collect(enabled func(name string) bool, setup func(*Manager) error) ([]Runnable, error) {
+// Collect calls setup with a manager that is m, save that what is added to it is returned and not run, so that the caller can
+// have it run in another way. What setup adds to a [Cluster] is not collected.
+func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
 	m = m.root()
-	c := &collection{of: m, enabled: enabled}
-	err := setup(&Manager{
+	c := &collection{of: m, enabled: as.Enabled}
+	view := &Manager{
 		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
 		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
-	})
+	}
+	view.opts.MaxConcurrentReconciles = cmp.Or(as.Workers, m.opts.MaxConcurrentReconciles)
+	if as.Live != nil {
+		own := *m.connection
+		own.live, own.client = as.Live, client.NewClient(m.cache, as.Live)
+		view.connection = &own
+	}
+	err := setup(view)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.added, err
 }
 
 // Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
-func (m *Manager) Enabled(name string) bool { return m.collection == nil || m.collection.enabled(name) }
+func (m *Manager) Enabled(name string) bool {
+	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
+}
 
 // root returns the manager that runs what is added.
 func (m *Manager) root() *Manager {
@@ -318,6 +337,9 @@ func (m *Manager) Logger() *slog.Logger { return m.logger }
 
 // Metrics returns the registry that /metrics shows.
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
+
+// Namespaces returns the namespaces that the manager is restricted to; none is all.
+func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces) }
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentReconciles }

@@ -233,7 +233,7 @@ func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
 	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	})
-	collected, err := m.Collect(enabled, func(m *manager.Manager) error {
+	collected, err := m.Collect(manager.Collection{Enabled: enabled}, func(m *manager.Manager) error {
 		if m.Run(t.Context()) == nil {
 			t.Error("setup ran the manager")
 		}

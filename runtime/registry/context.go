@@ -1,0 +1,203 @@
+package registry
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Context is what a controller is built of. It is a controller.Manager, which the builders take, so that
+//
+//	controller.For[*webappv1.Guestbook](c).Build(r)
+//
+// has the name, the clients' identity and the number of workers that the registry has given it. All methods are safe for
+// concurrent use.
+type Context struct {
+	name    string
+	launch  *launch
+	live    *client.REST
+	client  client.Client
+	logger  *slog.Logger
+	workers int
+
+	mu    sync.Mutex
+	added []manager.Runnable // by the constructor
+}
+
+var _ controller.Manager = (*Context)(nil)
+
+// newContext returns what the controller of that name is built of.
+func (l *launch) newContext(name string) (*Context, error) {
+	live, err := l.clientOf(name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{
+		name: name, launch: l, live: live, client: client.NewClient(l.manager.Cache(), live),
+		logger: l.manager.Logger().With("controller", name), workers: l.manager.MaxConcurrentReconciles(),
+	}
+	if n := l.registry.concurrency[name]; n != nil && *n > 0 {
+		c.workers = *n
+	}
+	return c, nil
+}
+
+// Name returns the name of the controller.
+func (c *Context) Name() string { return c.name }
+
+// Manager returns the manager that runs the controller, for what the Context does not have. Its clients are not the
+// controller's.
+func (c *Context) Manager() *manager.Manager { return c.launch.manager }
+
+// Add makes r run with the controller, and end with it; if r runs without leader election and the controller with it, as
+// the sources of a controller that warms up do, r runs beside it.
+func (c *Context) Add(r manager.Runnable) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = append(c.added, r)
+	return nil
+}
+
+// Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler: what that adds is
+// added to the Context, and the client that it takes from its manager is that of the controller.
+func (c *Context) Setup(setup func(*manager.Manager) error) error {
+	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers}, setup)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = append(c.added, added...)
+	return err
+}
+
+// Client returns the client of the controller: it reads the kinds that are watched from the cache, and does all else live.
+// Its user agent has the name of the controller, and its credentials are those of the process, or with
+// --use-service-account-credentials those of the service account of that name.
+func (c *Context) Client() client.Client { return c.client }
+
+// Live returns the client of the controller that reads from the API server too.
+func (c *Context) Live() *client.REST { return c.live }
+
+// ClientFor returns a client as [Context.Client], with another name, for a part of the controller.
+func (c *Context) ClientFor(name string) (client.Client, error) {
+	live, err := c.launch.clientOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewClient(c.Cache(), live), nil
+}
+
+// Cache returns the cache of the manager, which all controllers share, and which reads with the credentials of the process.
+func (c *Context) Cache() *cache.Cache { return c.launch.manager.Cache() }
+
+// Informer returns the shared informer of the kind of prototype, see [cache.Cache.Informer].
+func (c *Context) Informer(prototype object.Object) (*cache.Informer, error) {
+	return c.Cache().Informer(prototype)
+}
+
+// MetadataInformer returns the shared informer of a kind whose handlers get the metadata of objects. If the kind is watched
+// whole, for whichever controller, it is served from that informer; otherwise only the metadata are watched.
+func (c *Context) MetadataInformer(kind schema.GroupVersionKind) (*cache.Informer, error) {
+	prototype := &metav1.PartialObjectMetadata{}
+	prototype.SetGroupVersionKind(kind)
+	return c.Cache().Informer(prototype)
+}
+
+// InformersStarted is closed when the informers of all controllers that were built at the start have been started.
+func (c *Context) InformersStarted() <-chan struct{} { return c.launch.informersStarted }
+
+// ResyncPeriod returns a time from --min-resync-period to twice that, another one each time, or zero, which is never.
+func (c *Context) ResyncPeriod() time.Duration { return c.launch.manager.ResyncPeriod() }
+
+// Scheme returns that of the manager.
+func (c *Context) Scheme() *runtime.Scheme { return c.launch.manager.Scheme() }
+
+// RESTMapper returns that of the manager.
+func (c *Context) RESTMapper() meta.RESTMapper { return c.launch.manager.RESTMapper() }
+
+// Logger returns the logger, which has the name.
+func (c *Context) Logger() *slog.Logger { return c.logger }
+
+// Metrics returns what /metrics shows.
+func (c *Context) Metrics() *metrics.Registry { return c.launch.manager.Metrics() }
+
+// MaxConcurrentReconciles returns the number of workers: that of --concurrent-<name>-syncs, or of the manager.
+func (c *Context) MaxConcurrentReconciles() int { return c.workers }
+
+// EventRecorder returns a recorder of events in the name of the controller. They are written with the credentials of the
+// process.
+func (c *Context) EventRecorder() *events.Recorder { return c.launch.manager.EventRecorder(c.name) }
+
+// FeatureEnabled reports whether a feature gate is on.
+func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.gates.Enabled(gate) }
+
+// ControllerEnabled reports whether a controller runs in this program, as flags and feature gates say. An alias is as good as
+// the name.
+func (c *Context) ControllerEnabled(name string) bool { return c.launch.isEnabled(name) }
+
+// clientOf returns a client with a user agent that ends in name, and the credentials that name has. All clients tell the
+// cache of what they write.
+func (l *launch) clientOf(name string) (*client.REST, error) {
+	config := rest.CopyConfig(l.manager.Config())
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	config.UserAgent += "/" + name
+	httpClient := l.manager.HTTPClient()
+	if l.registry.opts.UseServiceAccountCredentials {
+		var err error
+		if httpClient, err = l.serviceAccountClient(config, name); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(config, client.Options{
+		Scheme: l.manager.Scheme(), HTTPClient: httpClient, Mapper: l.manager.RESTMapper(), Journal: l.manager.Cache().Journal(),
+		Logger: l.manager.Logger(),
+	})
+}
+
+// serviceAccountClient returns an http.Client that is the service account of that name. There is one for each name.
+func (l *launch) serviceAccountClient(config *rest.Config, name string) (*http.Client, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.accounts[name]; known != nil {
+		return known, nil
+	}
+	namespace := l.registry.opts.ServiceAccountNamespace
+	if namespace == "" {
+		var err error
+		if namespace, err = l.manager.Namespace(); err != nil {
+			return nil, errors.Join(errors.New("service accounts outside of a pod need --service-account-namespace"), err)
+		}
+	}
+	account, err := rest.HTTPClientFor(asServiceAccount(config, newTokens(l.manager.Live(), namespace, name)))
+	if err != nil {
+		return nil, err
+	}
+	l.accounts[name] = account
+	return account, nil
+}
+
+// hangUp closes connections that nobody else can use.
+func (l *launch) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, account := range l.accounts {
+		utilnet.CloseIdleConnectionsFor(account.Transport)
+	}
+}

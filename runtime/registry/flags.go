@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// BindFlags declares the flags of the registry on set: --controllers, --feature-gates, --concurrent-<name>-syncs and the others.
+// Those of the manager are declared by [manager.BindFlags]. It panics, as the package flag does, when set has a flag of such a
+// name. All descriptors are registered before; the options are the defaults. [Registry.AddTo] says what is wrong with what the
+// flags have been set to and cannot be seen before all of them are.
+func (r *Registry) BindFlags(set *flag.FlagSet) {
+	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers}, "controllers", describe(r.known()))
+	set.Var(&text{set: r.setGates}, "feature-gates", r.gates.describe())
+	set.Var(&text{set: r.setEmulated}, "emulated-version", "`version` of the program whose feature gates count; without it that of the program")
+	set.DurationVar(&r.opts.StartInterval, "controller-start-interval", r.opts.StartInterval, "`time` from one to two times of which each controller waits before it starts")
+	set.BoolVar(&r.opts.UseServiceAccountCredentials, "use-service-account-credentials", r.opts.UseServiceAccountCredentials,
+		"give each controller the credentials of a service account of its own name")
+	set.Var(&text{value: r.opts.ServiceAccountNamespace, set: func(s string) error { r.opts.ServiceAccountNamespace = s; return nil }},
+		"service-account-namespace", "`namespace` of these service accounts; without it that of the pod")
+	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight", "`what` becomes of missing kinds and rights: warn, fail, or off, which does not look")
+	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout, "`time` for which the API server is waited for at the start")
+	for _, d := range r.descriptors {
+		if name := "concurrent-" + d.Name + "-syncs"; set.Lookup(name) == nil { // else Validate tells of the name
+			n := d.Concurrency
+			r.concurrency[d.Name] = &n
+			set.IntVar(&n, name, n, "`number` of objects that "+d.Name+" reconciles at once; 0 is that of --max-concurrent-reconciles")
+		}
+	}
+}
+
+// text is the value of a flag that is checked when it is set, and is no secret.
+type text struct {
+	value string
+	set   func(string) error
+}
+
+// String returns the value.
+func (t *text) String() string { return t.value }
+
+// Set sets the value.
+func (t *text) Set(value string) error {
+	if err := t.set(value); err != nil {
+		return err
+	}
+	t.value = value
+	return nil
+}
+
+// Shown lets /configz show it.
+func (*text) Shown() {}
+
+// setControllers checks names at once where all are known, so that a mistake has the place where it was made.
+func (r *Registry) setControllers(value string) error {
+	s, err := parseSelection(value)
+	if err != nil {
+		return err
+	}
+	if len(r.setups) == 0 {
+		if _, _, err := s.resolve(r.known()); err != nil {
+			return oneLine(err)
+		}
+	}
+	r.controllers = s
+	return nil
+}
+
+func (r *Registry) setGates(value string) error {
+	set, err := r.gates.parseGates(value)
+	r.gateSettings = set
+	return oneLine(err)
+}
+
+func (r *Registry) setEmulated(value string) error {
+	r.emulated = value
+	return nil
+}
+
+func (r *Registry) setPreflight(value string) error {
+	known := []string{string(PreflightWarn), string(PreflightFail), string(PreflightOff)}
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("want %s, got %s", strings.Join(known, ", "), strconv.Quote(value))
+	}
+	r.opts.Preflight = Preflight(value)
+	return nil
+}
+
+// oneLine returns err as the error of a flag, which is one line.
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+}

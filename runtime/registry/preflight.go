@@ -1,0 +1,222 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+const (
+	// defaultAPIServerTimeout is how long the API server is waited for unless the options say otherwise.
+	defaultAPIServerTimeout = 10 * time.Second
+	// readyEvery is how often it is asked.
+	readyEvery = time.Second
+	// readyTimeout is how long one answer may take.
+	readyTimeout = 5 * time.Second
+	// checksAtOnce is how many controllers are checked at once.
+	checksAtOnce = 8
+)
+
+// WaitForAPIServer waits until the API server of m says at /readyz that it is ready, or does not let this user ask. After
+// timeout it fails with the last answer.
+func WaitForAPIServer(ctx context.Context, m *manager.Manager, timeout time.Duration) error {
+	url, _, err := rest.DefaultServerUrlFor(m.Config())
+	if err != nil {
+		return fmt.Errorf("wait for the API server: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	for last := error(nil); ; {
+		err := askReady(ctx, m.HTTPClient(), url.JoinPath("readyz").String())
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err // and not that there was no time for another answer
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("the API server at %s is not ready after %s: %w", url, timeout, last)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+func askReady(ctx context.Context, c *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return nil
+	}
+	return fmt.Errorf("%s: %s", resp.Status, strings.Join(strings.Fields(string(text)), " "))
+}
+
+// Preflight says what becomes of a program whose controllers need what is not there.
+type Preflight string
+
+// What a preflight does.
+const (
+	// PreflightWarn logs what is missing. The controllers start, and work once it is there.
+	PreflightWarn Preflight = "warn"
+	// PreflightFail ends the program before anything starts.
+	PreflightFail Preflight = "fail"
+	// PreflightOff does not look.
+	PreflightOff Preflight = "off"
+)
+
+// missing is what a controller needs and has not, as one line.
+type missing struct {
+	Controller string `json:"controller"`
+	Text       string `json:"missing"`
+	Optional   bool   `json:"optional,omitempty"`
+}
+
+// preflight returns what the controllers need and is not there, in their order.
+func (l *launch) preflight(ctx context.Context, all []Descriptor) []missing {
+	found := make([][]missing, len(all))
+	free := make(chan struct{}, checksAtOnce)
+	var checks sync.WaitGroup
+	for i, d := range all {
+		free <- struct{}{}
+		checks.Go(func() {
+			defer func() { <-free }()
+			found[i] = l.check(ctx, d)
+		})
+	}
+	checks.Wait()
+	return slices.Concat(found...)
+}
+
+func (l *launch) check(ctx context.Context, d Descriptor) (all []missing) {
+	if len(d.Needs) == 0 {
+		return nil
+	}
+	live, err := l.clientOf(d.Name)
+	if err != nil {
+		return []missing{{d.Name, err.Error(), false}}
+	}
+	for _, need := range d.Needs {
+		for _, text := range l.lacks(ctx, live, need) {
+			all = append(all, missing{d.Name, text, need.Optional})
+		}
+	}
+	return all
+}
+
+// lacks returns why a need is not met, a line for each reason.
+func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []string {
+	kind := need.Kind
+	var versions []string
+	if kind.Version != "" {
+		versions = []string{kind.Version}
+	}
+	mapping, err := meta.ToRESTMapperWithContext(l.manager.RESTMapper()).RESTMappingWithContext(ctx, kind.GroupKind(), versions...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return []string{fmt.Sprintf("the API server does not serve kind %s of %s; its CRD is not installed",
+			kind.Kind, cmp.Or(strings.Trim(kind.Group+"/"+kind.Version, "/"), "the core group"))}
+	case err != nil:
+		return []string{fmt.Sprintf("cannot ask for kind %s: %v", kind.Kind, err)}
+	}
+	namespaces := []string{need.Namespace}
+	switch {
+	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
+		namespaces = []string{""}
+	case need.Namespace == "" && len(l.manager.Namespaces()) > 0:
+		namespaces = l.manager.Namespaces()
+	}
+	var lines []string
+	for _, namespace := range namespaces {
+		r := right{mapping.Resource.Group, mapping.Resource.Resource, need.Subresource, namespace}
+		var refused []string
+		for _, verb := range need.Verbs {
+			allowed, err := r.review(ctx, live, verb)
+			if err != nil {
+				return append(lines, fmt.Sprintf("cannot ask for the right to %s %s: %v", verb, r.path(), err))
+			}
+			if !allowed {
+				refused = append(refused, verb)
+			}
+		}
+		if len(refused) > 0 {
+			lines = append(lines, fmt.Sprintf("may not %s %s%s; the marker %s would allow it",
+				strings.Join(refused, ", "), r.path(), r.where(), r.marker(refused)))
+		}
+	}
+	return lines
+}
+
+// right is what can be done, by a verb, to a resource.
+type right struct{ group, resource, subresource, namespace string }
+
+// path returns the resource as RBAC writes it.
+func (r right) path() string { return strings.Trim(r.resource+"/"+r.subresource, "/") }
+
+func (r right) where() string {
+	if r.namespace == "" {
+		return ""
+	}
+	return " in namespace " + r.namespace
+}
+
+// marker returns the RBAC marker that grants verbs.
+func (r right) marker(verbs []string) string {
+	group, namespace := r.group, ""
+	if group == "" {
+		group = `""`
+	}
+	if r.namespace != "" {
+		namespace = "namespace=" + r.namespace + ","
+	}
+	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", group, namespace, r.path(), strings.Join(verbs, ";"))
+}
+
+// review asks whether the user of a client has the right.
+func (r right) review(ctx context.Context, live *client.REST, verb string) (allowed bool, err error) {
+	attributes := map[string]any{"group": r.group, "resource": r.resource, "verb": verb}
+	for name, value := range map[string]string{"subresource": r.subresource, "namespace": r.namespace} {
+		if value != "" {
+			attributes[name] = value
+		}
+	}
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": attributes},
+	}}
+	if err := live.Create(ctx, review); err != nil {
+		return false, err
+	}
+	allowed, _, _ = unstructured.NestedBool(review.Object, "status", "allowed")
+	return allowed, nil
+}

@@ -1,0 +1,491 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// Options say how the controllers of a [Registry] are launched. The zero value runs all that are on by default, with the
+// credentials of the process, at once. In a program that uses Main they are defaults, over which the flags stand.
+type Options struct {
+	// Version is that of the program, such as "1.4", which feature gates are compared with. Empty is newer than all.
+	Version string
+	// FeatureGates are those of the program.
+	FeatureGates []FeatureGate
+	// Controllers are the names of the controllers that run, as those of --controllers. None is "*".
+	Controllers []string
+	// StartInterval spreads the starts: each controller waits one to two times as long. Zero starts all at once.
+	StartInterval time.Duration
+	// UseServiceAccountCredentials makes the clients of each controller a service account of its name, see [Context.Client].
+	// The process must be allowed to create serviceaccounts and serviceaccounts/token in the namespace.
+	UseServiceAccountCredentials bool
+	// ServiceAccountNamespace is where these are. Empty is the namespace of the manager.
+	ServiceAccountNamespace string
+	// Preflight says what becomes of missing kinds and rights. Empty is PreflightWarn.
+	Preflight Preflight
+	// APIServerTimeout is how long the API server is waited for at the start. Zero means 10 s.
+	APIServerTimeout time.Duration
+}
+
+// Registry is the controllers of a program. [New] makes one.
+type Registry struct {
+	opts        Options
+	descriptors []Descriptor
+	setups      []func(context.Context, *manager.Manager) error
+	gates       *FeatureGates
+	gatesErr    error
+	discovered  []known // the controllers of setups, for --help
+
+	// What flags have set.
+	controllers  selection
+	gateSettings map[string]bool
+	emulated     string
+	concurrency  map[string]*int // by the name of the controller
+}
+
+// New returns a registry without controllers. What is wrong with opts is said by [Registry.Validate].
+func New(opts Options) *Registry {
+	r := &Registry{opts: opts, controllers: selection(opts.Controllers), concurrency: map[string]*int{}}
+	if len(r.controllers) == 0 {
+		r.controllers = selection{"*"}
+	}
+	r.opts.Preflight = cmp.Or(opts.Preflight, PreflightWarn)
+	r.opts.APIServerTimeout = cmp.Or(opts.APIServerTimeout, defaultAPIServerTimeout)
+	r.gates, r.gatesErr = newFeatureGates(opts.Version, opts.FeatureGates)
+	return r
+}
+
+// Register adds controllers. What is wrong with them is said by [Registry.Validate].
+func (r *Registry) Register(descriptors ...Descriptor) {
+	r.descriptors = append(r.descriptors, descriptors...)
+}
+
+// RegisterSetup adds the controllers that a function adds to a manager, such as the scaffolded register. --controllers knows them
+// by their names; they have no aliases and gates, are not started again, and end the manager when they fail. What has no
+// Name and Ready, as all that the builders make does, is run by the manager as it is.
+func (r *Registry) RegisterSetup(setup func(context.Context, *manager.Manager) error) {
+	r.setups = append(r.setups, setup)
+}
+
+// FeatureGates returns the gates, which are as the flags say once [Registry.AddTo] was called.
+func (r *Registry) FeatureGates() *FeatureGates { return r.gates }
+
+// Validate returns everything that is wrong with descriptors and options: names that are there twice or cannot be, aliases that
+// are names, unknown feature gates, and the like. It is for a unit test; AddTo and Main validate too.
+func (r *Registry) Validate() error {
+	errs := []error{r.gatesErr, validate(r.descriptors, r.gates)}
+	if r.opts.StartInterval < 0 {
+		errs = append(errs, fmt.Errorf("the start interval is %s", r.opts.StartInterval))
+	}
+	if r.opts.APIServerTimeout < 0 {
+		errs = append(errs, fmt.Errorf("the timeout of the API server is %s", r.opts.APIServerTimeout))
+	}
+	if !slices.Contains([]Preflight{PreflightWarn, PreflightFail, PreflightOff}, r.opts.Preflight) {
+		errs = append(errs, fmt.Errorf("unknown preflight %q", r.opts.Preflight))
+	}
+	return errors.Join(errs...)
+}
+
+// known returns what is known of the controllers before they are built.
+func (r *Registry) known() []known {
+	var all []known
+	for _, d := range r.descriptors {
+		all = append(all, known{d.Name, d.Aliases, d.DisabledByDefault})
+	}
+	return append(all, r.discovered...)
+}
+
+// Main is the main function of a program whose controllers are those that setup adds to a manager, and the descriptors. It is
+// [manager.Main] with a registry, so that a scaffolded main comes to have one by
+//
+//	os.Exit(registry.Main(manager.Options{LeaderElectionID: "guestbook.example.com"}, register))
+func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Descriptor) int {
+	r := New(Options{})
+	switch setup := any(setup).(type) {
+	case func(*manager.Manager) error:
+		r.RegisterSetup(func(_ context.Context, m *manager.Manager) error { return setup(m) })
+	case func(context.Context, *manager.Manager) error:
+		r.RegisterSetup(setup)
+	}
+	r.Register(descriptors...)
+	return r.Main(defaults)
+}
+
+// Main is the main function of a program with these controllers: [manager.Main] with the flags of the registry beside those of
+// the manager and those of the operator, and with environment and file for all of them.
+func (r *Registry) Main(defaults manager.Options) int {
+	program := filepath.Base(os.Args[0])
+	if err := r.Validate(); err != nil {
+		return usage(program, err)
+	}
+	if asksForHelp(os.Args[1:]) {
+		r.discover(defaults)
+	}
+	own := flag.NewFlagSet(program, flag.ContinueOnError)
+	r.BindFlags(own)
+	var twice []string
+	own.VisitAll(func(f *flag.Flag) {
+		if flag.Lookup(f.Name) != nil {
+			twice = append(twice, "-"+f.Name)
+			return
+		}
+		flag.Var(f.Value, f.Name, f.Usage)
+	})
+	if len(twice) > 0 {
+		return usage(program, fmt.Errorf("declared by the operator and by the registry: %s; give those of the operator other names", strings.Join(twice, ", ")))
+	}
+	return manager.Main(defaults, r.AddTo)
+}
+
+// usage prints what is wrong with the program, and returns the exit code.
+func usage(program string, err error) int {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))
+	}
+	return 2
+}
+
+func asksForHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains([]string{"h", "help"}, strings.TrimLeft(arg, "-")) && strings.HasPrefix(arg, "-")
+	})
+}
+
+// discover notes the names of the controllers that setups would add. They are set up for a manager without an API server.
+func (r *Registry) discover(opts manager.Options) {
+	opts.LeaderElection, opts.Namespaces, opts.ProbeAddress, opts.MetricsAddress, opts.PprofAddress = false, nil, "", "", ""
+	m, err := manager.New(&rest.Config{Host: "http://nowhere.invalid", Transport: nowhere{}}, opts)
+	if err != nil {
+		return
+	}
+	for _, setup := range r.setups {
+		_, _ = m.Collect(manager.Collection{Enabled: func(name string) bool {
+			r.discovered = append(r.discovered, known{name: name})
+			return false
+		}}, func(m *manager.Manager) error { return setup(context.Background(), m) }) // what it has named is listed
+	}
+}
+
+// nowhere is the way to an API server that is not there.
+type nowhere struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	return nil, errors.New("there is no API server while the flags are listed")
+}
+
+// launch is a registry on its way into a manager.
+type launch struct {
+	registry         *Registry
+	manager          *manager.Manager
+	enabled          selection
+	started          *metrics.Gauge
+	informersStarted chan struct{}
+	special          []*runner // set before any of them runs
+
+	mu       sync.Mutex
+	accounts map[string]*http.Client // by the name of the service account
+	runners  map[string]*runner
+	others   map[string]State // of controllers that do not run
+	missing  []missing        // what the preflight has found
+}
+
+// AddTo adds the controllers that are enabled to a manager that has not started: it waits for the API server, looks whether what
+// they need is there, and builds them. An error that the user of the program can mend by its flags is a [manager.UsageError].
+// After an error the manager is not to be run.
+func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	l := &launch{
+		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
+		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.", "controller"),
+	}
+	if err := l.decide(); err != nil {
+		return &manager.UsageError{Err: err}
+	}
+	if err := WaitForAPIServer(ctx, m, r.opts.APIServerTimeout); err != nil {
+		return err
+	}
+	descriptors := l.enabledDescriptors()
+	if err := l.look(ctx, descriptors); err != nil {
+		return err
+	}
+	if err := l.buildAll(ctx, descriptors); err != nil {
+		return err
+	}
+	return l.addAll()
+}
+
+// decide settles which gates are on and which controllers run.
+func (l *launch) decide() error {
+	r := l.registry
+	warnings, err := r.gates.apply(r.gateSettings, r.emulated)
+	errs := []error{err}
+	for _, warning := range warnings {
+		l.manager.Logger().Warn(warning)
+	}
+	for _, d := range r.descriptors {
+		if n := r.concurrency[d.Name]; n != nil && *n < 0 {
+			errs = append(errs, fmt.Errorf("concurrent-%s-syncs: want 0 or more, got %d", d.Name, *n))
+		}
+	}
+	l.enabled = r.controllers
+	if len(r.setups) == 0 {
+		errs = append(errs, l.resolve(nil))
+	} else {
+		l.enabled = l.withoutAliases()
+	}
+	return errors.Join(errs...)
+}
+
+// resolve checks the selection against all names, those of setups included.
+func (l *launch) resolve(more []known) error {
+	resolved, aliases, err := l.registry.controllers.resolve(append(l.registry.known(), more...))
+	if err != nil {
+		return err
+	}
+	l.enabled = resolved
+	for _, a := range aliases {
+		l.manager.Logger().Warn("the name of a controller is an alias, which was its name before", "alias", a.used, "controller", a.name)
+	}
+	return nil
+}
+
+// withoutAliases is resolve while the names of setups are not known yet.
+func (l *launch) withoutAliases() selection {
+	var s selection
+	for _, item := range l.registry.controllers {
+		if resolved, _, err := (selection{item}).resolve(l.registry.known()); err == nil {
+			item = resolved[0]
+		}
+		s = append(s, item)
+	}
+	return s
+}
+
+// enabledDescriptors returns the descriptors that are to be built, those with special handling first.
+func (l *launch) enabledDescriptors() []Descriptor {
+	var special, others []Descriptor
+	for _, d := range l.registry.descriptors {
+		switch {
+		case !l.runs(d):
+			l.others[d.Name] = Disabled
+		case d.SpecialHandling:
+			special = append(special, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	return append(special, others...)
+}
+
+func (l *launch) runs(d Descriptor) bool {
+	return l.enabled.enabled(d.Name, d.DisabledByDefault) &&
+		!slices.ContainsFunc(d.FeatureGates, func(gate string) bool { return !l.registry.gates.Enabled(gate) })
+}
+
+// isEnabled reports whether a controller with that name or alias is to run.
+func (l *launch) isEnabled(name string) bool {
+	for _, d := range l.registry.descriptors {
+		if d.Name == name || slices.Contains(d.Aliases, name) {
+			return l.runs(d)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runners[name] != nil
+}
+
+// look tells what is missing, or fails if that is wanted.
+func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
+	if l.registry.opts.Preflight == PreflightOff {
+		return nil
+	}
+	l.missing = l.preflight(ctx, descriptors)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	var errs []error
+	for _, m := range l.missing {
+		switch {
+		case m.Optional:
+			l.manager.Logger().Info("something optional is missing", "controller", m.Controller, "missing", m.Text)
+		case l.registry.opts.Preflight == PreflightFail:
+			errs = append(errs, fmt.Errorf("controller %s: %s", m.Controller, m.Text))
+		default:
+			l.manager.Logger().Error("something is missing", "controller", m.Controller, "missing", m.Text)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// buildAll builds the controllers of descriptors and setups, and says of all of them what is wrong.
+func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
+	var errs []error
+	for _, d := range descriptors {
+		built, beside, err := l.build(ctx, d)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("controller %s: %w", d.Name, err))
+		case built == nil:
+			l.others[d.Name] = Skipped
+		default:
+			errs = append(errs, l.enlist(built, beside))
+		}
+	}
+	for _, setup := range l.registry.setups {
+		errs = append(errs, l.collect(ctx, setup))
+	}
+	return errors.Join(errs...)
+}
+
+func (l *launch) enlist(built *runner, beside []manager.Runnable) error {
+	l.mu.Lock()
+	if l.runners[built.Name()] != nil {
+		l.mu.Unlock()
+		return fmt.Errorf("there is another controller %q; give one of them another name", built.Name())
+	}
+	l.runners[built.Name()] = built
+	l.mu.Unlock()
+	if built.descriptor.SpecialHandling {
+		l.special = append(l.special, built)
+	}
+	var errs []error
+	for _, r := range beside {
+		errs = append(errs, l.manager.Add(r))
+	}
+	return errors.Join(errs...)
+}
+
+// collect builds the controllers of a setup.
+func (l *launch) collect(ctx context.Context, setup func(context.Context, *manager.Manager) error) error {
+	var found []known
+	enabled := func(name string) bool {
+		found = append(found, known{name: name})
+		runs := l.enabled.enabled(name, false)
+		if !runs {
+			l.others[name] = Disabled
+		}
+		return runs
+	}
+	collected, err := l.manager.Collect(manager.Collection{Enabled: enabled}, func(m *manager.Manager) error { return setup(ctx, m) })
+	if err != nil {
+		return err
+	}
+	for _, c := range collected {
+		name, isNamed := c.(named)
+		if _, ready := c.(readier); !isNamed || !ready {
+			err = errors.Join(err, l.manager.Add(c))
+			continue
+		}
+		if !slices.ContainsFunc(found, func(k known) bool { return k.name == name.Name() }) && !enabled(name.Name()) {
+			continue // it was not made by a builder, which asks before
+		}
+		err = errors.Join(err, l.enlist(&runner{
+			launch: l, descriptor: Descriptor{Name: name.Name(), Restart: Fatal}, election: electionOf(c), begun: make(chan struct{}), current: c, state: Waiting,
+		}, nil))
+	}
+	l.registry.discovered = append(l.registry.discovered, found...)
+	return err
+}
+
+// addAll hands everything over to the manager.
+func (l *launch) addAll() error {
+	if len(l.registry.setups) > 0 {
+		if err := l.resolve(nil); err != nil {
+			return &manager.UsageError{Err: err}
+		}
+	}
+	errs := []error{l.manager.Add(informersRunnable{l}), l.manager.Handle("/debug/controllers/", http.HandlerFunc(l.debug))}
+	for _, name := range slices.Sorted(maps.Keys(l.runners)) {
+		r := l.runners[name]
+		l.started.Set(0, name)
+		errs = append(errs, l.manager.Add(r))
+		l.manager.AddHealthz(name, r.healthy)
+	}
+	l.manager.AddStatus("controllers", func() any { return l.statuses() })
+	l.manager.AddStatus("featureGates", func() any { return l.registry.gates.all() })
+	l.manager.AddStatus("missing", func() any { return l.missing })
+	return errors.Join(errs...)
+}
+
+// statuses returns what there is to say of all controllers, by name.
+func (l *launch) statuses() []Status {
+	var all []Status
+	for _, r := range l.runners {
+		all = append(all, r.status())
+	}
+	for name, state := range l.others {
+		all = append(all, Status{Name: name, State: state})
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// debug serves /debug/controllers/<name>, and what is below it, by the controller, which sees the rest of the path. One that
+// has no handler of its own is served by its status; without a name that of all is.
+func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
+	const root = "/debug/controllers/"
+	name, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, root), "/")
+	r := l.runners[name]
+	switch {
+	case name == "":
+		writeJSON(w, l.statuses())
+		return
+	case r == nil:
+		http.Error(w, fmt.Sprintf("no controller %q runs", name), http.StatusNotFound)
+		return
+	}
+	r.mu.Lock()
+	current := r.current
+	r.mu.Unlock()
+	if current, ok := current.(debugged); ok {
+		http.StripPrefix(root+name, current.DebugHandler()).ServeHTTP(w, req)
+		return
+	}
+	writeJSON(w, r.status())
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // the client is told by the connection
+}
+
+// informersRunnable runs in every process, and before the controllers. It says that the informers were started, which the
+// manager does before, and closes connections that nobody else can use at the end.
+type informersRunnable struct{ launch *launch }
+
+// Name names it in logs.
+func (informersRunnable) Name() string { return "registry" }
+
+// NeedLeaderElection makes it run on every replica.
+func (informersRunnable) NeedLeaderElection() bool { return false }
+
+// Run says so and waits.
+func (i informersRunnable) Run(ctx context.Context) error {
+	close(i.launch.informersStarted)
+	<-ctx.Done()
+	i.launch.hangUp()
+	return nil
+}

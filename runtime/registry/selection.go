@@ -1,0 +1,154 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// known is what can be said of a name before the controller is built.
+type known struct {
+	name     string
+	aliases  []string
+	disabled bool // by default
+}
+
+// selection is what --controllers says: names, names after a minus, and a star.
+type selection []string
+
+// enabled reports whether a controller runs: the first item that is about it decides, and else the star does, unless it is
+// disabled by default. The list has no aliases, see resolve.
+func (s selection) enabled(name string, disabledByDefault bool) bool {
+	star := false
+	for _, item := range s {
+		switch item {
+		case name:
+			return true
+		case "-" + name:
+			return false
+		case "*":
+			star = true
+		}
+	}
+	return star && !disabledByDefault
+}
+
+// alias is a name that somebody used, and the one to use.
+type alias struct{ used, name string }
+
+// resolve returns s with names in place of aliases, and which these were. Every item that is about nothing is in the error.
+func (s selection) resolve(all []known) (selection, []alias, error) {
+	var resolved selection
+	var used []alias
+	var errs []error
+	for _, item := range s {
+		name, minus := strings.CutPrefix(item, "-")
+		switch {
+		case item == "*":
+			resolved = append(resolved, item)
+			continue
+		case name == "":
+			errs = append(errs, fmt.Errorf("controllers: %q is no name; write * for all that are on by default", item))
+			continue
+		case minus && name == "*":
+			errs = append(errs, errors.New("controllers: -* is no name; leave * out to run only those that are named"))
+			continue
+		}
+		at := slices.IndexFunc(all, func(k known) bool { return k.name == name || slices.Contains(k.aliases, name) })
+		if at < 0 {
+			errs = append(errs, fmt.Errorf("controllers: unknown controller %q%s", name, didYouMean(name, namesOf(all))))
+			continue
+		}
+		if all[at].name != name {
+			used = append(used, alias{name, all[at].name})
+		}
+		resolved = append(resolved, strings.Repeat("-", len(item)-len(name))+all[at].name)
+	}
+	return resolved, used, errors.Join(errs...)
+}
+
+// parseSelection reads a list that is separated by commas.
+func parseSelection(text string) (selection, error) {
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		items[i] = strings.TrimSpace(item)
+		if items[i] == "" {
+			return nil, errors.New("want names separated by commas, and * for all that are on by default")
+		}
+	}
+	return items, nil
+}
+
+func namesOf(all []known) []string {
+	var names []string
+	for _, k := range all {
+		names = append(append(names, k.name), k.aliases...)
+	}
+	return names
+}
+
+// describe lists the controllers for --help.
+func describe(all []known) string {
+	var on, off []string
+	for _, k := range all {
+		on = append(on, k.name)
+		if k.disabled {
+			off = append(off, k.name)
+		}
+	}
+	slices.Sort(on)
+	slices.Sort(off)
+	return fmt.Sprintf("comma-separated `names` of the controllers to run: * is all that are on by default, foo runs foo, -foo does not\n"+
+		"All controllers: %s\nDisabled by default: %s", orNone(on), orNone(off))
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// didYouMean returns a hint when one of the names is near to what was written, and nothing otherwise.
+func didYouMean(written string, names []string) string {
+	best, least := "", max(2, len(written)/3)+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		for _, name := range names { // a part of it is what one remembers
+			if len(written) > 2 && strings.HasPrefix(strings.ToLower(name), strings.ToLower(written)) {
+				best = name
+				break
+			}
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance is how many letters have to be added, taken away or replaced to make one text of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

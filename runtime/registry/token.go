@@ -1,0 +1,185 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+const (
+	// tokenLifetime is how long a token is asked to last. The API server may say otherwise.
+	tokenLifetime = time.Hour
+	// tokenShare is the part of its lifetime after which a token is replaced.
+	tokenShare = 0.8
+	// tokenRetry is how long a token that is still good stands in for one that could not be had.
+	tokenRetry = 10 * time.Second
+)
+
+// tokens are the tokens of a service account, one at a time: asked for when the first request needs one, and replaced before
+// it expires. The service account is made if there is none.
+type tokens struct {
+	live            *client.REST // of the process, which may ask for tokens
+	namespace, name string
+	turn            chan struct{} // holds a token of its own, taken by who asks for one
+
+	mu      sync.Mutex
+	token   string
+	refresh time.Time // when it is time for another one
+	expires time.Time
+}
+
+func newTokens(live *client.REST, namespace, name string) *tokens {
+	t := &tokens{live: live, namespace: namespace, name: name, turn: make(chan struct{}, 1)}
+	t.turn <- struct{}{}
+	return t
+}
+
+// get returns a token that is good.
+func (t *tokens) get(ctx context.Context) (string, error) {
+	if token, fresh := t.cached(); fresh {
+		return token, nil
+	}
+	select {
+	case <-t.turn:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	defer func() { t.turn <- struct{}{} }()
+	token, fresh := t.cached() // perhaps somebody else has got one meanwhile
+	if fresh {
+		return token, nil
+	}
+	asked := time.Now()
+	renewed, expires, err := t.ask(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err == nil:
+		t.token, t.expires = renewed, expires
+		t.refresh = asked.Add(time.Duration(tokenShare * float64(expires.Sub(asked))))
+		return renewed, nil
+	case token != "" && time.Now().Before(t.expires):
+		t.refresh = time.Now().Add(tokenRetry)
+		return token, nil
+	}
+	return "", fmt.Errorf("token of service account %s/%s: %w", t.namespace, t.name, err)
+}
+
+func (t *tokens) cached() (token string, fresh bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.token, t.token != "" && time.Now().Before(t.refresh)
+}
+
+// refused forgets a token that the API server does not take, as of a service account that was made anew.
+func (t *tokens) refused(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token == token {
+		t.token = ""
+	}
+}
+
+// ask asks the API server for a token.
+func (t *tokens) ask(ctx context.Context) (string, time.Time, error) {
+	token, expires, err := t.request(ctx)
+	if !apierrors.IsNotFound(err) {
+		return token, expires, err
+	}
+	if err := t.live.Create(ctx, t.account()); err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", time.Time{}, err
+	}
+	return t.request(ctx)
+}
+
+func (t *tokens) account() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"namespace": t.namespace, "name": t.name},
+	}}
+}
+
+// request makes a TokenRequest. It is unstructured because the Go types of its group would be in every operator.
+func (t *tokens) request(ctx context.Context) (string, time.Time, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+		"spec": map[string]any{"expirationSeconds": int64(tokenLifetime / time.Second)},
+	}}
+	if err := t.live.SubResource("token").Create(ctx, t.account(), review); err != nil {
+		return "", time.Time{}, err
+	}
+	token, _, _ := unstructured.NestedString(review.Object, "status", "token")
+	until, _, _ := unstructured.NestedString(review.Object, "status", "expirationTimestamp")
+	expires, err := time.Parse(time.RFC3339, until)
+	if token == "" || err != nil {
+		return "", time.Time{}, errors.New("the API server has answered without a token, or without its end")
+	}
+	return token, expires, nil
+}
+
+// asServiceAccount returns config without the credentials that it has, and with tokens instead.
+func asServiceAccount(config *rest.Config, t *tokens) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Username, config.Password, config.BearerToken, config.BearerTokenFile = "", "", "", ""
+	config.CertData, config.CertFile, config.KeyData, config.KeyFile = nil, "", nil, ""
+	config.Impersonate, config.AuthProvider, config.AuthConfigPersister, config.ExecProvider = rest.ImpersonationConfig{}, nil, nil, nil
+	// Outermost, so that the fence of leader election is asked after the time that a token takes.
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })
+	return config
+}
+
+// bearer sends requests with a token.
+type bearer struct {
+	tokens *tokens
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper. A request whose token was not taken is sent again with another one, if it can be.
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, token, err := b.send(req, req.Body)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	b.tokens.refused(token)
+	if req.Body == nil {
+		resp.Body.Close()
+		resp, _, err = b.send(req, nil)
+		return resp, err
+	}
+	if req.GetBody == nil {
+		return resp, nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return resp, nil // which says as much
+	}
+	resp.Body.Close()
+	resp, _, err = b.send(req, body)
+	return resp, err
+}
+
+func (b bearer) send(req *http.Request, body io.ReadCloser) (resp *http.Response, token string, err error) {
+	if token, err = b.tokens.get(req.Context()); err != nil {
+		if body != nil {
+			body.Close()
+		}
+		return nil, "", err
+	}
+	req = req.Clone(req.Context())
+	req.Body = body
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err = b.next.RoundTrip(req)
+	return resp, token, err
+}
+
+// WrappedRoundTripper returns what sends the requests, for those who look for a transport's connections.
+func (b bearer) WrappedRoundTripper() http.RoundTripper { return b.next }
