@@ -20,6 +20,18 @@ import (
 // of, and its namespace is cached, and live otherwise. What [client.Live] and [client.NotOlderThan] ask for is for the
 // server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
+	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
+}
+
+// Reader reads as a cache does, save that another client makes the reads that are for the server.
+type Reader struct {
+	Cache *Cache
+	Live  client.Reader
+}
+
+// Get is [Cache.Get].
+func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
+	c := r.Cache
 	o, err := client.GetOptionsOf(opts...)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", key, err)
@@ -30,7 +42,7 @@ func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	}
 	cached, isCached, err := c.get(ctx, gvk, key, obj, o)
 	if !isCached {
-		return c.live.Get(ctx, key, obj, opts...)
+		return r.Live.Get(ctx, key, obj, opts...)
 	}
 	if err != nil {
 		return err
@@ -156,6 +168,12 @@ func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, 
 // [client.NotOlderThan] ask for is for the server. Field selectors need an index of each field that they name, see
 // [Cache.IndexField], save for metadata.name and metadata.namespace: the error is a [*NotIndexedError]. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
+	return Reader{c, c.live}.List(ctx, list, opts...)
+}
+
+// List is [Cache.List].
+func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
+	c := r.Cache
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
@@ -168,11 +186,11 @@ func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListO
 	c.dropNamespace(ctx, gvk, &o)
 	prototype, ok := itemOf(list)
 	if !ok {
-		return c.live.List(ctx, list, opts...)
+		return r.Live.List(ctx, list, opts...)
 	}
 	i, parts, convert := c.answering(gvk, prototype, o)
 	if i == nil {
-		return c.live.List(ctx, list, opts...)
+		return r.Live.List(ctx, list, opts...)
 	}
 	matching, version, err := i.list(ctx, parts, o)
 	if err != nil {

@@ -310,7 +310,7 @@ func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable
 	view.opts.MaxConcurrentReconciles = cmp.Or(as.Workers, m.opts.MaxConcurrentReconciles)
 	if as.Live != nil {
 		own := *m.connection
-		own.live, own.client = as.Live, client.NewClient(m.cache, as.Live)
+		own.live, own.client = as.Live, client.NewClient(cache.Reader{Cache: m.cache, Live: as.Live}, as.Live)
 		view.connection = &own
 	}
 	err := setup(view)

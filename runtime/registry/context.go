@@ -50,7 +50,7 @@ func (l *launch) newContext(name string) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{
-		name: name, launch: l, live: live, client: client.NewClient(l.manager.Cache(), live),
+		name: name, launch: l, live: live, client: l.split(live),
 		logger: l.manager.Logger().With("controller", name), workers: l.manager.MaxConcurrentReconciles(),
 	}
 	if n := l.registry.concurrency[name]; n != nil && *n > 0 {
@@ -99,7 +99,7 @@ func (c *Context) ClientFor(name string) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewClient(c.Cache(), live), nil
+	return c.launch.split(live), nil
 }
 
 // Cache returns the cache of the manager, which all controllers share, and which reads with the credentials of the process.
@@ -149,6 +149,11 @@ func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.ga
 // ControllerEnabled reports whether a controller runs in this program, as flags and feature gates say. An alias is as good as
 // the name.
 func (c *Context) ControllerEnabled(name string) bool { return c.launch.isEnabled(name) }
+
+// split returns a client that reads what is watched from the cache, and does all else by live.
+func (l *launch) split(live *client.REST) client.Client {
+	return client.NewClient(cache.Reader{Cache: l.manager.Cache(), Live: live}, live)
+}
 
 // clientOf returns a client with a user agent that ends in name, and the credentials that name has. All clients tell the
 // cache of what they write.

@@ -214,27 +214,32 @@ type launch struct {
 // they need is there, and builds them. An error that the user of the program can mend by its flags is a [manager.UsageError].
 // After an error the manager is not to be run.
 func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
+	_, err := r.launch(ctx, m)
+	return err
+}
+
+func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, error) {
 	if err := r.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	l := &launch{
 		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
 		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.", "controller"),
 	}
 	if err := l.decide(); err != nil {
-		return &manager.UsageError{Err: err}
+		return nil, &manager.UsageError{Err: err}
 	}
 	if err := WaitForAPIServer(ctx, m, r.opts.APIServerTimeout); err != nil {
-		return err
+		return nil, err
 	}
 	descriptors := l.enabledDescriptors()
 	if err := l.look(ctx, descriptors); err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.buildAll(ctx, descriptors); err != nil {
-		return err
+		return nil, err
 	}
-	return l.addAll()
+	return l, l.addAll()
 }
 
 // decide settles which gates are on and which controllers run.

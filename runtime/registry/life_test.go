@@ -1,0 +1,272 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
+
+func corev1Key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
+
+// runOnly is a controller that has nothing but Run.
+type runOnly func(ctx context.Context) error
+
+func (f runOnly) Run(ctx context.Context) error { return f(ctx) }
+
+func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newManager(t, newAPIServer(), manager.Options{})
+		var begun []time.Duration
+		zero := time.Now()
+		built := 0
+		l := launched(t, m, Options{},
+			Descriptor{Name: "failing", New: func(context.Context, *Context) (Controller, error) {
+				built++
+				return &fake{run: func(ctx context.Context) error {
+					begun = append(begun, time.Since(zero))
+					switch len(begun) {
+					case 1:
+						return errBroken
+					case 2:
+						panic("oh no")
+					}
+					<-ctx.Done()
+					return nil
+				}}, nil
+			}},
+			Descriptor{Name: "never", Restart: Never, New: building(&fake{run: func(context.Context) error { return errBroken }})},
+			Descriptor{Name: "done", New: building(&fake{run: func(context.Context) error { return nil }})},
+			Descriptor{Name: "good", New: building(&fake{})})
+		r := start(t, m)
+		if got := states(l); got != "done=ended failing=restarting good=running never=failed" {
+			t.Errorf("got %s", got)
+		}
+		for name, want := range map[string]string{
+			"failing": "has failed, and will be started again: broken", "never": "has failed: broken",
+		} {
+			if err := l.runners[name].Ready(); err == nil || err.Error() != want {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if got := states(l); got != "done=ended failing=running good=running never=failed" {
+			t.Errorf("got %s", got)
+		}
+		if len(begun) != 3 || built != 3 || l.runners["failing"].Ready() != nil || l.runners["failing"].status().Restarts != 2 {
+			t.Errorf("began at %v, was built %d times, is %+v", begun, built, l.runners["failing"].status())
+		}
+		if first, second := begun[1]-begun[0], begun[2]-begun[1]; first > time.Second || second <= first || second > 2*time.Second {
+			t.Errorf("began at %v", begun)
+		}
+		if !strings.Contains(log.String(), `err="panic: oh no"`) || !strings.Contains(log.String(), "stack=") {
+			t.Errorf("got %s", log)
+		}
+		ok(t, r.stop())
+		if got := states(l); got != "done=ended failing=ended good=ended never=failed" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestPauseBetweenRestartsHasABoundAndIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		var begun []time.Time
+		launched(t, m, Options{}, Descriptor{Name: "failing", New: func(context.Context, *Context) (Controller, error) {
+			return &fake{run: func(ctx context.Context) error {
+				begun = append(begun, time.Now())
+				if len(begun) == 15 {
+					time.Sleep(restartForget)
+				}
+				return errBroken
+			}}, nil
+		}})
+		r := start(t, m)
+		time.Sleep(3 * time.Hour)
+		ok(t, r.stop())
+		if pause := begun[14].Sub(begun[13]); pause < restartMost/2 || pause > restartMost {
+			t.Errorf("a late pause is %s", pause)
+		}
+		if pause := begun[15].Sub(begun[14]) - restartForget; pause > restartBase {
+			t.Errorf("after a long run the pause is %s", pause)
+		}
+	})
+}
+
+func TestFatalControllerEndsTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		launched(t, m, Options{}, Descriptor{Name: "fatal", Restart: Fatal, New: building(&fake{run: func(context.Context) error { return errBroken }})})
+		r := start(t, m)
+		<-r.ended
+		if !errors.Is(r.err, errBroken) || r.err.Error() != "fatal: broken" {
+			t.Errorf("got %v", r.err)
+		}
+		r.cancel()
+	})
+}
+
+func TestStartHasJitterThatTheEndOfTheContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		begun := map[string]time.Duration{}
+		zero := time.Now()
+		var descriptors []Descriptor
+		for _, name := range []string{"a", "b", "c"} {
+			descriptors = append(descriptors, Descriptor{Name: name, SpecialHandling: name == "c", New: building(&fake{run: func(ctx context.Context) error {
+				begun[name] = time.Since(zero)
+				<-ctx.Done()
+				return nil
+			}})})
+		}
+		l := launched(t, m, Options{StartInterval: time.Minute}, descriptors...)
+		r := start(t, m)
+		if got := states(l); got != "a=waiting b=waiting c=running" {
+			t.Errorf("got %s", got)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for _, name := range []string{"a", "b"} {
+			if begun[name] < time.Minute || begun[name] > 2*time.Minute {
+				t.Errorf("%s began after %s", name, begun[name])
+			}
+		}
+		if begun["a"] == begun["b"] || begun["c"] != 0 {
+			t.Errorf("got %v", begun)
+		}
+		ok(t, r.stop())
+
+		m, _ = newManager(t, newAPIServer(), manager.Options{})
+		launched(t, m, Options{StartInterval: time.Hour}, descriptors...)
+		r = start(t, m)
+		stopping := time.Now()
+		ok(t, r.stop())
+		if took := time.Since(stopping); took > 0 {
+			t.Errorf("the stop took %s", took)
+		}
+	})
+}
+
+func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		var order []string
+		one := func(name string, special bool) Descriptor {
+			return Descriptor{Name: name, SpecialHandling: special, New: func(context.Context, *Context) (Controller, error) {
+				order = append(order, "build "+name)
+				return &fake{run: func(ctx context.Context) error {
+					if special {
+						time.Sleep(time.Second) // it goes on while the others start
+					}
+					<-ctx.Done()
+					return nil
+				}}, nil
+			}}
+		}
+		l := launched(t, m, Options{}, one("a", false), one("tokens", true), one("z", false))
+		if got := strings.Join(order, ", "); got != "build tokens, build a, build z" {
+			t.Errorf("got %s", got)
+		}
+		release := make(chan struct{})
+		l.special[0].current = &fake{run: func(ctx context.Context) error {
+			<-release
+			return errBroken // which stalls nobody
+		}}
+		r := start(t, m)
+		close(release)
+		synctest.Wait()
+		if got := states(l); got != "a=running tokens=restarting z=running" {
+			t.Errorf("got %s", got)
+		}
+		ok(t, r.stop())
+	})
+}
+
+func TestStragglerOfTheRegistryIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 3 * time.Second})
+		release := make(chan struct{})
+		launched(t, m, Options{}, Descriptor{Name: "stuck", New: building(&fake{run: func(context.Context) error {
+			<-release
+			return nil
+		}})}, Descriptor{Name: "good", New: building(&fake{})})
+		r := start(t, m)
+		begun := time.Now()
+		err := r.stop()
+		if err == nil || !strings.HasSuffix(err.Error(), "shutdown timeout: stuck") || time.Since(begun) != 3*time.Second {
+			t.Errorf("got %v after %s", err, time.Since(begun))
+		}
+		close(release)
+	})
+}
+
+func TestReadyAndHealthyAreWhatTheControllerSaysWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		l := launched(t, m, Options{StartInterval: time.Second}, Descriptor{Name: "sick", New: building(&fake{ready: errBroken, health: errBroken})})
+		r := start(t, m)
+		runner := l.runners["sick"]
+		if runner.Ready() != nil || runner.healthy(nil) != nil || l.started.Value("sick") != 0 {
+			t.Error("one that waits is not ready")
+		}
+		time.Sleep(time.Minute)
+		if !errors.Is(runner.Ready(), errBroken) || !errors.Is(runner.healthy(nil), errBroken) || l.started.Value("sick") != 1 {
+			t.Errorf("got %v, %v, %v", runner.Ready(), runner.healthy(nil), l.started.Value("sick"))
+		}
+		if got := runner.status(); got.State != Running || got.Reason != "broken" {
+			t.Errorf("got %+v", got)
+		}
+		ok(t, r.stop())
+		if l.started.Value("sick") != 0 {
+			t.Error("the metric says that it runs")
+		}
+	})
+}
+
+// part is a runnable of a context.
+type part struct {
+	fake
+	name   string
+	always bool
+}
+
+func (p *part) Name() string             { return p.name }
+func (p *part) NeedLeaderElection() bool { return !p.always }
+
+func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		first, second, beside := &part{name: "first"}, &part{name: "second", fake: fake{ready: errBroken, health: errBroken}}, &part{name: "beside", always: true}
+		l := launched(t, m, Options{}, Descriptor{Name: "both", New: func(_ context.Context, c *Context) (Controller, error) {
+			return first, errors.Join(c.Add(first), c.Add(second), c.Add(beside))
+		}}, Descriptor{Name: "always", New: func(_ context.Context, c *Context) (Controller, error) {
+			return nil, c.Add(&part{name: "x", always: true})
+		}}, Descriptor{Name: "group", Election: controller.Election{Group: "other"}, New: building(&fake{})})
+		r := start(t, m)
+		if parts, several := l.runners["both"].current.(together); !several || len(parts) != 2 {
+			t.Fatalf("got %v", l.runners["both"].current)
+		}
+		if err := l.runners["both"].Ready(); !errors.Is(err, errBroken) {
+			t.Errorf("got %v", err)
+		}
+		if err := l.runners["both"].healthy(&http.Request{}); !errors.Is(err, errBroken) {
+			t.Errorf("got %v", err)
+		}
+		if l.runners["always"].NeedLeaderElection() || !l.runners["both"].NeedLeaderElection() || l.runners["group"].LeaderElectionGroup() != "other" {
+			t.Error("the election is not that of what was built")
+		}
+		ok(t, r.stop())
+	})
+}
