@@ -94,6 +94,7 @@ func runtimeMayImport(imported string) bool {
 		"k8s.io/client-go/tools/clientcmd",
 		"k8s.io/client-go/transport",
 		"k8s.io/api/coordination/v1",
+		"k8s.io/api/admission/v1",
 		"k8s.io/api/apidiscovery/v2",
 		"sigs.k8s.io/yaml",
 	)(imported)
@@ -120,8 +121,9 @@ func TestImportsFollowTheRules(t *testing.T) {
 
 // runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
 var runtimeLayers = []string{
-	"internal/partial", "object", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
-	"handler", "predicate", "source", "controller", "manager", "registry", "garbagecollector", "testenv",
+	"internal/partial", "object", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
+	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

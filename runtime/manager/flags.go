@@ -221,12 +221,21 @@ func (f *Flags) bind() {
 	flags.Var(insecure{&o.MetricsInsecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
 	flags.StringVar(&o.MetricsCertDir, "metrics-cert-path", o.MetricsCertDir, "`folder` with tls.crt and tls.key; without it a certificate made at start")
 	flags.StringVar(&o.PprofAddress, "pprof-bind-address", o.PprofAddress, "`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
+	w := &o.Webhook
+	flags.StringVar(&w.Address, "webhook-bind-address", w.Address, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
+	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
+	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
+	flags.Var((*list)(&w.Targets), "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME or crd/NAME")
+	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
+	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace, "`namespace` of this Secret; without it that of the pod")
+	flags.Var((*list)(&w.Manifests), "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
+	flags.StringVar(&w.URL, "webhook-url", w.URL, "`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "run controllers only while this process holds the lease")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "`namespace` of the lease; without it that of the pod")
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "`time` after which a leader stops that cannot renew its lease; 0 is 10s")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "`time` between two attempts to get or renew the lease; 0 is 2s")
-	flags.Var((*namespaceList)(&o.Namespaces), "namespaces", "comma-separated `namespaces` to watch; without it all")
+	flags.Var((*list)(&o.Namespaces), "namespaces", "comma-separated `namespaces` to watch; without it all")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
 	flags.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
@@ -298,19 +307,19 @@ func (i insecure) Set(value string) error {
 // IsBoolFlag lets the flag go without a value.
 func (insecure) IsBoolFlag() bool { return true }
 
-// namespaceList is the value of --namespaces.
-type namespaceList []string
+// list is the value of a flag with several values.
+type list []string
 
-// String returns the namespaces as they are written on the command line.
-func (l *namespaceList) String() string { return strings.Join(*l, ",") }
+// String returns the values as they are written on the command line.
+func (l *list) String() string { return strings.Join(*l, ",") }
 
 // Set reads a comma-separated list.
-func (l *namespaceList) Set(value string) error {
-	names := strings.Split(value, ",")
-	if slices.Contains(names, "") {
-		return errors.New("want namespaces separated by commas")
+func (l *list) Set(value string) error {
+	values := strings.Split(value, ",")
+	if slices.Contains(values, "") {
+		return errors.New("want values separated by commas")
 	}
-	*l = names
+	*l = values
 	return nil
 }
 

@@ -23,9 +23,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Off is the address of a server that is not wanted.
@@ -68,6 +70,8 @@ type Options struct {
 	// PprofAddress is where /debug/pprof is served, to everybody, such as ":6060": without a host that is the loopback
 	// address. Empty is [Off].
 	PprofAddress string
+	// Webhook says how webhooks are served, if there are any.
+	Webhook WebhookOptions
 	// LeaderElection runs controllers only while this manager holds the lease LeaderElectionID.
 	LeaderElection bool
 	// LeaderElectionID is the name of the lease.
@@ -102,7 +106,7 @@ type Manager struct {
 	fence   *leaderelection.Fence // nil without leader election
 	system  *client.REST          // for the manager's own kinds, whatever the user's scheme has
 	metrics *metrics.Registry
-	servers []*server
+	servers []listener
 	// recording runs broadcaster once there is one.
 	recording *onDemand
 
@@ -115,6 +119,7 @@ type Manager struct {
 	started     bool
 	ended       bool
 	broadcaster *events.Broadcaster // nil until a recorder is asked for
+	webhooks    *server.Server      // nil until somebody asks for it
 
 	healthz, readyz *checks
 	pages           *pages      // of the metrics server
@@ -198,27 +203,43 @@ func (m *Manager) connect(config *rest.Config) error {
 // addServers adds the servers that the options ask for.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.ProbeAddress) {
-		m.servers = append(m.servers, newProbeServer(m.opts.ProbeAddress, m.healthz, m.readyz, m.logger))
+		m.addServer(probeServer(m.opts.ProbeAddress, m.healthz, m.readyz))
 	}
 	if wanted(m.opts.MetricsAddress) {
-		server, err := newMetricsServer(m)
+		opts, err := metricsServer(m)
 		if err != nil {
 			return err
 		}
-		m.servers = append(m.servers, server)
+		m.addServer(opts)
 	}
 	if wanted(m.opts.PprofAddress) {
-		server, err := newPprofServer(m.opts.PprofAddress, m.logger)
+		opts, err := pprofServer(m.opts.PprofAddress)
 		if err != nil {
 			return err
 		}
-		m.servers = append(m.servers, server)
-	}
-	for _, s := range m.servers {
-		s.patience = min(defaultPatience, m.opts.GracefulShutdownTimeout/2)
-		m.groups[servers] = append(m.groups[servers], s)
+		m.addServer(opts)
 	}
 	return nil
+}
+
+func (m *Manager) addServer(opts httpserver.Options) {
+	opts.Logger, opts.Patience = m.logger, m.patience()
+	s := httpserver.New(opts)
+	m.servers = append(m.servers, s)
+	m.groups[servers] = append(m.groups[servers], s)
+}
+
+// patience is how long servers may take to answer the last requests.
+func (m *Manager) patience() time.Duration {
+	return min(httpserver.DefaultPatience, m.opts.GracefulShutdownTimeout/2)
+}
+
+// listener is a server as a runnable: it has its address before Run.
+type listener interface {
+	Runnable
+	Name() string
+	Listen(ctx context.Context) error
+	Close()
 }
 
 func wanted(address string) bool { return address != "" && address != Off }
@@ -460,11 +481,11 @@ func (m *Manager) begin() error {
 // listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
 func (m *Manager) listen(ctx context.Context) error {
 	for i, s := range m.servers {
-		if err := s.listen(ctx); err != nil {
+		if err := s.Listen(ctx); err != nil {
 			for _, open := range m.servers[:i] {
-				open.close()
+				open.Close()
 			}
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.Name(), err)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -12,17 +11,19 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 )
 
 // defaultProfileTime is how long the CPU is profiled unless ?seconds says otherwise.
 const defaultProfileTime = 30 * time.Second
 
-// newPprofServer returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
+// pprofServer returns the server of /debug/pprof. The package net/http/pprof is not used: it brings a parser of
 // profiles along, and registers itself with every server of the program that has no mux of its own.
-func newPprofServer(address string, logger *slog.Logger) (*server, error) {
+func pprofServer(address string) (httpserver.Options, error) {
 	address, err := loopbackUnlessNamed(address)
 	if err != nil {
-		return nil, fmt.Errorf("pprof server: %w", err)
+		return httpserver.Options{}, fmt.Errorf("pprof server: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/{$}", listProfiles)
@@ -31,7 +32,7 @@ func newPprofServer(address string, logger *slog.Logger) (*server, error) {
 	})
 	mux.HandleFunc("GET /debug/pprof/profile", profileCPU)
 	mux.HandleFunc("GET /debug/pprof/{name}", writeProfile)
-	return &server{name: "pprof", address: address, handler: mux, logger: logger, hasty: true}, nil
+	return httpserver.Options{Name: "pprof", Address: address, Handler: mux, Hasty: true}, nil
 }
 
 // loopbackUnlessNamed returns address with the loopback address for its host if it has none, as have 6060 and :6060.

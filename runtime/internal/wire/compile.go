@@ -248,6 +248,8 @@ type field struct {
 	index  []int // of the field, through the structs that are embedded
 	typ    reflect.Type
 	tagged bool // the name is from a tag
+	// omitEmpty and omitZero are the options of the tag that leave the member out when it is written.
+	omitEmpty, omitZero bool
 }
 
 // fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct that
@@ -295,7 +297,11 @@ func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) 
 			}
 			continue
 		}
-		f := field{name: name, index: index, typ: sf.Type, tagged: name != ""}
+		f := field{
+			name: name, index: index, typ: sf.Type, tagged: name != "",
+			omitEmpty: strings.Contains(","+options+",", ",omitempty,"),
+			omitZero:  strings.Contains(","+options+",", ",omitzero,"),
+		}
 		if name == "" {
 			f.name = sf.Name
 		}

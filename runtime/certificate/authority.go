@@ -1,0 +1,364 @@
+package certificate
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Options say what an [Authority] keeps, and where.
+type Options struct {
+	// Client reads and writes at the API server. It is required, unless there is neither a Secret nor a target.
+	Client *client.REST
+	// Secret has the certificates, for all replicas. Without one they are in the memory of the process.
+	Secret object.Key
+	// Targets trust the authority.
+	Targets []Target
+	// Names are those of the server, beside those of the services that the targets name: DNS names and IP addresses.
+	Names []string
+	// Lifetime is that of the certificates. Zero means a year. The next authority is made after half of it, and has taken over
+	// before two thirds.
+	Lifetime time.Duration
+	// Logger is where the authority logs. Nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// Authority is a certificate authority that an operator has for itself: it signs the certificate of the operator's webhooks, and
+// makes API servers trust it. [NewAuthority] makes one, and Run keeps it. Its methods are safe for concurrent use.
+type Authority struct {
+	opts   Options
+	pace   pace
+	logger *slog.Logger
+	wake   chan struct{} // has room for one
+
+	mu      sync.Mutex
+	current *generation      // the last that was in the Secret; nil before
+	serving *tls.Certificate // that of current, or of one before while targets do not trust that yet
+	err     error            // why clients may not accept serving
+	served  chan struct{}    // closed when there is something to serve
+}
+
+// defaultLifetime is that of certificates.
+const defaultLifetime = 365 * 24 * time.Hour
+
+var errNotYet = errors.New("the certificate has not been made yet")
+
+// NewAuthority returns an authority. It makes no request and starts nothing.
+func NewAuthority(opts Options) *Authority {
+	opts.Lifetime = cmp.Or(opts.Lifetime, defaultLifetime)
+	return &Authority{
+		opts: opts, pace: newPace(opts.Lifetime), logger: cmp.Or(opts.Logger, slog.Default()),
+		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
+	}
+}
+
+// GetCertificate is that of a tls.Config. At the start it waits until there is a certificate, as long as the client does.
+func (a *Authority) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	select {
+	case <-a.served:
+	case <-hello.Context().Done():
+		return nil, a.Ready()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.serving, nil
+}
+
+// Ready returns an error unless the certificate is valid and all targets, as the API server has them, trust it.
+func (a *Authority) Ready() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err != nil {
+		return a.err
+	}
+	return validNow(a.serving, "webhooks")
+}
+
+// Bundle returns who is to be trusted, in PEM, once there is a certificate.
+func (a *Authority) Bundle(ctx context.Context) ([]byte, error) {
+	select {
+	case <-a.served:
+		return a.known().bundle(), nil
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), a.Ready())
+	}
+}
+
+// known returns the last generation that was in the Secret, nil before there is one.
+func (a *Authority) known() *generation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current
+}
+
+const (
+	// resync is how often everything is looked at if nobody says that anything has changed.
+	resync = 10 * time.Minute
+	// firstRetry and lastRetry are the pauses after failures.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	// syncTimeout is how long it may take to look at everything.
+	syncTimeout = 30 * time.Second
+)
+
+// Run keeps the certificates and the targets until ctx ends: it makes what is missing, heals what is damaged, and rotates in
+// time. It returns nil. What it cannot do is logged, shows in Ready, and is tried again.
+func (a *Authority) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, u := range a.watched() {
+		watching.Go(func() { watchOne(ctx, a.opts.Client, u, a.logger, a.changed) })
+	}
+	retry := firstRetry
+	for ctx.Err() == nil {
+		pause, err := a.sync(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			a.logger.Error("the certificate of the webhooks is not as it should be", "err", err)
+			pause, retry = retry, min(2*retry, lastRetry)
+		default:
+			retry = firstRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		case <-a.wake:
+		}
+	}
+	return nil
+}
+
+// changed makes Run look at everything.
+func (a *Authority) changed() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watched are the objects that matter.
+func (a *Authority) watched() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	if a.opts.Secret.Name != "" {
+		all = append(all, a.secret())
+	}
+	for _, t := range a.opts.Targets {
+		all = append(all, t.object())
+	}
+	return all
+}
+
+// sync looks at everything once, and does one step of what there is to do. It returns when to do so again.
+func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	trusts, targetErr := a.readTargets(ctx)
+	names := slices.Clone(a.opts.Names)
+	for _, t := range trusts {
+		names = union(names, t.names())
+	}
+	err := targetErr
+	if len(names) == 0 {
+		err = cmp.Or(err, errors.New("the targets name no service, and there are no names for the certificate"))
+	} else if stored, storeErr := a.store(ctx, names, trusts, targetErr == nil); storeErr != nil {
+		err = errors.Join(storeErr, targetErr)
+	} else {
+		err = errors.Join(a.distribute(ctx, stored, trusts), targetErr)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = err
+	if err != nil {
+		return 0, err
+	}
+	return min(max(time.Until(a.pace.due(a.current)), 100*time.Millisecond), resync), nil
+}
+
+// readTargets returns those that could be read.
+func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, err error) {
+	var errs []error
+	for _, target := range a.opts.Targets {
+		t, err := target.read(ctx, a.opts.Client)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		trusts = append(trusts, t)
+	}
+	return trusts, errors.Join(errs...)
+}
+
+// maxConflicts is how often in a row others may be faster.
+const maxConflicts = 10
+
+// store brings the Secret to where it should be and returns the generation that it has then: that of whoever wrote it first.
+func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, complete bool) (*generation, error) {
+	for range maxConflicts {
+		stored, secret, err := a.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		wanted, err := a.wanted(stored, names, trusts, complete)
+		if err != nil || wanted == stored {
+			return wanted, err
+		}
+		err = a.save(ctx, secret, wanted)
+		switch {
+		case err == nil:
+			return wanted, nil
+		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err): // somebody was faster
+		default:
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("Secret %s: others changed it %d times", a.opts.Secret, maxConflicts)
+}
+
+// wanted returns the generation that should be stored. One that is lost is stored again, if it is known.
+func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, complete bool) (*generation, error) {
+	now := time.Now()
+	base := stored
+	if base == nil {
+		base = a.known()
+	}
+	if base == nil {
+		a.logger.Info("made a certificate authority for the webhooks", "names", names)
+		return newGeneration(now, a.opts.Lifetime, names)
+	}
+	bundle := base.bundle()
+	trusted := complete && !slices.ContainsFunc(trusts, func(t *trust) bool { return !t.has(bundle) })
+	wanted, err := a.pace.advance(base, now, names, trusted)
+	if err == nil && wanted != base {
+		a.logger.Info("changed the certificates of the webhooks", "names", names, "rotating", wanted.next != nil, "expires", wanted.leaf.Leaf.NotAfter)
+	}
+	return wanted, err
+}
+
+// secret returns the Secret with nothing but its identity.
+func (a *Authority) secret() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	u.SetNamespace(a.opts.Secret.Namespace)
+	u.SetName(a.opts.Secret.Name)
+	return u
+}
+
+// ownLabel is on the Secrets that an Authority has made.
+const ownLabel = "kctrl.dev/webhook-ca"
+
+// load returns the generation in the Secret, nil if there is none, and the Secret, nil if there is none.
+func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstructured, error) {
+	if a.opts.Secret.Name == "" {
+		return a.known(), nil, nil
+	}
+	secret := a.secret()
+	if err := a.opts.Client.Get(ctx, a.opts.Secret, secret); apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
+	all := map[string][]byte{}
+	for name, text := range data {
+		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has checked it
+	}
+	g, err := parseGeneration(all)
+	if err == nil {
+		return g, secret, nil
+	}
+	_, own := secret.GetLabels()[ownLabel]
+	if !own && len(data) > 0 && a.known() == nil {
+		return nil, nil, fmt.Errorf("Secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
+	}
+	if len(data) > 0 {
+		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err", err)
+	}
+	return nil, secret, nil
+}
+
+// save writes g to the Secret, unless somebody else has changed it since it was loaded.
+func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured, g *generation) error {
+	if a.opts.Secret.Name == "" {
+		return nil
+	}
+	entries, err := g.entries()
+	if err != nil {
+		return err
+	}
+	data := map[string]any{}
+	for name, value := range entries {
+		data[name] = base64.StdEncoding.EncodeToString(value)
+	}
+	created := secret == nil
+	if created {
+		secret = a.secret()
+		secret.Object["type"] = "kubernetes.io/tls"
+	}
+	secret.Object["data"] = data
+	labels := secret.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ownLabel] = "true"
+	secret.SetLabels(labels)
+	if created {
+		return a.opts.Client.Create(ctx, secret)
+	}
+	return a.opts.Client.Update(ctx, secret)
+}
+
+// distribute makes all targets trust g, and then serves its certificate.
+func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
+	a.mu.Lock()
+	a.current = g
+	first := a.serving == nil || validNow(a.serving, "") != nil
+	if first { // nothing better is there
+		a.serveLocked(g)
+	}
+	a.mu.Unlock()
+	bundle := g.bundle()
+	var errs []error
+	for _, t := range trusts {
+		if !t.has(bundle) {
+			if err := t.inject(ctx, a.opts.Client, bundle); err != nil {
+				errs = append(errs, fmt.Errorf("inject the CA into %s: %w", t.target, err))
+				continue
+			}
+			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
+		}
+		if !t.has(bundle) {
+			errs = append(errs, fmt.Errorf("%s has not taken the CA", t.target))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.serveLocked(g)
+	return accepts(bundle, g.leaf.Leaf, time.Now())
+}
+
+func (a *Authority) serveLocked(g *generation) {
+	if a.serving == nil {
+		close(a.served)
+	}
+	a.serving = g.leaf
+}

@@ -1,0 +1,125 @@
+package certificate
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"os"
+	"sync"
+	"time"
+)
+
+// Files is a certificate in two files, such as cert-manager and the kubelet write them, which is read again when they have changed.
+// It is safe for concurrent use.
+type Files struct {
+	certificate, key string
+	logger           *slog.Logger
+
+	mu      sync.Mutex
+	loaded  *tls.Certificate
+	changed [2]time.Time // of the files that are loaded
+}
+
+// NewFiles returns the certificate in the two PEM files, or the error of reading them.
+func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
+	f := &Files{certificate: certificate, key: key, logger: logger}
+	_, err := f.GetCertificate(nil)
+	return f, err
+}
+
+// GetCertificate is that of a tls.Config. Files that cannot be read after all do not replace what was read.
+func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed, err := f.times()
+	if err != nil {
+		return f.loaded, f.unlessLoaded(err)
+	}
+	if f.loaded != nil && changed == f.changed {
+		return f.loaded, nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
+	if err != nil { // perhaps only one of the two files has been replaced yet
+		return f.loaded, f.unlessLoaded(err)
+	}
+	f.loaded, f.changed = &pair, changed
+	return f.loaded, nil
+}
+
+func (f *Files) times() (changed [2]time.Time, err error) {
+	for i, file := range []string{f.certificate, f.key} {
+		info, err := os.Stat(file)
+		if err != nil {
+			return changed, err
+		}
+		changed[i] = info.ModTime()
+	}
+	return changed, nil
+}
+
+// unlessLoaded returns err when there is no certificate to go on with, and logs it otherwise.
+func (f *Files) unlessLoaded(err error) error {
+	if f.loaded == nil {
+		return err
+	}
+	f.logger.Warn("the certificate could not be read again", "file", f.certificate, "err", err)
+	return nil
+}
+
+// Run returns at the end of ctx: the files are looked at with every connection.
+func (f *Files) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Ready returns an error unless there is a certificate that is valid now. Who writes the files also tells the API server whom
+// to trust.
+func (f *Files) Ready() error {
+	c, err := f.GetCertificate(nil)
+	if err != nil {
+		return err
+	}
+	return validNow(c, f.certificate)
+}
+
+// validNow returns an error unless the certificate is valid now.
+func validNow(c *tls.Certificate, where string) error {
+	switch now := time.Now(); {
+	case now.Before(c.Leaf.NotBefore):
+		return fmt.Errorf("%s: the certificate is valid from %s on", where, c.Leaf.NotBefore.Format(time.RFC3339))
+	case now.After(c.Leaf.NotAfter):
+		return fmt.Errorf("%s: the certificate expired at %s", where, c.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// SelfSigned makes a certificate that lasts as long as any process does, for clients that do not verify it.
+func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
+	now := time.Now()
+	template, err := newTemplate(name, now.Add(-time.Hour), now.AddDate(10, 0, 0))
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template.DNSNames = dnsNames
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// newTemplate returns what certificates of all kinds have.
+func newTemplate(name string, from, until time.Time) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until}, err
+}

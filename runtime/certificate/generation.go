@@ -1,0 +1,279 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// backdate is how long before its making a certificate is valid, for clients whose clock is behind.
+const backdate = time.Hour
+
+// The entries of the Secret. Two of them are those of any Secret of type kubernetes.io/tls.
+const (
+	entryCertificate = "tls.crt"
+	entryKey         = "tls.key"
+	entryCA          = "ca.crt"
+	entryCAKey       = "ca.key"
+	entryNext        = "next-ca.crt"
+	entryNextKey     = "next-ca.key"
+	entryPrevious    = "previous-ca.crt"
+)
+
+// signer is a certificate authority with its key.
+type signer struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// issued is when it was made.
+func (s *signer) issued() time.Time { return s.certificate.NotBefore.Add(backdate) }
+
+// generation is a signer and the certificate that it has signed, with the signers of the generations around it: the next one is
+// trusted before it signs anything, and the previous one while anybody may still show what it has signed. A generation is
+// immutable.
+type generation struct {
+	signer   *signer
+	leaf     *tls.Certificate
+	next     *signer           // nil until the rotation begins
+	previous *x509.Certificate // nil at first
+}
+
+// newSigner makes a signer that is valid from now on.
+func newSigner(now time.Time, lifetime time.Duration) (*signer, error) {
+	template, err := newTemplate("kctrl webhook CA", now.Add(-backdate), now.Add(lifetime))
+	if err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := x509.ParseCertificate(der)
+	return &signer{certificate, key}, err
+}
+
+// sign makes a certificate of a server with those names, which is valid as long as the signer.
+func (s *signer) sign(now time.Time, names []string) (*tls.Certificate, error) {
+	template, err := newTemplate(names[0], now.Add(-backdate), s.certificate.NotAfter)
+	if err != nil {
+		return nil, err
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	if len(names[0]) > 64 { // more than a common name may have
+		template.Subject.CommonName = "webhook"
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, s.certificate, key.Public(), s.key)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// newGeneration makes the first generation, for a server with those names.
+func newGeneration(now time.Time, lifetime time.Duration, names []string) (*generation, error) {
+	s, err := newSigner(now, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := s.sign(now, names)
+	return &generation{signer: s, leaf: leaf}, err
+}
+
+// bundle returns who is to be trusted, in PEM.
+func (g *generation) bundle() []byte {
+	trusted := encodeCertificate(g.signer.certificate)
+	if g.next != nil {
+		trusted = append(trusted, encodeCertificate(g.next.certificate)...)
+	}
+	if g.previous != nil {
+		trusted = append(trusted, encodeCertificate(g.previous)...)
+	}
+	return trusted
+}
+
+// pace says when a generation is followed by another one.
+type pace struct {
+	lifetime time.Duration
+	// overlap is how long the next signer is trusted before it signs.
+	overlap time.Duration
+}
+
+func newPace(lifetime time.Duration) pace {
+	return pace{lifetime: lifetime, overlap: min(10*time.Minute, lifetime/12)}
+}
+
+// rotation is when the next signer is made: so that it has taken over before two thirds of the lifetime.
+func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.lifetime / 2) }
+
+// due is when advance is to be called again.
+func (p pace) due(g *generation) time.Time {
+	if g.next != nil {
+		return g.next.issued().Add(p.overlap)
+	}
+	return p.rotation(g)
+}
+
+// advance returns the generation that g is to be at this time: g itself, if nothing is to be done. The next signer takes over only
+// once everybody trusts it, which trusted reports.
+func (p pace) advance(g *generation, now time.Time, names []string, trusted bool) (*generation, error) {
+	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.certificate.NotAfter) {
+		return newGeneration(now, p.lifetime, names)
+	}
+	changed := *g
+	var err error
+	switch {
+	case g.next == nil && !now.Before(p.rotation(g)):
+		changed.previous = nil
+		changed.next, err = newSigner(now, p.lifetime)
+		return &changed, err
+	case g.next != nil && trusted && !now.Before(p.due(g)):
+		changed = generation{signer: g.next, previous: g.signer.certificate}
+		changed.leaf, err = changed.signer.sign(now, union(names, namesOf(g.leaf.Leaf)))
+		return &changed, err
+	case !covers(g.leaf.Leaf, names):
+		changed.leaf, err = g.signer.sign(now, union(names, namesOf(g.leaf.Leaf)))
+		return &changed, err
+	}
+	return g, nil
+}
+
+// covers reports whether the certificate is one for all names.
+func covers(leaf *x509.Certificate, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
+}
+
+// maxNames bounds the names of a certificate: of services that are gone those are kept that came first.
+const maxNames = 50
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, name := range b {
+		if !slices.Contains(all, name) && len(all) < maxNames {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func namesOf(leaf *x509.Certificate) []string {
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// accepts returns an error unless who trusts the certificates in bundle accepts leaf.
+func accepts(bundle []byte, leaf *x509.Certificate, now time.Time) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return errors.New("its caBundle has no certificate")
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+	return err
+}
+
+// entries returns what the Secret has of a generation.
+func (g *generation) entries() (map[string][]byte, error) {
+	all := map[string][]byte{
+		entryCA:          encodeCertificate(g.signer.certificate),
+		entryCertificate: encodeCertificate(g.leaf.Leaf),
+	}
+	keys := map[string]any{entryCAKey: g.signer.key, entryKey: g.leaf.PrivateKey}
+	if g.next != nil {
+		all[entryNext] = encodeCertificate(g.next.certificate)
+		keys[entryNextKey] = g.next.key
+	}
+	if g.previous != nil {
+		all[entryPrevious] = encodeCertificate(g.previous)
+	}
+	for name, key := range keys {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	}
+	return all, nil
+}
+
+// parseGeneration returns the generation that the entries of a Secret are. All of it must be as entries has made it.
+func parseGeneration(all map[string][]byte) (*generation, error) {
+	g := &generation{}
+	var err error
+	if g.signer, err = parseSigner(all, entryCA, entryCAKey); err != nil {
+		return nil, err
+	}
+	if len(all[entryNext])+len(all[entryNextKey]) > 0 {
+		if g.next, err = parseSigner(all, entryNext, entryNextKey); err != nil {
+			return nil, err
+		}
+	}
+	if len(all[entryPrevious]) > 0 {
+		if g.previous, err = parseCertificate(all[entryPrevious]); err != nil {
+			return nil, fmt.Errorf("%s: %w", entryPrevious, err)
+		}
+	}
+	leaf, err := tls.X509KeyPair(all[entryCertificate], all[entryKey])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", entryCertificate, err)
+	}
+	if err := leaf.Leaf.CheckSignatureFrom(g.signer.certificate); err != nil {
+		return nil, fmt.Errorf("%s: not by %s: %w", entryCertificate, entryCA, err)
+	}
+	g.leaf = &leaf
+	return g, nil
+}
+
+func parseSigner(all map[string][]byte, name, keyName string) (*signer, error) {
+	pair, err := tls.X509KeyPair(all[name], all[keyName])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok || !pair.Leaf.IsCA {
+		return nil, fmt.Errorf("%s: not an authority with an ECDSA key", name)
+	}
+	return &signer{pair.Leaf, key}, nil
+}
+
+func parseCertificate(text []byte) (*x509.Certificate, error) {
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("want one certificate in PEM")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+func encodeCertificate(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}

@@ -1,0 +1,170 @@
+package certificate
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Target is an object of the API server that says whom it trusts when it calls a webhook.
+type Target struct {
+	kind *targetKind
+	name string
+}
+
+// targetKind is a kind of targets.
+type targetKind struct {
+	short string // in ParseTarget
+	gvk   schema.GroupVersionKind
+	// configs returns the fields of u that are a WebhookClientConfig, by their paths.
+	configs func(u *unstructured.Unstructured) (map[string]map[string]any, error)
+}
+
+// targetKinds are all kinds of targets.
+var targetKinds = []targetKind{
+	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}, webhookConfigs},
+	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, webhookConfigs},
+	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, conversionConfigs},
+}
+
+// ParseTarget returns the target that text names: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
+// CustomResourceDefinition.
+func ParseTarget(text string) (Target, error) {
+	short, name, _ := strings.Cut(text, "/")
+	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.short == short })
+	if i < 0 || name == "" || strings.Contains(name, "/") {
+		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME or crd/NAME", text)
+	}
+	return Target{&targetKinds[i], name}, nil
+}
+
+// String returns the text that [ParseTarget] reads.
+func (t Target) String() string { return t.kind.short + "/" + t.name }
+
+// object returns the target with nothing but its identity.
+func (t Target) object() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(t.kind.gvk)
+	u.SetName(t.name)
+	return u
+}
+
+// ClientConfigs returns the parts of a webhook configuration or a CustomResourceDefinition that say how a webhook is called and
+// who is trusted then, by their paths in the object. They are the object's own. An object of another kind has none.
+func ClientConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	for _, k := range targetKinds {
+		if k.gvk.GroupKind() == u.GroupVersionKind().GroupKind() {
+			return k.configs(u)
+		}
+	}
+	return nil, nil
+}
+
+func webhookConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	webhooks, _, err := unstructured.NestedFieldNoCopy(u.Object, "webhooks")
+	list, _ := webhooks.([]any)
+	if err != nil || len(list) == 0 {
+		return nil, errors.New("it has no webhooks")
+	}
+	configs := map[string]map[string]any{}
+	for i, one := range list {
+		webhook, _ := one.(map[string]any)
+		if config, ok := webhook["clientConfig"].(map[string]any); ok {
+			configs["/webhooks/"+strconv.Itoa(i)+"/clientConfig"] = config
+		}
+	}
+	return configs, nil
+}
+
+func conversionConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	field, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
+	config, ok := field.(map[string]any)
+	if err != nil || !ok {
+		return nil, errors.New("its spec.conversion does not name a webhook")
+	}
+	return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
+}
+
+// trust is what a target says.
+type trust struct {
+	target  Target
+	configs map[string]map[string]any
+	version string
+}
+
+// read returns what the API server has.
+func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
+	u := t.object()
+	if err := live.Get(ctx, object.Key{Name: t.name}, u); err != nil {
+		return nil, err
+	}
+	configs, err := t.kind.configs(u)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w", t.kind.gvk.Kind, t.name, err)
+	}
+	return &trust{t, configs, u.GetResourceVersion()}, nil
+}
+
+// names returns the names by which the API server calls the services of the target.
+func (t *trust) names() []string {
+	var names []string
+	for _, config := range t.configs {
+		service, ok := config["service"].(map[string]any)
+		if !ok {
+			continue
+		}
+		host := fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"])
+		if !slices.Contains(names, host) {
+			names = append(names, host)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// has reports whether the target trusts exactly those in bundle.
+func (t *trust) has(bundle []byte) bool {
+	text := base64.StdEncoding.EncodeToString(bundle)
+	for _, config := range t.configs {
+		if config["caBundle"] != text {
+			return false
+		}
+	}
+	return true
+}
+
+// inject makes the target trust those in bundle, unless it has changed since it was read.
+func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte) error {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value string `json:"value"`
+	}
+	text := base64.StdEncoding.EncodeToString(bundle)
+	patch := []operation{{"test", "/metadata/resourceVersion", t.version}}
+	for path := range t.configs {
+		patch = append(patch, operation{"add", path + "/caBundle", text})
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	u := t.target.object()
+	if err := live.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body)); err != nil {
+		return err
+	}
+	t.configs, err = t.target.kind.configs(u)
+	return err
+}

@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+)
+
+// checks are the checks of a probe. The zero value has none, which is healthy.
+type checks struct {
+	mu  sync.Mutex
+	all []*check // by name, those of one name as they were added
+}
+
+type check struct {
+	name string
+	run  func(*http.Request) error
+}
+
+// add adds a check, which remove takes away again.
+func (c *checks) add(name string, run func(*http.Request) error) (remove func()) {
+	added := &check{name, run}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, added)
+	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = slices.DeleteFunc(c.all, func(other *check) bool { return other == added })
+	}
+}
+
+func (c *checks) snapshot() []*check {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// ServeHTTP answers 200 when all checks pass and 500 otherwise. With ?verbose, and when one fails, it lists all of them
+// with what is wrong.
+func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	healthy := true
+	var report strings.Builder
+	for _, check := range c.snapshot() {
+		if err := check.run(r); err != nil {
+			healthy = false
+			fmt.Fprintf(&report, "[-] %s: %v\n", check.name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		} else {
+			fmt.Fprintf(&report, "[+] %s\n", check.name)
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if !healthy {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	if !healthy || r.URL.Query().Has("verbose") {
+		fmt.Fprint(w, report.String())
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// probeServer returns the server of /healthz and /readyz.
+func probeServer(address string, healthz, readyz *checks) httpserver.Options {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", healthz)
+	mux.Handle("GET /readyz", readyz)
+	return httpserver.Options{Name: "probes", Address: address, Handler: mux}
+}

@@ -1,0 +1,228 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+// defaultWebhookSecret is the name of the Secret with the certificates of webhooks.
+const defaultWebhookSecret = "webhook-certificates"
+
+// WebhookOptions say where the webhooks of [Manager.Webhooks] are served, and how the API server comes to trust them. In a program
+// without webhooks they say nothing.
+type WebhookOptions struct {
+	// Address is where they are served. Empty is ":9443", or a free port of loopback for Manifests; [Off] serves none, so that an
+	// operator with webhooks runs where nobody calls them.
+	Address string
+	// HTTP2 lets clients speak HTTP/2 too, which the API server has no need for.
+	HTTP2 bool
+	// CertDir has tls.crt and tls.key, which are read again when they change, such as those of cert-manager. Who writes them
+	// also makes the API server trust them.
+	CertDir string
+	// Targets are the objects that call the webhooks and that the manager makes trust a certificate of its own: mutating/NAME and
+	// validating/NAME are webhook configurations, crd/NAME is a CustomResourceDefinition.
+	Targets []string
+	// Secret is the name of the Secret that has this certificate. Empty is webhook-certificates.
+	Secret string
+	// SecretNamespace is its namespace. Empty is that of the pod.
+	SecretNamespace string
+	// CertLifetime is that of this certificate. Zero means a year.
+	CertLifetime time.Duration
+	// Manifests are files and folders with webhook configurations, which are installed at the API server while the manager runs, with
+	// the URL of this process in place of a Service: for development and tests. Conversions are installed too.
+	Manifests []string
+	// URL is where the API server reaches this process then. Empty is https://127.0.0.1, and without a port it has that of Address.
+	// Set it alone to install conversions only.
+	URL string
+}
+
+// Webhooks returns the server of webhooks, which webhook.For registers them with. The first call, which comes before Run, makes it: a
+// program that has no webhooks serves none. It listens before the caches start, so that kinds can be read that it converts.
+//
+// Its certificate is in files ([WebhookOptions].CertDir), or is made and rotated by the manager and kept in a Secret for all replicas, and
+// the objects in [WebhookOptions].Targets are made to trust it. That takes these rights, of which the first two are best given by a Role, and create is
+// all that cannot be given for one name:
+//
+//	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
+//	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
+//	// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=NAME,verbs=get;list;watch;patch
+//	// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=NAME,verbs=get;list;watch;patch
+//
+// Or, for development, the server is told to the API server by URL ([WebhookOptions].Manifests), which takes nothing at all.
+func (m *Manager) Webhooks() (*server.Server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.webhooks != nil {
+		return m.webhooks, nil
+	}
+	if m.started {
+		return nil, fmt.Errorf("add webhooks: %w", ErrStarted)
+	}
+	s, run, err := m.newWebhooks()
+	if err != nil {
+		return nil, fmt.Errorf("webhooks: %w", err)
+	}
+	m.webhooks = s
+	if m.opts.Webhook.Address != Off {
+		m.servers = append(m.servers, run)
+		m.groups[servers] = append(m.groups[servers], run)
+		m.readyz.add("webhooks", func(*http.Request) error { return run.Ready() })
+	}
+	return s, nil
+}
+
+// webhookServer is a server of webhooks as a runnable.
+type webhookServer interface {
+	listener
+	Ready() error
+}
+
+// newWebhooks returns the server, and what runs it.
+func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
+	opts := server.Options{
+		Address: m.opts.Webhook.Address, HTTP2: m.opts.Webhook.HTTP2, Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
+	}
+	switch o := &m.opts.Webhook; {
+	case o.Address == Off:
+		s := server.New(opts)
+		return s, s, nil
+	case len(o.Manifests) > 0 || o.URL != "":
+		return m.newLocalWebhooks(opts)
+	case o.CertDir != "":
+		files, err := certificate.NewFiles(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key"), m.logger)
+		if err != nil {
+			return nil, nil, err
+		}
+		opts.Certificates = files
+	case len(o.Targets) > 0:
+		authority, err := m.newAuthority()
+		if err != nil {
+			return nil, nil, err
+		}
+		opts.Certificates = authority
+	default:
+		return nil, nil, errors.New("there is no certificate: set Webhook.Targets (--webhook-targets) or Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or serve none, with the address 0")
+	}
+	s := server.New(opts)
+	return s, s, nil
+}
+
+// newAuthority returns the authority whose certificates are in a Secret.
+func (m *Manager) newAuthority() (*certificate.Authority, error) {
+	opts := certificate.Options{Client: m.system, Logger: m.logger, Lifetime: m.opts.Webhook.CertLifetime}
+	for _, text := range m.opts.Webhook.Targets {
+		target, err := certificate.ParseTarget(text)
+		if err != nil {
+			return nil, err
+		}
+		opts.Targets = append(opts.Targets, target)
+	}
+	namespace := m.opts.Webhook.SecretNamespace
+	if namespace == "" {
+		var err error
+		if namespace, err = podNamespace(namespaceFile); err != nil {
+			return nil, fmt.Errorf("the namespace of the Secret: %w", err)
+		}
+	}
+	opts.Secret = object.Key{Namespace: namespace, Name: cmp.Or(m.opts.Webhook.Secret, defaultWebhookSecret)}
+	return certificate.NewAuthority(opts), nil
+}
+
+// localWebhooks is a server that the API server reaches by URL. It is told so while it runs.
+type localWebhooks struct {
+	*server.Server
+	authority *certificate.Authority
+	manager   *Manager
+	url       string // without a port it has that of the server
+	installed chan struct{}
+	manifests []*unstructured.Unstructured
+}
+
+func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhookServer, error) {
+	base := cmp.Or(m.opts.Webhook.URL, "https://127.0.0.1")
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.Path != "" {
+		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: want one such as https://127.0.0.1:9443", base)
+	}
+	var manifests []*unstructured.Unstructured
+	if len(m.opts.Webhook.Manifests) > 0 {
+		if manifests, err = local.Load(m.opts.Webhook.Manifests...); err != nil {
+			return nil, nil, err
+		}
+	}
+	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
+	authority := certificate.NewAuthority(certificate.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	opts.Certificates = authority
+	s := server.New(opts)
+	return s, &localWebhooks{s, authority, m, base, make(chan struct{}), manifests}, nil
+}
+
+// Run serves until ctx ends, and meanwhile has the API server call.
+func (l *localWebhooks) Run(ctx context.Context) error {
+	// The server outlives what the API server knows of it.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
+	var served error
+	var all sync.WaitGroup
+	all.Go(func() {
+		served = l.Server.Run(serving)
+		cancel()
+	})
+	err := l.install(ctx)
+	cancel()
+	stop()
+	all.Wait()
+	return errors.Join(served, err)
+}
+
+func (l *localWebhooks) install(ctx context.Context) error {
+	bundle, err := l.authority.Bundle(ctx)
+	if err != nil {
+		return err
+	}
+	parsed, err := url.Parse(l.url)
+	if err != nil {
+		return err
+	}
+	if parsed.Port() == "" {
+		_, port, err := net.SplitHostPort(l.Server.Addr().String())
+		if err != nil {
+			return err
+		}
+		parsed.Host = net.JoinHostPort(parsed.Hostname(), port)
+	}
+	var kinds []schema.GroupKind
+	if converter, ok := l.Server.At("/convert").(interface{ Kinds() []schema.GroupKind }); ok {
+		kinds = converter.Kinds()
+	}
+	i := &local.Installation{
+		Client: l.manager.system, URL: parsed.String(), Bundle: bundle, Configurations: l.manifests, Kinds: kinds, Logger: l.manager.logger,
+	}
+	return i.Run(ctx, func() { close(l.installed) })
+}
+
+// Ready returns an error until the API server calls the webhooks.
+func (l *localWebhooks) Ready() error {
+	select {
+	case <-l.installed:
+		return l.Server.Ready()
+	default:
+		return errors.New("the API server has not been told of the webhooks yet")
+	}
+}

@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Request is what the API server asks about: an operation on an object, by somebody. Handlers share it and must not modify it.
+type Request struct {
+	admissionv1.AdmissionRequest
+}
+
+// Key returns the key of the object. A create with a generated name has none yet.
+func (r *Request) Key() object.Key { return object.Key{Namespace: r.Namespace, Name: r.Name} }
+
+// GVK returns the kind of the objects in the request.
+func (r *Request) GVK() schema.GroupVersionKind { return schema.GroupVersionKind(r.Kind) }
+
+// IsDryRun reports whether nothing will be stored, so that a handler must not write anything elsewhere either.
+func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
+
+// Decode sets obj to the object of the request: the new one, and of a deletion the one that is deleted.
+func (r *Request) Decode(obj any) error {
+	if r.Operation == admissionv1.Delete {
+		return r.DecodeOld(obj)
+	}
+	return decode("object", r.Object.Raw, obj)
+}
+
+// DecodeOld sets obj to the object as it is stored, which there is of updates and deletions.
+func (r *Request) DecodeOld(obj any) error { return decode("oldObject", r.OldObject.Raw, obj) }
+
+func decode(what string, raw []byte, obj any) error {
+	if len(raw) == 0 {
+		return fmt.Errorf("the request has no %s", what)
+	}
+	if err := utiljson.Unmarshal(raw, obj); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// Response is what a handler says about a request. The zero value refuses it without a reason.
+type Response struct {
+	// Allowed lets the operation happen.
+	Allowed bool
+	// Result says why not, with a code and a message. Nil is 403 when the request is refused.
+	Result *metav1.Status
+	// Patches are done to the object before it is stored. Those of a refusal are not.
+	Patches []Operation
+	// Warnings are shown to the user by clients such as kubectl. The API server cuts what is longer than 256 bytes.
+	Warnings []string
+	// AuditAnnotations are added to the audit log of the API server.
+	AuditAnnotations map[string]string
+}
+
+// WithWarnings returns the response with more warnings.
+func (r Response) WithWarnings(warnings ...string) Response {
+	r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], warnings...)
+	return r
+}
+
+// Allowed returns a response that lets the operation happen. The message, if there is one, is for the audit log.
+func Allowed(message string) Response {
+	return Response{Allowed: true, Result: &metav1.Status{Code: http.StatusOK, Message: message}}
+}
+
+// Denied returns a response that refuses the operation with code 403. The user sees the message.
+func Denied(message string) Response {
+	return Response{Result: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
+}
+
+// Errored returns a response that refuses the operation with a code such as http.StatusBadRequest. The user sees the error.
+func Errored(code int32, err error) Response {
+	return Response{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Message: err.Error()}}
+}
+
+// Patched returns a response that lets the operation happen, on the object as the patches make it.
+func Patched(message string, patches ...Operation) Response {
+	r := Allowed(message)
+	r.Patches = patches
+	return r
+}
+
+// PatchResponseFromRaw returns a response with the patches that bring the JSON of the request's object to current.
+func PatchResponseFromRaw(original, current []byte) Response {
+	patches, err := Diff(original, current)
+	if err != nil {
+		return Errored(http.StatusInternalServerError, err)
+	}
+	return Patched("", patches...)
+}
+
+// Handler answers requests. It is called by many goroutines at once.
+type Handler interface {
+	Handle(ctx context.Context, req *Request) Response
+}
+
+// HandlerFunc is a function as a [Handler].
+type HandlerFunc func(ctx context.Context, req *Request) Response
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, req *Request) Response { return f(ctx, req) }
+
+type requestKey struct{}
+
+// RequestFromContext returns the request that a defaulter or a validator is called for.
+func RequestFromContext(ctx context.Context) (*Request, error) {
+	req, ok := ctx.Value(requestKey{}).(*Request)
+	if !ok {
+		return nil, errors.New("the context is not that of an admission request")
+	}
+	return req, nil
+}
+
+// ContextWithRequest returns a context with req, for tests of defaulters and validators.
+func ContextWithRequest(ctx context.Context, req *Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, req)
+}
+
+// Chain returns a handler that asks handlers one after the other. Each gets the object as those before it have patched it. The
+// first that refuses answers for all; otherwise all patches are one, in order. Warnings and audit annotations of all that were asked are
+// given.
+func Chain(handlers ...Handler) Handler {
+	if len(handlers) == 1 {
+		return handlers[0]
+	}
+	return chain(handlers)
+}
+
+type chain []Handler
+
+// Handle asks the handlers.
+func (c chain) Handle(ctx context.Context, req *Request) Response {
+	all := Allowed("")
+	for i, h := range c {
+		one := h.Handle(ctx, req)
+		one.Warnings = append(all.Warnings, one.Warnings...)
+		one.AuditAnnotations = joined(all.AuditAnnotations, one.AuditAnnotations)
+		if !one.Allowed {
+			one.Patches = nil
+			return one
+		}
+		if i < len(c)-1 && len(one.Patches) > 0 {
+			patched, err := apply(req.Object.Raw, one.Patches)
+			if err != nil {
+				return Errored(http.StatusInternalServerError, err)
+			}
+			next := *req
+			next.Object.Raw = patched
+			req = &next
+		}
+		one.Patches = append(all.Patches, one.Patches...)
+		all = one
+	}
+	return all
+}
+
+// joined returns the entries of both maps.
+func joined(a, b map[string]string) map[string]string {
+	if len(a) == 0 {
+		return b
+	}
+	all := make(map[string]string, len(a)+len(b))
+	for _, m := range []map[string]string{a, b} {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	return all
+}

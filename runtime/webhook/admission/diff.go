@@ -1,0 +1,420 @@
+package admission
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+)
+
+// differ says which operations bring a JSON document from one state of a Go value to another. The document may have more than
+// the Go type knows: what is the same in both states is left as it is written, whatever that is.
+type differ struct {
+	// path leads to the value that is looked at. Each step has the text of the document there, once it was asked for, as
+	// the operations so far have left it.
+	path []step
+	ops  []Operation
+	err  error // of the first value that could not be encoded
+}
+
+// step is a member of an object or an element of a list.
+type step struct {
+	name    string // as in a JSON pointer
+	element int    // of the document's list as it was; -1 for a member
+	text    []byte // nil is not there
+	known   bool   // text is set
+}
+
+// newDiffer returns a differ for the document raw.
+func newDiffer(raw []byte) *differ {
+	return &differ{path: []step{{text: bytes.TrimSpace(raw), known: true, element: -1}}}
+}
+
+func (d *differ) member(name string) { d.path = append(d.path, step{name: name, element: -1}) }
+func (d *differ) element(name string, element int) {
+	d.path = append(d.path, step{name: name, element: element})
+}
+func (d *differ) leave() { d.path = d.path[:len(d.path)-1] }
+
+// text returns what the document has at the n-th step of the path, or nil.
+func (d *differ) text(n int) []byte {
+	s := &d.path[n]
+	if !s.known {
+		parent := d.text(n - 1)
+		if s.element < 0 {
+			s.text = wire.Member(parent, s.name)
+		} else if elements := wire.Elements(parent); s.element < len(elements) {
+			s.text = elements[s.element]
+		}
+		s.known = true
+	}
+	return s.text
+}
+
+// here returns what the document has at the path, or nil.
+func (d *differ) here() []byte { return d.text(len(d.path) - 1) }
+
+// fits reports whether text is an object that can have the member, or a list that can have the element, which s is.
+func (s step) fits(text []byte) bool {
+	return len(text) > 0 && (s.element < 0 && text[0] == '{' || s.element >= 0 && text[0] == '[')
+}
+
+// pointer returns the JSON pointer of the first n+1 steps.
+func (d *differ) pointer(n int) string {
+	var b strings.Builder
+	for _, s := range d.path[1 : n+1] {
+		b.WriteByte('/')
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(s.name, "~", "~0"), "/", "~1"))
+	}
+	return b.String()
+}
+
+// set makes value what is at the path, and whatever is missing above it.
+func (d *differ) set(value []byte) {
+	last := len(d.path) - 1
+	at := last // the step whose value is written
+	for n := range last {
+		if !d.path[n+1].fits(d.text(n)) {
+			at = n
+			break
+		}
+	}
+	for n := last; n > at; n-- { // all of them members: the list of an element is there
+		value = slices.Concat([]byte("{"), quote(d.path[n].name), []byte(":"), value, []byte("}"))
+	}
+	op := "add"
+	if d.text(at) != nil {
+		op = "replace"
+	}
+	d.ops = append(d.ops, Operation{Op: op, Path: d.pointer(at), Value: value})
+	d.path[at].text, d.path[at].known = value, true // in which what is below is found from now on
+	for n := at + 1; n <= last; n++ {
+		d.path[n].known = false
+	}
+}
+
+// encode makes the JSON of v what is at the path.
+func (d *differ) encode(v any) {
+	value, err := json.Marshal(v)
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	d.set(value)
+}
+
+// remove takes away what is at the path, if there is anything.
+func (d *differ) remove() {
+	if last := len(d.path) - 1; d.text(last) != nil {
+		d.ops = append(d.ops, Operation{Op: "remove", Path: d.pointer(last)})
+		d.path[last].text = nil
+	}
+}
+
+func (d *differ) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+// quote returns the JSON of a string.
+func quote(s string) []byte {
+	quoted, _ := json.Marshal(s) // a string always has one
+	return quoted
+}
+
+// comparer compares two values of one type, and adds what brings one to the other. It is made once and then only read.
+type comparer struct {
+	diff func(d *differ, before, after reflect.Value)
+}
+
+// comparers makes the comparers of a type and of the types within it.
+type comparers map[reflect.Type]*comparer
+
+// newComparer returns the comparer of values of type t.
+func newComparer(t reflect.Type) *comparer {
+	if t == reflect.TypeFor[unstructured.Unstructured]() {
+		return &comparer{func(d *differ, before, after reflect.Value) {
+			d.untyped(before.Field(0).Interface(), after.Field(0).Interface())
+		}}
+	}
+	return comparers{}.of(t)
+}
+
+func (cs comparers) of(t reflect.Type) *comparer {
+	if c, ok := cs[t]; ok {
+		return c
+	}
+	c := &comparer{}
+	cs[t] = c // before those of what t consists of, which may be t again
+	c.diff = cs.diffOf(t)
+	return c
+}
+
+func (cs comparers) diffOf(t reflect.Type) func(d *differ, before, after reflect.Value) {
+	if encodesItself(t) {
+		return diffEncoded
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return diffScalar
+	case reflect.Pointer:
+		return cs.diffOfPointer(t)
+	case reflect.Struct:
+		return cs.diffOfStruct(t)
+	case reflect.Map:
+		if key := t.Key(); key.Kind() == reflect.String && !encodesItself(key) {
+			return cs.diffOfMap(t)
+		}
+	case reflect.Slice:
+		if t.Elem().Kind() != reflect.Uint8 {
+			return cs.diffOfSlice(t)
+		}
+	}
+	return diffEncoded
+}
+
+// encodesItself reports whether only a codec knows what is written of a value of type t.
+func encodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]()))
+}
+
+// diffEncoded compares what the codec makes of the values.
+func diffEncoded(d *differ, before, after reflect.Value) {
+	if reflect.DeepEqual(before.Interface(), after.Interface()) {
+		return
+	}
+	was, wasErr := marshal(before)
+	is, isErr := marshal(after)
+	if wasErr != nil || isErr != nil {
+		d.fail(isErr)
+		d.fail(wasErr)
+		return
+	}
+	if bytes.Equal(was, is) {
+		return
+	}
+	var old, new any
+	if utiljson.Unmarshal(was, &old) != nil || utiljson.Unmarshal(is, &new) != nil {
+		d.set(is)
+		return
+	}
+	d.untyped(old, new)
+}
+
+// marshal returns the JSON of v, which is written by a method of its pointer where there is one.
+func marshal(v reflect.Value) ([]byte, error) {
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	return json.Marshal(v.Interface())
+}
+
+func diffScalar(d *differ, before, after reflect.Value) {
+	if !before.Equal(after) {
+		d.encode(after.Interface())
+	}
+}
+
+func (cs comparers) diffOfPointer(t reflect.Type) func(d *differ, before, after reflect.Value) {
+	elem := cs.of(t.Elem())
+	return func(d *differ, before, after reflect.Value) {
+		switch {
+		case before.IsNil() && after.IsNil():
+		case before.IsNil() || after.IsNil():
+			d.encode(after.Interface())
+		default:
+			elem.diff(d, before.Elem(), after.Elem())
+		}
+	}
+}
+
+// member is a field of a struct with its comparer.
+type member struct {
+	wire.Field
+	*comparer
+	whole bool // there is nothing in it that the Go type does not know
+}
+
+func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after reflect.Value) {
+	fields, ok := wire.Fields(t)
+	if !ok {
+		return diffEncoded
+	}
+	var members []member
+	for _, f := range fields {
+		members = append(members, member{f, cs.of(f.Type), f.Type.Kind() != reflect.Struct || encodesItself(f.Type)})
+	}
+	return func(d *differ, before, after reflect.Value) {
+		for i := range members {
+			m := &members[i]
+			d.member(m.Name)
+			m.compare(d, before.FieldByIndex(m.Index), after.FieldByIndex(m.Index))
+			d.leave()
+		}
+	}
+}
+
+// compare compares the field of two structs. One that is left out of what is written is not there, but the document may have
+// it nevertheless: as a zero that somebody wrote, or with members that the Go type does not know.
+func (m *member) compare(d *differ, before, after reflect.Value) {
+	was, is := !m.omits(before), !m.omits(after)
+	switch {
+	case !was && !is:
+	case was && !is && m.whole:
+		d.remove()
+	case !was && is && (m.whole || len(d.here()) == 0 || d.here()[0] != '{'):
+		if value, err := marshal(after); err != nil {
+			d.fail(err)
+		} else if !bytes.Equal(value, d.here()) { // the zero that the Go type omits and the new value differ
+			d.set(value)
+		}
+	default:
+		m.diff(d, before, after)
+	}
+}
+
+// omits reports whether v is left out of what is written.
+func (m *member) omits(v reflect.Value) bool {
+	if m.OmitZero {
+		if z, ok := v.Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+			return z.IsZero()
+		}
+		return v.IsZero()
+	}
+	if !m.OmitEmpty {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
+}
+
+func (cs comparers) diffOfMap(t reflect.Type) func(d *differ, before, after reflect.Value) {
+	elem := cs.of(t.Elem())
+	return func(d *differ, before, after reflect.Value) {
+		if before.IsNil() != after.IsNil() {
+			d.encode(after.Interface())
+			return
+		}
+		keys := map[string]reflect.Value{}
+		for _, side := range []reflect.Value{before, after} {
+			for _, key := range side.MapKeys() {
+				keys[key.String()] = key
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(keys)) {
+			was, is := before.MapIndex(keys[name]), after.MapIndex(keys[name])
+			d.member(name)
+			switch {
+			case !is.IsValid():
+				d.remove()
+			case !was.IsValid():
+				d.encode(is.Interface())
+			default:
+				elem.diff(d, was, is)
+			}
+			d.leave()
+		}
+	}
+}
+
+func (cs comparers) diffOfSlice(t reflect.Type) func(d *differ, before, after reflect.Value) {
+	elem := cs.of(t.Elem())
+	return func(d *differ, before, after reflect.Value) {
+		if reflect.DeepEqual(before.Interface(), after.Interface()) {
+			return
+		}
+		if before.IsNil() || after.IsNil() {
+			d.encode(after.Interface())
+			return
+		}
+		d.list(lists{
+			before: before.Len(), after: after.Len(),
+			equal:   func(i, j int) bool { return reflect.DeepEqual(before.Index(i).Interface(), after.Index(j).Interface()) },
+			alike:   func(i, j int) int { return alikeValues(before.Index(i), after.Index(j)) },
+			diff:    func(i, j int) { elem.diff(d, before.Index(i), after.Index(j)) },
+			encoded: func(j int) ([]byte, error) { return marshal(after.Index(j)) },
+			whole:   after.Interface(),
+		})
+	}
+}
+
+// untyped compares values that are made of map[string]any, []any, string, bool, int64, float64 and nil.
+func (d *differ) untyped(before, after any) {
+	switch after := after.(type) {
+	case map[string]any:
+		if was, ok := before.(map[string]any); ok && was != nil {
+			d.untypedObject(was, after)
+			return
+		}
+	case []any:
+		if was, ok := before.([]any); ok {
+			d.untypedList(was, after)
+			return
+		}
+	}
+	if reflect.DeepEqual(before, after) {
+		return
+	}
+	was, wasErr := json.Marshal(before)
+	is, err := json.Marshal(after)
+	if err != nil {
+		d.fail(err)
+	} else if wasErr != nil || !bytes.Equal(was, is) { // an int is an int64 too
+		d.set(is)
+	}
+}
+
+func (d *differ) untypedObject(before, after map[string]any) {
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, had := before[name]
+		is, has := after[name]
+		d.member(name)
+		switch {
+		case !has:
+			d.remove()
+		case !had:
+			d.encode(is)
+		default:
+			d.untyped(was, is)
+		}
+		d.leave()
+	}
+}
+
+func (d *differ) untypedList(before, after []any) {
+	if reflect.DeepEqual(before, after) {
+		return
+	}
+	d.list(lists{
+		before: len(before), after: len(after),
+		equal:   func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) },
+		alike:   func(i, j int) int { return alikeValues(reflect.ValueOf(before[i]), reflect.ValueOf(after[j])) },
+		diff:    func(i, j int) { d.untyped(before[i], after[j]) },
+		encoded: func(j int) ([]byte, error) { return json.Marshal(after[j]) },
+		whole:   after,
+	})
+}

@@ -1,0 +1,228 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Operation is one operation of a JSON patch (RFC 6902).
+type Operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	From  string          `json:"from,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Diff returns the operations that bring the JSON document original to current. What is the same in both has none.
+func Diff(original, current []byte) ([]Operation, error) {
+	var before, after any
+	if err := utiljson.Unmarshal(original, &before); err != nil {
+		return nil, err
+	}
+	if err := utiljson.Unmarshal(current, &after); err != nil {
+		return nil, err
+	}
+	d := newDiffer(original)
+	d.untyped(before, after)
+	return d.ops, d.err
+}
+
+// apply returns document after the operations.
+func apply(document []byte, ops []Operation) ([]byte, error) {
+	var root any
+	if err := utiljson.Unmarshal(document, &root); err != nil {
+		return nil, err
+	}
+	for _, op := range ops {
+		var err error
+		if root, err = op.apply(root); err != nil {
+			return nil, fmt.Errorf("patch: %s %s: %w", op.Op, op.Path, err)
+		}
+	}
+	return json.Marshal(root)
+}
+
+// apply returns root after the operation. Parts of root are changed in place.
+func (o Operation) apply(root any) (any, error) {
+	path, err := parsePointer(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	var value any
+	switch o.Op {
+	case "remove":
+		root, _, err = take(root, path)
+		return root, err
+	case "move", "copy":
+		from, fromErr := parsePointer(o.From)
+		if fromErr != nil {
+			return nil, fromErr
+		}
+		if o.Op == "move" {
+			root, value, err = take(root, from)
+		} else {
+			value, err = find(root, from)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("from %s: %w", o.From, err)
+		}
+		if value, err = clone(value); err != nil {
+			return nil, err
+		}
+		return put(root, path, value)
+	}
+	if err := utiljson.Unmarshal(o.Value, &value); err != nil {
+		return nil, fmt.Errorf("value: %w", err)
+	}
+	switch o.Op {
+	case "add":
+		return put(root, path, value)
+	case "replace":
+		if len(path) == 0 {
+			return value, nil
+		}
+		if root, _, err = take(root, path); err != nil {
+			return nil, err
+		}
+		return put(root, path, value)
+	case "test":
+		found, err := find(root, path)
+		if err == nil && !reflect.DeepEqual(found, value) {
+			err = fmt.Errorf("it is not %s", o.Value)
+		}
+		return root, err
+	}
+	return nil, fmt.Errorf("there is no such operation")
+}
+
+func parsePointer(pointer string) ([]string, error) {
+	if pointer == "" {
+		return nil, nil
+	}
+	if pointer[0] != '/' {
+		return nil, fmt.Errorf("%q is no JSON pointer", pointer)
+	}
+	path := strings.Split(pointer[1:], "/")
+	for i, name := range path {
+		path[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
+	}
+	return path, nil
+}
+
+// clone returns a value that shares nothing with the one it is of.
+func clone(value any) (copied any, err error) {
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &copied)
+	}
+	return copied, err
+}
+
+// change replaces the container of the last step of path by what edit makes of it, and returns root with that.
+func change(root any, path []string, edit func(container any, last string) (any, error)) (any, error) {
+	if len(path) == 1 {
+		return edit(root, path[0])
+	}
+	child, err := find(root, path[:1])
+	if err != nil {
+		return nil, err
+	}
+	if child, err = change(child, path[1:], edit); err != nil {
+		return nil, err
+	}
+	switch container := root.(type) {
+	case map[string]any:
+		container[path[0]] = child
+	case []any:
+		n, _ := index(container, path[0], false) // find has been there
+		container[n] = child
+	}
+	return root, nil
+}
+
+// find returns what path leads to.
+func find(root any, path []string) (any, error) {
+	for _, name := range path {
+		switch container := root.(type) {
+		case map[string]any:
+			member, ok := container[name]
+			if !ok {
+				return nil, fmt.Errorf("there is no %q", name)
+			}
+			root = member
+		case []any:
+			n, err := index(container, name, false)
+			if err != nil {
+				return nil, err
+			}
+			root = container[n]
+		default:
+			return nil, fmt.Errorf("%q is in nothing that has members", name)
+		}
+	}
+	return root, nil
+}
+
+// put adds value at path: a member takes the place of one that was there, an element moves those after it.
+func put(root any, path []string, value any) (any, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	return change(root, path, func(container any, last string) (any, error) {
+		switch container := container.(type) {
+		case map[string]any:
+			container[last] = value
+			return container, nil
+		case []any:
+			n, err := index(container, last, true)
+			if err != nil {
+				return nil, err
+			}
+			return slices.Insert(container, n, value), nil
+		}
+		return nil, fmt.Errorf("%q is in nothing that has members", last)
+	})
+}
+
+// take removes what path leads to and returns it.
+func take(root any, path []string) (rest, taken any, err error) {
+	if len(path) == 0 {
+		return nil, nil, fmt.Errorf("the whole object cannot be removed")
+	}
+	if taken, err = find(root, path); err != nil {
+		return nil, nil, err
+	}
+	rest, err = change(root, path, func(container any, last string) (any, error) {
+		switch container := container.(type) {
+		case map[string]any:
+			delete(container, last)
+			return container, nil
+		case []any:
+			n, err := index(container, last, false)
+			if err != nil {
+				return nil, err
+			}
+			return slices.Delete(container, n, n+1), nil
+		}
+		return nil, fmt.Errorf("%q is in nothing that has members", last)
+	})
+	return rest, taken, err
+}
+
+// index returns the place that name is in list; - is the one after its end, which only what is added may have.
+func index(list []any, name string, adding bool) (int, error) {
+	if name == "-" && adding {
+		return len(list), nil
+	}
+	n, err := strconv.Atoi(name)
+	if err != nil || n < 0 || n > len(list) || n == len(list) && !adding {
+		return 0, fmt.Errorf("there is no element %s of %d", name, len(list))
+	}
+	return n, nil
+}

@@ -1,0 +1,168 @@
+package admission
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+)
+
+// Reviewer answers the AdmissionReviews that the API server posts, as admission.k8s.io/v1 or v1beta1, by asking a [Handler].
+// What it is sent besides is refused by a line of text: 400 for what is no review, 405, 413, 415. It is safe for concurrent use. It does
+// not bound the length of bodies; a server does that.
+type Reviewer struct {
+	handler Handler
+	logger  *slog.Logger
+	decoder *wire.DocumentDecoder
+	buffers sync.Pool // of *bytes.Buffer
+}
+
+// NewReviewer returns a reviewer that asks handler. Nil for the logger is slog.Default().
+func NewReviewer(handler Handler, logger *slog.Logger) *Reviewer {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[admissionv1.AdmissionReview](), true)
+	if err != nil {
+		panic(err) // the type is ours
+	}
+	return &Reviewer{handler: handler, logger: log.Brief(logger), decoder: decoder}
+}
+
+// ServeHTTP answers one review.
+func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	review, refused := v.read(r)
+	if refused != nil {
+		v.logger.Error("refused what is no admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err", refused.err)
+		http.Error(w, refused.err.Error(), refused.code)
+		return
+	}
+	req := &Request{*review.Request}
+	logger := v.logger.With("path", r.URL.Path, "kind", req.Kind.Kind, "key", req.Key(), "operation", req.Operation)
+	response, panicked := v.handle(r, logger, req)
+	if panicked {
+		if counter, ok := w.(interface{ Panicked() }); ok {
+			counter.Panicked()
+		}
+		http.Error(w, "the webhook panicked, see its log", http.StatusInternalServerError)
+		return
+	}
+	answer, err := encode(review, response)
+	if err != nil {
+		logger.Error("cannot encode the answer", "err", err)
+		http.Error(w, "the webhook cannot encode its answer, see its log", http.StatusInternalServerError)
+		return
+	}
+	if !response.Allowed && statusOf(response).Code >= http.StatusInternalServerError {
+		logger.Error("failed", "err", statusOf(response).Message)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answer)
+}
+
+// badReview is why a request has no answer.
+type badReview struct {
+	code int
+	err  error
+}
+
+// read returns the review that r is.
+func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badReview) {
+	if r.Method != http.MethodPost {
+		return nil, &badReview{http.StatusMethodNotAllowed, fmt.Errorf("an AdmissionReview is sent by POST, not by %s", r.Method)}
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, &badReview{http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json", r.Header.Get("Content-Type"))}
+	}
+	body, _ := v.buffers.Get().(*bytes.Buffer)
+	if body == nil {
+		body = &bytes.Buffer{}
+	}
+	defer v.giveBack(body)
+	if _, err := body.ReadFrom(r.Body); err != nil {
+		return nil, &badReview{codeOf(err), fmt.Errorf("read the AdmissionReview: %w", err)}
+	}
+	var review admissionv1.AdmissionReview
+	if err := v.decoder.Decode(body.Bytes(), reflect.ValueOf(&review).Elem()); err != nil {
+		return nil, &badReview{http.StatusBadRequest, fmt.Errorf("the body is no AdmissionReview: %w", err)}
+	}
+	if err := check(&review); err != nil {
+		return nil, &badReview{http.StatusBadRequest, err}
+	}
+	return &review, nil
+}
+
+// maxKept is the length of the longest buffer that is used again.
+const maxKept = 1 << 20
+
+func (v *Reviewer) giveBack(body *bytes.Buffer) {
+	if body.Cap() <= maxKept {
+		body.Reset()
+		v.buffers.Put(body)
+	}
+}
+
+// codeOf returns the code for an error of reading a body.
+func codeOf(err error) int {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
+
+func check(review *admissionv1.AdmissionReview) error {
+	gvk := review.GroupVersionKind()
+	if gvk.Group != admissionv1.GroupName || gvk.Kind != "AdmissionReview" || !slices.Contains([]string{"v1", "v1beta1"}, gvk.Version) {
+		return fmt.Errorf("the body is a %q of %q, want an AdmissionReview of admission.k8s.io/v1", review.Kind, review.APIVersion)
+	}
+	switch {
+	case review.Request == nil:
+		return errors.New("the AdmissionReview has no request")
+	case review.Request.UID == "":
+		return errors.New("the request of the AdmissionReview has no uid")
+	}
+	return nil
+}
+
+// handle asks the handler.
+func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (response Response, panicked bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			logger.Error("panic", "panic", p, "stack", string(debug.Stack()))
+			panicked = true
+		}
+	}()
+	return v.handler.Handle(log.IntoContext(r.Context(), logger), req), false
+}
+
+// encode returns the review with an answer in place of its request.
+func encode(review *admissionv1.AdmissionReview, r Response) ([]byte, error) {
+	answer := &admissionv1.AdmissionResponse{
+		UID: review.Request.UID, Allowed: r.Allowed, Result: statusOf(r), Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations,
+	}
+	if r.Allowed && len(r.Patches) > 0 {
+		patch, err := json.Marshal(r.Patches)
+		if err != nil {
+			return nil, err
+		}
+		jsonPatch := admissionv1.PatchTypeJSONPatch
+		answer.Patch, answer.PatchType = patch, &jsonPatch
+	}
+	return json.Marshal(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer})
+}

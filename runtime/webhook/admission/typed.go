@@ -1,0 +1,280 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Defaulter fills in what users leave out of an object of the type T, a pointer such as *v1.Guestbook.
+type Defaulter[T object.Object] interface {
+	// Default changes obj. It is called for what is created and updated, and gets the object without
+	// metadata.managedFields. An error refuses the request: one of package errors of apimachinery as it is, errors of
+	// package field as 422, all others with code 403.
+	Default(ctx context.Context, obj T) error
+}
+
+// DefaulterFunc is a function as a [Defaulter].
+type DefaulterFunc[T object.Object] func(ctx context.Context, obj T) error
+
+// Default calls f.
+func (f DefaulterFunc[T]) Default(ctx context.Context, obj T) error { return f(ctx, obj) }
+
+// Warnings are shown to the user by clients such as kubectl.
+type Warnings []string
+
+// Validator refuses objects of the type T. What its methods change in an object has no effect. Errors are those of
+// [Defaulter].
+type Validator[T object.Object] interface {
+	ValidateCreate(ctx context.Context, obj T) (Warnings, error)
+	ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error)
+	ValidateDelete(ctx context.Context, obj T) (Warnings, error)
+}
+
+// ValidatorFuncs are functions as a [Validator]. One that is nil lets everything pass.
+type ValidatorFuncs[T object.Object] struct {
+	Create func(ctx context.Context, obj T) (Warnings, error)
+	Update func(ctx context.Context, oldObj, newObj T) (Warnings, error)
+	Delete func(ctx context.Context, obj T) (Warnings, error)
+}
+
+// ValidateCreate calls Create.
+func (f ValidatorFuncs[T]) ValidateCreate(ctx context.Context, obj T) (Warnings, error) {
+	if f.Create == nil {
+		return nil, nil
+	}
+	return f.Create(ctx, obj)
+}
+
+// ValidateUpdate calls Update.
+func (f ValidatorFuncs[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error) {
+	if f.Update == nil {
+		return nil, nil
+	}
+	return f.Update(ctx, oldObj, newObj)
+}
+
+// ValidateDelete calls Delete.
+func (f ValidatorFuncs[T]) ValidateDelete(ctx context.Context, obj T) (Warnings, error) {
+	if f.Delete == nil {
+		return nil, nil
+	}
+	return f.Delete(ctx, obj)
+}
+
+// kind decodes the objects of one kind.
+type kind[T object.Object] struct {
+	gvk     schema.GroupVersionKind
+	form    reflect.Type // the struct that T points to
+	decoder *wire.DocumentDecoder
+}
+
+func newKind[T object.Object](scheme *runtime.Scheme, prototype T) (*kind[T], error) {
+	form := reflect.TypeOf(prototype)
+	if form == nil || form.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("want a pointer to a type of the scheme, not %T", prototype)
+	}
+	gvk, err := object.GVK(prototype, scheme)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := wire.NewDocumentDecoder(form.Elem(), false)
+	return &kind[T]{gvk: gvk, form: form.Elem(), decoder: decoder}, err
+}
+
+// refuse returns an error if req is about another kind.
+func (k *kind[T]) refuse(req *Request) error {
+	if got := req.GVK(); got != k.gvk {
+		return fmt.Errorf("the request is about %s, this webhook is for %s: check the rules of its configuration", got, k.gvk)
+	}
+	return nil
+}
+
+// decode returns the object that raw is.
+func (k *kind[T]) decode(what string, raw []byte) (T, error) {
+	v := reflect.New(k.form)
+	obj := v.Interface().(T)
+	if len(raw) == 0 {
+		return obj, fmt.Errorf("the request has no %s", what)
+	}
+	if err := k.decoder.Decode(raw, v.Elem()); err != nil {
+		return obj, fmt.Errorf("%s: %w", what, err)
+	}
+	if got := obj.GetObjectKind().GroupVersionKind(); got != k.gvk {
+		return obj, fmt.Errorf("%s is a %s, want a %s", what, got, k.gvk)
+	}
+	return obj, nil
+}
+
+// NewDefaulting returns a handler that lets defaulters, one after the other, change the objects of the kind of prototype that are
+// created or updated. It answers with one patch of what they changed. Deletions and connections are let pass. Scheme knows the
+// kind of prototype, which is only needed for its type, unless that is of any kind.
+func NewDefaulting[T object.Object](scheme *runtime.Scheme, prototype T, defaulters ...Defaulter[T]) (Handler, error) {
+	k, err := newKind(scheme, prototype)
+	if err != nil {
+		return nil, err
+	}
+	return &defaulting[T]{kind: k, defaulters: defaulters, comparer: newComparer(k.form)}, nil
+}
+
+type defaulting[T object.Object] struct {
+	*kind[T]
+	defaulters []Defaulter[T]
+	comparer   *comparer
+}
+
+// Handle answers with the patch.
+func (h *defaulting[T]) Handle(ctx context.Context, req *Request) Response {
+	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
+		return Allowed("")
+	}
+	if err := h.refuse(req); err != nil {
+		return Errored(http.StatusBadRequest, err)
+	}
+	after, err := h.decode("object", req.Object.Raw)
+	if err != nil {
+		return Errored(http.StatusBadRequest, err)
+	}
+	before := after.DeepCopyObject()
+	ctx = ContextWithRequest(ctx, req)
+	for _, d := range h.defaulters {
+		if err := d.Default(ctx, after); err != nil {
+			return refusal(req, err)
+		}
+	}
+	d := newDiffer(req.Object.Raw)
+	h.comparer.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
+	if d.err != nil {
+		return Errored(http.StatusInternalServerError, fmt.Errorf("encode the defaulted object: %w", d.err))
+	}
+	return Patched("", d.ops...)
+}
+
+// NewValidating returns a handler that asks validators, one after the other, about the objects of the kind of prototype that are
+// created, updated or deleted. The first error refuses; warnings of all that were asked are given.
+func NewValidating[T object.Object](scheme *runtime.Scheme, prototype T, validators ...Validator[T]) (Handler, error) {
+	k, err := newKind(scheme, prototype)
+	if err != nil {
+		return nil, err
+	}
+	return &validating[T]{kind: k, validators: validators}, nil
+}
+
+type validating[T object.Object] struct {
+	*kind[T]
+	validators []Validator[T]
+}
+
+// Handle asks the validators.
+func (h *validating[T]) Handle(ctx context.Context, req *Request) Response {
+	if req.Operation == admissionv1.Connect {
+		return Allowed("")
+	}
+	if err := h.refuse(req); err != nil {
+		return Errored(http.StatusBadRequest, err)
+	}
+	validate, err := h.question(req)
+	if err != nil {
+		return Errored(http.StatusBadRequest, err)
+	}
+	ctx = ContextWithRequest(ctx, req)
+	response := Allowed("")
+	for _, v := range h.validators {
+		warnings, err := validate(ctx, v)
+		all := append(response.Warnings, warnings...)
+		if err != nil {
+			response = refusal(req, err)
+		}
+		response.Warnings = all
+		if err != nil {
+			break
+		}
+	}
+	return response
+}
+
+// question returns what validators are asked about a request.
+func (h *validating[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
+	var current, old T
+	var err error
+	if req.Operation != admissionv1.Delete {
+		if current, err = h.decode("object", req.Object.Raw); err != nil {
+			return nil, err
+		}
+	}
+	if req.Operation != admissionv1.Create {
+		if old, err = h.decode("oldObject", req.OldObject.Raw); err != nil {
+			return nil, err
+		}
+	}
+	switch req.Operation {
+	case admissionv1.Create:
+		return func(ctx context.Context, v Validator[T]) (Warnings, error) { return v.ValidateCreate(ctx, current) }, nil
+	case admissionv1.Update:
+		return func(ctx context.Context, v Validator[T]) (Warnings, error) {
+			return v.ValidateUpdate(ctx, old, current)
+		}, nil
+	case admissionv1.Delete:
+		return func(ctx context.Context, v Validator[T]) (Warnings, error) { return v.ValidateDelete(ctx, old) }, nil
+	}
+	return nil, fmt.Errorf("there is no operation %q", req.Operation)
+}
+
+// refusal returns the response for an error of a defaulter or a validator.
+func refusal(req *Request, err error) Response {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		result := status.Status()
+		return Response{Result: &result}
+	}
+	if invalid := fieldErrors(err); len(invalid) > 0 {
+		result := apierrors.NewInvalid(req.GVK().GroupKind(), req.Name, invalid).Status()
+		return Response{Result: &result}
+	}
+	return Denied(err.Error())
+}
+
+// fieldErrors returns the errors that err is if all of them are about fields.
+func fieldErrors(err error) field.ErrorList {
+	if one, ok := errors.AsType[*field.Error](err); ok && error(one) == err {
+		return field.ErrorList{one}
+	}
+	aggregate, ok := err.(utilerrors.Aggregate)
+	if !ok {
+		return nil
+	}
+	var list field.ErrorList
+	for _, one := range utilerrors.Flatten(aggregate).Errors() {
+		about, ok := one.(*field.Error)
+		if !ok {
+			return nil
+		}
+		list = append(list, about)
+	}
+	return slices.Clip(list)
+}
+
+// statusOf returns the status that is sent for a response.
+func statusOf(r Response) *metav1.Status {
+	switch {
+	case r.Result == nil && !r.Allowed:
+		return Denied("").Result
+	case r.Result == nil:
+		return &metav1.Status{Code: http.StatusOK}
+	}
+	return r.Result
+}

@@ -1,0 +1,173 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+// Manager is what webhooks need of the manager that serves them. *manager.Manager is one.
+type Manager interface {
+	// Webhooks returns the server of webhooks.
+	Webhooks() (*server.Server, error)
+	Scheme() *runtime.Scheme
+	Logger() *slog.Logger
+}
+
+// Builder collects the webhooks of the kind T. Mistakes come out at [Builder.Complete].
+type Builder[T object.Object] struct {
+	manager   Manager
+	prototype T
+	mutating  chain[T]
+	verifying chain[T]
+	spokes    []conversion.Spoke[T]
+	errs      []error
+}
+
+// chain is what is behind one path.
+type chain[T object.Object] struct {
+	path     string
+	handlers []func() (admission.Handler, error)
+}
+
+// For begins the webhooks of the kind T, a pointer to a type in the manager's scheme, such as *webappv1.Guestbook. [ForPrototype] is
+// for the types that are of any kind, such as *unstructured.Unstructured.
+func For[T object.Object](m Manager) *Builder[T] {
+	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
+		return &Builder[T]{manager: m, errs: []error{fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form)}}
+	}
+	return ForPrototype(m, object.New[T]())
+}
+
+// ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured has set as its apiVersion and kind.
+func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
+	b := &Builder[T]{manager: m, prototype: prototype}
+	gvk, err := object.GVK(prototype, m.Scheme())
+	if err != nil {
+		b.errs = append(b.errs, err)
+	}
+	b.mutating.path, b.verifying.path = MutatePath(gvk), ValidatePath(gvk)
+	return b
+}
+
+// MutatePath returns the path of the mutating webhook of a kind, as controller-runtime has it.
+func MutatePath(gvk schema.GroupVersionKind) string { return "/mutate-" + pathOf(gvk) }
+
+// ValidatePath returns the path of the validating webhook of a kind, as controller-runtime has it.
+func ValidatePath(gvk schema.GroupVersionKind) string { return "/validate-" + pathOf(gvk) }
+
+func pathOf(gvk schema.GroupVersionKind) string {
+	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
+}
+
+// WithDefaulter lets defaulters change what is created and updated, one after the other, with one patch. It may be called again.
+func (b *Builder[T]) WithDefaulter(defaulters ...admission.Defaulter[T]) *Builder[T] {
+	return b.add(&b.mutating, func() (admission.Handler, error) {
+		return admission.NewDefaulting(b.manager.Scheme(), b.prototype, defaulters...)
+	})
+}
+
+// WithValidator asks validators, one after the other, about what is created, updated and deleted. It may be called again.
+func (b *Builder[T]) WithValidator(validators ...admission.Validator[T]) *Builder[T] {
+	return b.add(&b.verifying, func() (admission.Handler, error) {
+		return admission.NewValidating(b.manager.Scheme(), b.prototype, validators...)
+	})
+}
+
+// WithMutatingHandler asks a handler of requests after the defaulters and handlers that were given before it.
+func (b *Builder[T]) WithMutatingHandler(h admission.Handler) *Builder[T] {
+	return b.add(&b.mutating, func() (admission.Handler, error) { return h, nil })
+}
+
+// WithValidatingHandler asks a handler of requests after the validators and handlers that were given before it.
+func (b *Builder[T]) WithValidatingHandler(h admission.Handler) *Builder[T] {
+	return b.add(&b.verifying, func() (admission.Handler, error) { return h, nil })
+}
+
+func (b *Builder[T]) add(c *chain[T], h func() (admission.Handler, error)) *Builder[T] {
+	c.handlers = append(c.handlers, h)
+	return b
+}
+
+// WithMutatePath serves defaulters and mutating handlers at another path, for several webhooks of one kind.
+func (b *Builder[T]) WithMutatePath(path string) *Builder[T] {
+	b.mutating.path = path
+	return b
+}
+
+// WithValidatePath serves validators and validating handlers at another path, for several webhooks of one kind.
+func (b *Builder[T]) WithValidatePath(path string) *Builder[T] {
+	b.verifying.path = path
+	return b
+}
+
+// WithSpokes converts objects of the kind, whose hub is T, to and from other versions. It may be called again.
+func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
+	b.spokes = append(b.spokes, spokes...)
+	return b
+}
+
+// Complete registers the webhooks with the server of the manager. It returns every mistake that was made on the way.
+func (b *Builder[T]) Complete() error {
+	if len(b.mutating.handlers)+len(b.verifying.handlers)+len(b.spokes) == 0 {
+		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))
+	}
+	if err := errors.Join(b.errs...); err != nil {
+		return fmt.Errorf("webhook for %s: %w", reflect.TypeFor[T](), err)
+	}
+	server, err := b.manager.Webhooks()
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.register(server, &b.mutating), b.register(server, &b.verifying), b.convert(server))
+}
+
+// convert registers the spokes with the one converter that the server has.
+func (b *Builder[T]) convert(s *server.Server) error {
+	if len(b.spokes) == 0 {
+		return nil
+	}
+	converter, ok := s.At(conversion.Path).(*conversion.Converter)
+	if !ok {
+		converter = conversion.New(b.manager.Logger())
+		if err := s.Handle(conversion.Path, converter, server.MaxConversion); err != nil {
+			return err
+		}
+	}
+	return conversion.Register(converter, b.manager.Scheme(), b.spokes...)
+}
+
+func (b *Builder[T]) register(s *server.Server, c *chain[T]) error {
+	if len(c.handlers) == 0 {
+		return nil
+	}
+	var handlers []admission.Handler
+	for _, newHandler := range c.handlers {
+		h, err := newHandler()
+		if err != nil {
+			return fmt.Errorf("webhook for %s: %w", reflect.TypeFor[T](), err)
+		}
+		handlers = append(handlers, h)
+	}
+	return s.Handle(c.path, admission.NewReviewer(admission.Chain(handlers...), b.manager.Logger()), server.MaxReview)
+}
+
+// Handle serves any handler at path, with bodies of at most server.MaxReview bytes.
+func Handle(m Manager, path string, h http.Handler) error {
+	s, err := m.Webhooks()
+	if err != nil {
+		return err
+	}
+	return s.Handle(path, h, server.MaxReview)
+}

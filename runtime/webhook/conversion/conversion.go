@@ -1,0 +1,210 @@
+package conversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Spoke is a version of a kind whose hub is of the Go type H.
+type Spoke[H object.Object] struct {
+	form    reflect.Type // a pointer
+	fromHub func(ctx context.Context, hub H, spoke object.Object) error
+	toHub   func(ctx context.Context, spoke object.Object, hub H) error
+}
+
+// NewSpoke returns the version whose Go type is S, a pointer such as *v1.Guestbook. The functions fill in what they get as their second
+// object, which has its metadata already, and may keep parts of the first.
+func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke S) error, toHub func(ctx context.Context, spoke S, hub H) error) Spoke[H] {
+	return Spoke[H]{
+		form:    reflect.TypeFor[S](),
+		fromHub: func(ctx context.Context, hub H, spoke object.Object) error { return fromHub(ctx, hub, spoke.(S)) },
+		toHub:   func(ctx context.Context, spoke object.Object, hub H) error { return toHub(ctx, spoke.(S), hub) },
+	}
+}
+
+// FromHub fills in spoke, which has its type, with what hub is, metadata included.
+func (s Spoke[H]) FromHub(ctx context.Context, hub H, spoke object.Object) error {
+	if err := copyMetadata(hub, spoke); err != nil {
+		return err
+	}
+	return s.fromHub(ctx, hub, spoke)
+}
+
+// ToHub fills in hub with what spoke is, metadata included. What [Keep] has kept is not in the metadata of a hub.
+func (s Spoke[H]) ToHub(ctx context.Context, spoke object.Object, hub H) error {
+	if err := copyMetadata(spoke, hub); err != nil {
+		return err
+	}
+	if annotations := hub.GetAnnotations(); annotations[keptAnnotation] != "" {
+		delete(annotations, keptAnnotation) // the map is the hub's own
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		hub.SetAnnotations(annotations)
+	}
+	return s.toHub(ctx, spoke, hub)
+}
+
+// New returns an empty object of the version.
+func (s Spoke[H]) New() object.Object { return reflect.New(s.form.Elem()).Interface().(object.Object) }
+
+// copyMetadata gives to the metadata of from, with maps of its own.
+func copyMetadata(from, to object.Object) error {
+	source, ok := metadataOf(from)
+	target, also := metadataOf(to)
+	if !ok || !also {
+		return fmt.Errorf("%T and %T: want types with a metav1.ObjectMeta", from, to)
+	}
+	*target = *source
+	target.Labels, target.Annotations = maps.Clone(source.Labels), maps.Clone(source.Annotations)
+	return nil
+}
+
+func metadataOf(o object.Object) (*metav1.ObjectMeta, bool) {
+	accessor, ok := o.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return m, ok
+}
+
+// version is one version of a kind.
+type version struct {
+	gvk     schema.GroupVersionKind
+	form    reflect.Type // the struct
+	decoder *wire.DocumentDecoder
+	fromHub func(ctx context.Context, hub, spoke object.Object) error // nil for the hub
+	toHub   func(ctx context.Context, spoke, hub object.Object) error
+}
+
+func (v *version) new() object.Object {
+	o := reflect.New(v.form).Interface().(object.Object)
+	o.GetObjectKind().SetGroupVersionKind(v.gvk)
+	return o
+}
+
+// decode returns the object that raw is, if it is of this version.
+func (v *version) decode(raw []byte) (object.Object, error) {
+	o := reflect.New(v.form)
+	if err := v.decoder.Decode(raw, o.Elem()); err != nil {
+		return nil, err
+	}
+	return o.Interface().(object.Object), nil
+}
+
+// kind is all versions of a kind.
+type kind struct {
+	hub      *version
+	versions map[string]*version // by apiVersion, the hub among them
+}
+
+func newVersion(scheme *runtime.Scheme, form reflect.Type) (*version, error) {
+	if form.Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("want a pointer to a type of the scheme, not %s", form)
+	}
+	prototype := reflect.New(form.Elem()).Interface().(object.Object)
+	if _, ok := metadataOf(prototype); !ok {
+		return nil, fmt.Errorf("%s has no metav1.ObjectMeta", form)
+	}
+	gvk, err := object.GVK(prototype, scheme)
+	if err != nil {
+		return nil, err
+	}
+	// The API server puts managedFields, and all other metadata but labels and annotations, back by itself.
+	decoder, err := wire.NewDocumentDecoder(form.Elem(), false)
+	return &version{gvk: gvk, form: form.Elem(), decoder: decoder}, err
+}
+
+// Converter converts the kinds that were registered with it by [Register]. As an http.Handler it answers the ConversionReviews that the API
+// server posts. [New] makes one. It is safe for concurrent use.
+type Converter struct {
+	handler
+	mu    sync.RWMutex
+	kinds map[schema.GroupKind]*kind
+}
+
+// Kinds returns the kinds that are registered, in order.
+func (c *Converter) Kinds() []schema.GroupKind {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// Register makes c convert the kind of the hub H to and from its spokes. Scheme knows the kinds of the Go types. It fails for a kind that
+// is registered already, and for spokes that are not versions of it.
+func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
+	hub, err := newVersion(scheme, reflect.TypeFor[H]())
+	if err != nil {
+		return err
+	}
+	gk := hub.gvk.GroupKind()
+	k := &kind{hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
+	var errs []error
+	for _, s := range spokes {
+		errs = append(errs, addSpoke(k, scheme, s))
+	}
+	if len(spokes) == 0 {
+		errs = append(errs, errors.New("there are no spokes"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("conversion of %s: %w", gk, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.kinds[gk]; taken {
+		return fmt.Errorf("conversion of %s: it is registered already", gk)
+	}
+	c.kinds[gk] = k
+	return nil
+}
+
+func addSpoke[H object.Object](k *kind, scheme *runtime.Scheme, s Spoke[H]) error {
+	v, err := newVersion(scheme, s.form)
+	if err != nil {
+		return err
+	}
+	apiVersion := v.gvk.GroupVersion().String()
+	if v.gvk.GroupKind() != k.hub.gvk.GroupKind() {
+		return fmt.Errorf("%s is another kind", v.gvk)
+	}
+	if _, taken := k.versions[apiVersion]; taken {
+		return fmt.Errorf("there are two versions %s", apiVersion)
+	}
+	v.fromHub = func(ctx context.Context, hub, spoke object.Object) error { return s.FromHub(ctx, hub.(H), spoke) }
+	v.toHub = func(ctx context.Context, spoke, hub object.Object) error { return s.ToHub(ctx, spoke, hub.(H)) }
+	k.versions[apiVersion] = v
+	return nil
+}
+
+// convert returns o, which is of version from, as an object of version to.
+func (k *kind) convert(ctx context.Context, o object.Object, from, to *version) (object.Object, error) {
+	if from == to {
+		return o, nil
+	}
+	if from.toHub != nil {
+		hub := k.hub.new()
+		if err := from.toHub(ctx, o, hub); err != nil {
+			return nil, err
+		}
+		o = hub
+	}
+	if to.fromHub == nil {
+		return o, nil
+	}
+	spoke := to.new()
+	return spoke, to.fromHub(ctx, o, spoke)
+}

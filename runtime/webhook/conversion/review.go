@@ -1,0 +1,262 @@
+package conversion
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Path is where the API server posts reviews to.
+const Path = "/convert"
+
+// review is a ConversionReview of apiextensions.k8s.io/v1 as it is asked.
+type review struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *request `json:"request"`
+}
+
+type request struct {
+	UID               string `json:"uid"`
+	DesiredAPIVersion string `json:"desiredAPIVersion"`
+	Objects           []raw  `json:"objects"`
+}
+
+// raw is a value as it is written in the body, of which it is a part.
+type raw []byte
+
+// UnmarshalJSON keeps text.
+func (r *raw) UnmarshalJSON(text []byte) error {
+	*r = text
+	return nil
+}
+
+// handler is what a [Converter] needs to answer requests.
+type handler struct {
+	logger  *slog.Logger
+	decoder *wire.DocumentDecoder
+	buffers sync.Pool // of *bytes.Buffer
+}
+
+// New returns a converter of no kinds. Nil for the logger is slog.Default().
+func New(logger *slog.Logger) *Converter {
+	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[review](), true)
+	if err != nil {
+		panic(err) // the type is ours
+	}
+	return &Converter{
+		handler: handler{logger: log.Brief(cmp.Or(logger, slog.Default())), decoder: decoder},
+		kinds:   map[schema.GroupKind]*kind{},
+	}
+}
+
+// ServeHTTP answers a ConversionReview. What is none is refused by a line of text; an object that cannot be converted is an answer that
+// names it.
+func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, answer := c.buffer(), c.buffer()
+	defer c.giveBack(body, answer)
+	asked, code, err := c.read(r, body)
+	if err != nil {
+		c.logger.Error("refused what is no conversion request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
+		http.Error(w, err.Error(), code)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.logger.Error("panic", "path", r.URL.Path, "to", asked.DesiredAPIVersion, "panic", p, "stack", string(debug.Stack()))
+			if counter, ok := w.(interface{ Panicked() }); ok {
+				counter.Panicked()
+			}
+			http.Error(w, "the conversion panicked, see its log", http.StatusInternalServerError)
+		}
+	}()
+	c.answer(r.Context(), asked, answer)
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answer.Bytes())
+}
+
+// read returns the request of the review that r is, which is a part of body.
+func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, error) {
+	if r.Method != http.MethodPost {
+		return nil, http.StatusMethodNotAllowed, fmt.Errorf("a ConversionReview is sent by POST, not by %s", r.Method)
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json", r.Header.Get("Content-Type"))
+	}
+	if _, err := body.ReadFrom(r.Body); err != nil {
+		return nil, codeOf(err), fmt.Errorf("read the ConversionReview: %w", err)
+	}
+	var v review
+	if err := c.decoder.Decode(body.Bytes(), reflect.ValueOf(&v).Elem()); err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is no ConversionReview: %w", err)
+	}
+	switch {
+	case v.Kind != "ConversionReview" || v.APIVersion != "apiextensions.k8s.io/v1":
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is a %q of %q, want a ConversionReview of apiextensions.k8s.io/v1", v.Kind, v.APIVersion)
+	case v.Request == nil:
+		return nil, http.StatusBadRequest, errors.New("the ConversionReview has no request")
+	case v.Request.UID == "":
+		return nil, http.StatusBadRequest, errors.New("the request of the ConversionReview has no uid")
+	}
+	return v.Request, 0, nil
+}
+
+// codeOf returns the code for an error of reading a body.
+func codeOf(err error) int {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
+
+// response is the answer to a [request] without its objects, which come last.
+type response struct {
+	UID    string        `json:"uid"`
+	Result metav1.Status `json:"result"`
+}
+
+// answer writes the review with the converted objects, or with the error of the first that cannot be converted.
+func (c *Converter) answer(ctx context.Context, asked *request, out *bytes.Buffer) {
+	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":`
+	result := response{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	out.WriteString(head)
+	writeOpen(out, result)
+	out.WriteString(`,"convertedObjects":`)
+	err := c.convertAll(ctx, asked, out)
+	if err == nil {
+		out.WriteString("}}")
+		return
+	}
+	c.logger.Error("cannot convert", "to", asked.DesiredAPIVersion, "err", err)
+	result.Result = metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
+	out.Reset()
+	out.WriteString(head)
+	writeOpen(out, result)
+	out.WriteString("}}")
+}
+
+// writeOpen writes the JSON of r without its last brace.
+func writeOpen(out *bytes.Buffer, r response) {
+	text, _ := json.Marshal(r) // strings always have one
+	out.Write(bytes.TrimSuffix(text, []byte("}")))
+}
+
+// convertAll writes the list of the converted objects.
+func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.Buffer) error {
+	var last source
+	out.WriteByte('[')
+	for i, text := range asked.Objects {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		o, from, err := c.decode(text, last)
+		if err != nil {
+			return fmt.Errorf("%s: %w", describe(text), err)
+		}
+		last = from
+		to := from.versions[asked.DesiredAPIVersion]
+		if to == nil {
+			return fmt.Errorf("%s: %s has no version %s here", describe(text), from.kind.hub.gvk.GroupKind(), asked.DesiredAPIVersion)
+		}
+		converted, err := from.convert(ctx, o, from.version, to)
+		if err != nil {
+			return fmt.Errorf("%s: %w", describe(text), err)
+		}
+		encoded, err := json.Marshal(converted)
+		if err != nil {
+			return fmt.Errorf("%s: %w", describe(text), err)
+		}
+		out.Write(encoded)
+	}
+	out.WriteByte(']')
+	return nil
+}
+
+// source is the version of a kind that an object has.
+type source struct {
+	*kind
+	version *version
+}
+
+// decode returns an object and what it is. Objects are mostly of the same version as the one before, so that is tried first.
+func (c *Converter) decode(text []byte, last source) (object.Object, source, error) {
+	if last.kind != nil {
+		o, err := last.version.decode(text)
+		if err == nil && o.GetObjectKind().GroupVersionKind() == last.version.gvk {
+			return o, last, nil
+		}
+	}
+	apiVersion, kindName := textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind"))
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, source{}, err
+	}
+	gk := schema.GroupKind{Group: gv.Group, Kind: kindName}
+	c.mu.RLock()
+	k := c.kinds[gk]
+	c.mu.RUnlock()
+	if k == nil {
+		return nil, source{}, fmt.Errorf("there is no conversion of %s here", gk)
+	}
+	v := k.versions[apiVersion]
+	if v == nil {
+		return nil, source{}, fmt.Errorf("%s has no version %s here", gk, apiVersion)
+	}
+	o, err := v.decode(text)
+	return o, source{k, v}, err
+}
+
+func textOf(value []byte) string {
+	var text string
+	_ = json.Unmarshal(value, &text) // what is no string is no name
+	return text
+}
+
+// describe names an object for errors: its version, kind, namespace and name.
+func describe(text []byte) string {
+	metadata := wire.Member(text, "metadata")
+	key := object.Key{Namespace: textOf(wire.Member(metadata, "namespace")), Name: textOf(wire.Member(metadata, "name"))}
+	return fmt.Sprintf("%s %s %s", textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind")), strings.TrimPrefix(key.String(), "/"))
+}
+
+// maxBuffer is the length of the longest buffer that is used again.
+const maxBuffer = 1 << 20
+
+func (c *Converter) buffer() *bytes.Buffer {
+	if b, ok := c.buffers.Get().(*bytes.Buffer); ok {
+		return b
+	}
+	return &bytes.Buffer{}
+}
+
+func (c *Converter) giveBack(buffers ...*bytes.Buffer) {
+	for _, b := range buffers {
+		if b.Cap() <= maxBuffer {
+			b.Reset()
+			c.buffers.Put(b)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+// Package local lets an API server call the webhooks of an operator that runs outside of it, by URL: on loopback, for `make run` and
+// for tests, with no Service, no cert-manager and no cluster network.
+package local
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back.
+type Installation struct {
+	// Client writes to the API server.
+	Client *client.REST
+	// URL is where the server of the webhooks is, such as https://127.0.0.1:9443.
+	URL string
+	// Bundle is who is to be trusted, in PEM.
+	Bundle []byte
+	// Configurations are webhook configurations, see [Load]. The Service that they name is replaced by the URL.
+	Configurations []*unstructured.Unstructured
+	// Kinds are those whose CustomResourceDefinitions, which are at the server, are to convert by the webhook.
+	Kinds []schema.GroupKind
+	// Logger is where it is told what was done.
+	Logger *slog.Logger
+
+	undo []func(context.Context) error
+}
+
+// owner is the field manager of what is installed.
+const owner = client.FieldOwner("kctrl-local-webhooks")
+
+// Load returns the webhook configurations in YAML and JSON files, and in the files of folders. Objects of other kinds are left out. That there
+// is none at all is an error.
+func Load(paths ...string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, path := range paths {
+		files, err := filesAt(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			objects, err := loadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			all = append(all, objects...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no webhook configuration in %s", strings.Join(paths, ", "))
+	}
+	return all, nil
+}
+
+// filesAt returns the manifests in a folder, in order, or the file that path is.
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var files []string
+	for _, entry := range entries {
+		if isManifest(entry) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	return files, err
+}
+
+func isManifest(entry fs.DirEntry) bool {
+	return !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name()))
+}
+
+func loadFile(file string) ([]*unstructured.Unstructured, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, document := range strings.Split("\n"+string(text), "\n---") {
+		// The separator may have a comment or blanks behind it.
+		if rest, found := strings.CutPrefix(document, "\n"); found {
+			document = rest
+		} else if _, after, found := strings.Cut(document, "\n"); found {
+			document = after
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			return nil, err
+		}
+		if u.GroupVersionKind().Group == "admissionregistration.k8s.io" && strings.HasSuffix(u.GetKind(), "WebhookConfiguration") {
+			objects = append(objects, u)
+		}
+	}
+	return objects, nil
+}
+
+// Install makes the API server call the webhooks. After an error what was done so far can be taken back.
+func (i *Installation) Install(ctx context.Context) error {
+	for _, configuration := range i.Configurations {
+		if err := i.apply(ctx, configuration.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	for _, kind := range i.Kinds {
+		if err := i.convert(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove takes everything back, the last first.
+func (i *Installation) Remove(ctx context.Context) error {
+	var errs []error
+	for _, undo := range slices.Backward(i.undo) {
+		errs = append(errs, undo(ctx))
+	}
+	i.undo = nil
+	return errors.Join(errs...)
+}
+
+func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) error {
+	configs, err := certificate.ClientConfigs(u)
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+	for _, config := range configs {
+		service, ok := config["service"].(map[string]any)
+		if !ok {
+			continue // it has a URL of its own
+		}
+		path, _ := service["path"].(string)
+		delete(config, "service")
+		config["url"] = i.URL + path
+		config["caBundle"] = base64.StdEncoding.EncodeToString(i.Bundle)
+	}
+	u.SetManagedFields(nil)
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	if err := i.Client.Apply(ctx, u, owner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("install %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+	i.undo = append(i.undo, func(ctx context.Context) error {
+		return client.IgnoreNotFound(i.Client.Delete(ctx, u))
+	})
+	i.Logger.Info("the API server calls the webhooks here", "kind", u.GetKind(), "name", u.GetName(), "url", i.URL)
+	return nil
+}
+
+// convert makes the CustomResourceDefinition of a kind convert by the webhook.
+func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error {
+	mapping, err := i.Client.RESTMapper().RESTMapping(kind)
+	if err != nil {
+		return fmt.Errorf("install the conversion of %s: %w", kind, err)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	u.SetName(mapping.Resource.Resource + "." + kind.Group)
+	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+		return err
+	}
+	before, _, _ := unstructured.NestedMap(u.Object, "spec", "conversion")
+	if err := i.setConversion(ctx, u, map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"url": i.URL + "/convert", "caBundle": base64.StdEncoding.EncodeToString(i.Bundle)},
+		},
+	}); err != nil {
+		return fmt.Errorf("install the conversion of %s: %w", kind, err)
+	}
+	i.undo = append(i.undo, func(ctx context.Context) error {
+		return client.IgnoreNotFound(i.setConversion(ctx, u, before))
+	})
+	i.Logger.Info("the API server converts here", "kind", kind.String(), "url", i.URL)
+	return nil
+}
+
+func (i *Installation) setConversion(ctx context.Context, u *unstructured.Unstructured, conversion map[string]any) error {
+	value, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/conversion", "value": conversion}})
+	if err != nil {
+		return err
+	}
+	return i.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, value), owner)
+}
+
+// removeTimeout is how long it may take to take everything back.
+const removeTimeout = 5 * time.Second
+
+// Run installs, and removes when ctx ends. It calls installed in between.
+func (i *Installation) Run(ctx context.Context, installed func()) error {
+	err := i.Install(ctx)
+	if err == nil {
+		installed()
+		<-ctx.Done()
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	return errors.Join(err, i.Remove(ending))
+}

@@ -1,0 +1,285 @@
+// Package server serves webhooks to an API server: over TLS, within bounds, and measured.
+//
+// A [Server] has handlers under paths, such as admission.Reviewer and conversion.Converter. manager.Manager.Webhooks returns that
+// of an operator; [New] makes one for a program without a manager.
+//
+// # Guarantees
+//
+//   - A body that is longer than its handler takes is refused with 413, and none is held that long.
+//   - No more than [Options].MaxInFlight requests are worked on at once. More wait, as long as the API server waits for them;
+//     beyond ten times as many they are refused with 503 at once.
+//   - The context of a request ends with the time that the API server gives it, and when the API server hangs up.
+//   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides what comes of it.
+//   - A client that is slow with its request is cut off after ten seconds.
+//   - When Run ends, every request that had arrived was answered, unless it took longer than [Options].Patience.
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+)
+
+// Certificates are what a [Server] shows to its clients. *certificate.Files and *certificate.Authority are some.
+type Certificates interface {
+	// Run keeps the certificate until ctx ends.
+	Run(ctx context.Context) error
+	// GetCertificate is that of a tls.Config.
+	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Ready returns an error unless clients accept the certificate.
+	Ready() error
+}
+
+// Options say how a [Server] serves.
+type Options struct {
+	// Address is where it listens; empty is ":9443".
+	Address string
+	// Certificates are required.
+	Certificates Certificates
+	// HTTP2 lets clients speak HTTP/2 too. HTTP/1.1 is all that the API server needs, and has fewer ways to be attacked.
+	HTTP2 bool
+	// MaxInFlight is how many requests are worked on at once. Zero means 256.
+	MaxInFlight int
+	// Patience is how long requests may take after the end of Run's context. Zero means 5 s.
+	Patience time.Duration
+	// Logger is where the server logs. Nil is slog.Default().
+	Logger *slog.Logger
+	// Metrics get what is measured. Nil measures for nobody.
+	Metrics *metrics.Registry
+}
+
+// DefaultAddress is where webhooks are served if nothing else is said.
+const DefaultAddress = ":9443"
+
+const (
+	// MaxReview is how long an AdmissionReview may be: it has two objects, each of which the API server bounds to 3 MiB.
+	MaxReview = 8 << 20
+	// MaxConversion is how long a ConversionReview may be. The API server sends all objects of a list in one.
+	MaxConversion = 512 << 20
+	// maxTimeout is the longest that an API server waits for a webhook, and defaultTimeout how long it does if it does not say.
+	maxTimeout     = 30 * time.Second
+	defaultTimeout = 10 * time.Second
+	// waitFactor is how many requests may wait for each that is worked on.
+	waitFactor = 10
+)
+
+// Server serves webhooks. Its methods are safe for concurrent use.
+type Server struct {
+	opts    Options
+	http    *httpserver.Server
+	slots   chan struct{} // has an element for each request that is worked on
+	waiting chan struct{} // and for each that is here
+	instruments
+
+	mu    sync.RWMutex
+	paths map[string]*endpoint
+}
+
+// endpoint is a handler with its bound.
+type endpoint struct {
+	http.Handler
+	maxBytes int64
+}
+
+// New returns a server without webhooks. It starts nothing.
+func New(opts Options) *Server {
+	opts.Address = cmp.Or(opts.Address, DefaultAddress)
+	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 256)
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	s := &Server{
+		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics),
+		slots: make(chan struct{}, opts.MaxInFlight), waiting: make(chan struct{}, opts.MaxInFlight*(1+waitFactor)),
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if opts.Certificates != nil {
+		config.GetCertificate = opts.Certificates.GetCertificate
+	}
+	if opts.HTTP2 {
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	s.http = httpserver.New(httpserver.Options{
+		Name: "webhooks", Address: opts.Address, Handler: s, TLS: config, Logger: opts.Logger, Patience: opts.Patience,
+	})
+	return s
+}
+
+// Name returns "webhooks".
+func (s *Server) Name() string { return s.http.Name() }
+
+// Handle serves h at path, with bodies of at most maxBytes. A path that is taken, or that is none, is an error. It may be called
+// at any time.
+func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?# ") {
+		return fmt.Errorf("webhook path %q: want one such as /mutate-webapp-example-com-v1-guestbook", path)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.paths[path]; taken {
+		return fmt.Errorf("there is another webhook at %s; give one of them another path", path)
+	}
+	s.paths[path] = &endpoint{h, maxBytes}
+	s.inFlight.Set(0, path)
+	return nil
+}
+
+// At returns what is served at path, or nil.
+func (s *Server) At(path string) http.Handler {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.paths[path]; e != nil {
+		return e.Handler
+	}
+	return nil
+}
+
+// Listen opens the address: from then on clients are kept waiting for Run.
+func (s *Server) Listen(ctx context.Context) error { return s.http.Listen(ctx) }
+
+// Addr is where the server listens, after Listen.
+func (s *Server) Addr() net.Addr { return s.http.Addr() }
+
+// Close gives the address back when Run is not called after Listen.
+func (s *Server) Close() { s.http.Close() }
+
+// Run serves until ctx ends, after Listen, and keeps the certificates meanwhile. It returns once the last request was answered.
+func (s *Server) Run(ctx context.Context) error {
+	// What ends early ends the other too.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	if s.opts.Certificates != nil {
+		keeping.Go(func() {
+			if err := s.opts.Certificates.Run(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("certificates: %w", err))
+			}
+		})
+	}
+	err := s.http.Run(ctx)
+	if cause := context.Cause(ctx); err == nil && cause != context.Canceled && cause != ctx.Err() {
+		err = cause
+	}
+	cancel(nil)
+	return err
+}
+
+// Ready returns an error unless clients accept the certificate.
+func (s *Server) Ready() error {
+	if s.opts.Certificates == nil {
+		return nil
+	}
+	return s.opts.Certificates.Ready()
+}
+
+// ServeHTTP answers a request by the handler at its path, within the bounds.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.RLock()
+	e := s.paths[r.URL.Path]
+	s.mu.RUnlock()
+	if e == nil {
+		s.opts.Logger.Error("there is no webhook at the path", "path", r.URL.Path, "client", r.RemoteAddr)
+		http.Error(w, fmt.Sprintf("there is no webhook at %s", r.URL.Path), http.StatusNotFound)
+		return
+	}
+	start := time.Now()
+	answer := &answer{ResponseWriter: w, server: s, path: r.URL.Path}
+	s.inFlight.Add(1, r.URL.Path)
+	defer func() {
+		s.inFlight.Add(-1, r.URL.Path)
+		s.seconds.ObserveSince(start, r.URL.Path)
+		s.total.Inc(r.URL.Path, strconv.Itoa(cmp.Or(answer.code, http.StatusOK)))
+	}()
+	ctx, cancel := context.WithTimeout(r.Context(), timeoutOf(r))
+	defer cancel()
+	s.answer(answer, r.WithContext(ctx), e)
+}
+
+// answer calls the handler once there is room for the request.
+func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
+	select {
+	case s.waiting <- struct{}{}:
+		defer func() { <-s.waiting }()
+	default:
+		http.Error(w, "too many requests wait for the webhook", http.StatusServiceUnavailable)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-r.Context().Done():
+		http.Error(w, "the webhook had no time for the request", http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.opts.Logger.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			w.Panicked()
+			http.Error(w, "the webhook panicked, see its log", http.StatusInternalServerError)
+		}
+	}()
+	r.Body = http.MaxBytesReader(w, r.Body, e.maxBytes)
+	e.ServeHTTP(w, r)
+}
+
+// timeoutOf returns how long the API server waits for the answer, which it says in the query.
+func timeoutOf(r *http.Request) time.Duration {
+	if r.URL.RawQuery == "" {
+		return defaultTimeout
+	}
+	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		return defaultTimeout
+	}
+	return min(timeout, maxTimeout)
+}
+
+// answer is a response whose code is counted.
+type answer struct {
+	http.ResponseWriter
+	server *Server
+	path   string
+	code   int // zero until something was written
+}
+
+// WriteHeader notes the code.
+func (a *answer) WriteHeader(code int) {
+	if a.code == 0 {
+		a.code = code
+	}
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Panicked counts a panic of the handler.
+func (a *answer) Panicked() { a.server.panics.Inc(a.path) }
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// instruments are the metrics, under the names that dashboards for operators know.
+type instruments struct {
+	total, panics *metrics.Counter
+	inFlight      *metrics.Gauge
+	seconds       *metrics.Histogram
+}
+
+func newInstruments(r *metrics.Registry) instruments {
+	return instruments{
+		total:    r.Counter("controller_runtime_webhook_requests_total", "Requests to webhooks by path and HTTP code.", "webhook", "code"),
+		panics:   r.Counter("controller_runtime_webhook_panics_total", "Requests whose handler panicked.", "webhook"),
+		inFlight: r.Gauge("controller_runtime_webhook_requests_in_flight", "Requests that are not answered yet.", "webhook"),
+		seconds:  r.Histogram("controller_runtime_webhook_latency_seconds", "How long requests took.", slices.Concat([]float64{.001, .0025}, metrics.DefaultBuckets()), "webhook"),
+	}
+}

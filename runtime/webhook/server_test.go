@@ -1,0 +1,346 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
+)
+
+// TestOnARealServer shows what webhooks do where they matter. The API server is started once, for all subtests.
+func TestOnARealServer(t *testing.T) {
+	env := testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
+	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
+	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// crdStoring returns the CRD that stores a version.
+func crdStoring(version string) string {
+	stored := map[bool]string{true: "true", false: "false"}
+	return strings.NewReplacer("STORED_V1", stored[version == "v1"], "STORED_V2", stored[version == "v2"]).Replace(crd)
+}
+
+// run runs a manager with webhooks until the test ends, and returns once it is ready.
+func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error) {
+	t.Helper()
+	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	m, err := manager.New(config, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addTo(m.Scheme())
+	if err := setup(m); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	select {
+	case <-ready(t, m):
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the manager ended: %v", err)
+	}
+}
+
+// ready returns a channel that is closed when the API server calls the webhooks: a dry run of a guestbook shows it.
+func ready(t *testing.T, m *manager.Manager) <-chan struct{} {
+	is := make(chan struct{})
+	go func() {
+		defer close(is)
+		for t.Context().Err() == nil {
+			probe := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
+			err := m.Live().Create(t.Context(), probe, client.DryRunAll)
+			if err == nil && probe.Spec.Replicas != nil {
+				return
+			}
+		}
+	}()
+	return is
+}
+
+// warnings collects those that the API server sends.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
+func defaultReplicas(_ context.Context, g *guestbookV1) error {
+	if g.Spec.Replicas == nil {
+		g.Spec.Replicas = new(int32(3))
+	}
+	return nil
+}
+
+// validator refuses a message, and an update and a deletion by what there was.
+var validator = admission.ValidatorFuncs[*guestbookV1]{
+	Create: func(_ context.Context, g *guestbookV1) (admission.Warnings, error) {
+		if g.Spec.Message == "bad" {
+			return nil, field.Invalid(field.NewPath("spec", "message"), g.Spec.Message, "it is bad")
+		}
+		if g.Spec.Message == "" {
+			return admission.Warnings{"a guestbook without a message is dull"}, nil
+		}
+		return nil, nil
+	},
+	Update: func(_ context.Context, oldObj, newObj *guestbookV1) (admission.Warnings, error) {
+		if oldObj.Spec.Message == "fixed" && newObj.Spec.Message != "fixed" {
+			return nil, errors.New("the message is fixed")
+		}
+		return admission.Warnings{"updated"}, nil
+	},
+	Delete: func(ctx context.Context, g *guestbookV1) (admission.Warnings, error) {
+		req, err := admission.RequestFromContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if g.Labels["keep"] != "" {
+			return admission.Warnings{"asked by " + req.UserInfo.Username}, errors.New("it is to be kept")
+		}
+		return nil, nil
+	},
+}
+
+func testAdmission(t *testing.T, env *testenv.Env) {
+	run(t, env.Config, manager.Options{
+		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
+	}, func(m *manager.Manager) error {
+		return webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete()
+	})
+	var shown warnings
+	config := rest.CopyConfig(env.Config)
+	config.WarningHandler = &shown
+	live, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+
+	// A field that the Go type does not know, and a zero that somebody wrote, survive the defaulter.
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"message": "", "newer": "unknown to Go", "tags": map[string]any{}},
+	}}
+	u.SetGroupVersionKind(v1GVK)
+	u.SetName("first")
+	u.SetNamespace("default")
+	if err := live.Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"message": "", "newer": "unknown to Go", "tags": map[string]any{}, "replicas": int64(3)}
+	if got := u.Object["spec"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("created %v, want %v", got, want)
+	}
+	if got := shown.take(); !reflect.DeepEqual(got, []string{"a guestbook without a message is dull"}) {
+		t.Errorf("create shows the warnings %q", got)
+	}
+
+	err = live.Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: "default"}, Spec: specV1{Message: "bad"}})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `spec.message: Invalid value: "bad": it is bad`) {
+		t.Errorf("create of what is bad: %v", err)
+	}
+
+	g := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "second", Namespace: "default", Labels: map[string]string{"keep": "yes"}}, Spec: specV1{Message: "fixed"}}
+	if err := live.Create(ctx, g); err != nil {
+		t.Fatal(err)
+	}
+	g.Spec.Message = "other"
+	if err := live.Update(ctx, g); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the message is fixed") {
+		t.Errorf("update of what is fixed: %v", err)
+	}
+	shown.take()
+	if err := live.Delete(ctx, g); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "it is to be kept") {
+		t.Errorf("delete of what is kept: %v", err)
+	}
+	if got := shown.take(); len(got) != 1 || !strings.HasPrefix(got[0], "asked by ") {
+		t.Errorf("delete shows the warnings %q", got)
+	}
+	g.Spec.Message = "fixed"
+	g.Labels = nil
+	if err := live.Update(ctx, g); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Delete(ctx, g); err != nil {
+		t.Error(err)
+	}
+}
+
+func fromV2(_ context.Context, hub *guestbookV2, spoke *guestbookV1) error {
+	spoke.Spec = specV1{Message: hub.Spec.Text.Body, Replicas: hub.Spec.Replicas, Tags: hub.Spec.Tags}
+	return conversion.Keep(spoke, hub.Spec.Text.Style)
+}
+
+func toV2(_ context.Context, spoke *guestbookV1, hub *guestbookV2) error {
+	if spoke.Spec.Message == "cannot be converted" {
+		return errors.New("there is no such text in v2")
+	}
+	hub.Spec = specV2{Text: text{Body: spoke.Spec.Message}, Replicas: spoke.Spec.Replicas, Tags: spoke.Spec.Tags}
+	return conversion.Restore(spoke, &hub.Spec.Text.Style)
+}
+
+// testConversion converts between two served versions, and moves what is stored from the old one to the new.
+func testConversion(t *testing.T, env *testenv.Env) {
+	run(t, env.Config, manager.Options{
+		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
+	}, func(m *manager.Manager) error {
+		return errors.Join(
+			webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete(),
+			webhook.For[*guestbookV2](m).WithSpokes(conversion.NewSpoke(fromV2, toV2)).Complete(),
+		)
+	})
+	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	old := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "old", Namespace: "default"}, Spec: specV1{Message: "hello"}}
+	if err := live.Create(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	// The API server learns of the converter by a watch; until then it cannot convert.
+	key := object.Key{Namespace: "default", Name: "old"}
+	current := &guestbookV2{}
+	await(t, func() error { return live.Get(ctx, key, current) })
+	if current.Spec.Text.Body != "hello" || *current.Spec.Replicas != 3 {
+		t.Errorf("as v2 it is %+v", current.Spec)
+	}
+	// What v1 has no field for survives an update by a client that knows only v1.
+	current.Spec.Text.Style = "bold"
+	if err := live.Update(ctx, current); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Get(ctx, key, old); err != nil {
+		t.Fatal(err)
+	}
+	old.Spec.Message = "good bye"
+	if err := live.Update(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Get(ctx, key, current); err != nil {
+		t.Fatal(err)
+	}
+	if current.Spec.Text != (text{"good bye", "bold"}) || len(current.Annotations) > 0 {
+		t.Errorf("as v2 it is %+v with annotations %v", current.Spec.Text, current.Annotations)
+	}
+
+	// One that cannot be converted is named.
+	stuck := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "stuck", Namespace: "default"}, Spec: specV1{Message: "cannot be converted"}}
+	if err := live.Create(ctx, stuck); err != nil {
+		t.Fatal(err)
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: v2GVK.Group, Version: "v2", Kind: "GuestbookList"})
+	err = live.List(ctx, list)
+	if err == nil || !strings.Contains(err.Error(), "webapp.example.com/v1 Guestbook default/stuck: there is no such text in v2") {
+		t.Errorf("list with one that cannot be converted: %v", err)
+	}
+	if err := live.Delete(ctx, stuck); err != nil {
+		t.Fatal(err)
+	}
+
+	// Storage migration: v2 is stored from now on, and every object is written once.
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := live.Get(ctx, object.Key{Name: "guestbooks.webapp.example.com"}, definition); err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version := v.(map[string]any)
+		version["storage"] = version["name"] == "v2"
+	}
+	if err := unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Update(ctx, definition); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.List(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if err := live.Update(ctx, &list.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.Get(ctx, object.Key{Name: definition.GetName()}, definition); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedStringSlice(definition.Object, []string{"v2"}, "status", "storedVersions"); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Status().Update(ctx, definition); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Get(ctx, key, old); err != nil {
+		t.Fatal(err)
+	}
+	if old.Spec.Message != "good bye" {
+		t.Errorf("after the migration v1 reads %+v", old.Spec)
+	}
+}
+
+// await repeats do until it succeeds.
+func await(t *testing.T, do func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := do()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
