@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,21 +118,18 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	return &trust{t, configs, u.GetResourceVersion()}, nil
 }
 
-// names returns the names by which the API server calls the services of the target.
+// names returns the names by which the API server calls the webhooks of the target: those of Services, and the hosts of URLs.
 func (t *trust) names() []string {
 	var names []string
 	for _, config := range t.configs {
-		service, ok := config["service"].(map[string]any)
-		if !ok {
-			continue
-		}
-		host := fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"])
-		if !slices.Contains(names, host) {
-			names = append(names, host)
+		if service, ok := config["service"].(map[string]any); ok {
+			names = append(names, fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"]))
+		} else if u, err := url.Parse(fmt.Sprint(config["url"])); err == nil && u.Hostname() != "" {
+			names = append(names, u.Hostname())
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // has reports whether the target trusts exactly those in bundle.
