@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-generation corpus test-large test-faults test-wire test-collector bench-collector clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus test-large test-faults test-wire test-collector bench-collector clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -39,6 +39,9 @@ bench-runtime: build ## Measure the runtime beside controller-runtime; takes hal
 	cd bench && go test -run '^$$' -bench Ratio -benchtime 200000x ./workqueue
 	go run -C bench ./cmd/runtime -kctrl $(KCTRL)
 	go run -C bench ./cmd/replay
+
+bench-webhook: ## Measure webhooks beside controller-runtime; takes ten minutes. The results are in docs/benchmarks.md.
+	go run -C bench ./cmd/webhook
 
 bench-generation: build ## Measure kctrl gen beside controller-gen; takes half an hour. The results are in docs/benchmarks.md.
 	go run -C bench ./cmd/generation -kctrl $(KCTRL)
