@@ -228,7 +228,7 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("Secret %s: others changed it %d times", a.opts.Secret, maxConflicts)
+	return nil, fmt.Errorf("secret %s: others changed it %d times", a.opts.Secret, maxConflicts)
 }
 
 // wanted returns the generation that should be stored. One that is lost is stored again, if it is known.
@@ -285,7 +285,7 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	}
 	_, own := secret.GetLabels()[ownLabel]
 	if !own && len(data) > 0 && a.known() == nil {
-		return nil, nil, fmt.Errorf("Secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
+		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
 	}
 	if len(data) > 0 {
 		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err", err)

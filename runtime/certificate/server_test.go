@@ -68,7 +68,9 @@ func start(t *testing.T, live *client.REST, name string, lifetime time.Duration)
 		Lifetime: lifetime, Logger: logger,
 	})}
 	r.server = server.New(server.Options{Address: "127.0.0.1:0", Certificates: r.authority, Logger: logger})
-	allow := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Allowed("").WithWarnings("asked") })
+	allow := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response {
+		return admission.Allowed("").WithWarnings("asked")
+	})
 	if err := r.server.Handle("/validate", admission.NewReviewer(allow, logger), server.MaxReview); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +371,7 @@ func testRefuses(t *testing.T, config *rest.Config) {
 	})
 	install(t, live, "refuses", r)
 	await(t, func() error {
-		const want = "Secret default/refuses has something else than certificates of kctrl"
+		const want = "secret default/refuses has something else than certificates of kctrl"
 		if err := r.authority.Ready(); err == nil || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 			return fmt.Errorf("ready says %v, want %s", err, want)
 		}

@@ -1,0 +1,4 @@
+package conversiontest
+
+// Recode sets to, which is empty, to what from is on the wire.
+var Recode = recode
