@@ -68,14 +68,33 @@ func NewAuthority(opts Options) *Authority {
 
 // GetCertificate is that of a tls.Config. At the start it waits until there is a certificate, as long as the client does.
 func (a *Authority) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	select {
-	case <-a.served:
-	case <-hello.Context().Done():
-		return nil, a.Ready()
+	if err := a.awaitServed(hello); err != nil {
+		return nil, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.serving, nil
+}
+
+func (a *Authority) awaitServed(hello *tls.ClientHelloInfo) error {
+	var gone <-chan struct{}
+	if hello != nil && hello.Context() != nil {
+		gone = hello.Context().Done()
+	}
+	select {
+	case <-a.served:
+		return nil
+	default:
+	}
+	if gone == nil {
+		return a.Ready()
+	}
+	select {
+	case <-a.served:
+		return nil
+	case <-gone:
+		return a.Ready()
+	}
 }
 
 // Ready returns an error unless the certificate is valid and all targets, as the API server has them, trust it.

@@ -1,2 +1,31 @@
 // Package certificate keeps the certificate of a server valid, and those who have to trust it informed.
+//
+// [Files] is a certificate that somebody else writes, such as cert-manager. [Authority] is one that an operator makes for itself:
+//
+//	target, err := certificate.ParseTarget("validating/guestbook-validating-webhook-configuration")
+//	authority := certificate.NewAuthority(certificate.Options{
+//		Client: live, Secret: object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"}, Targets: []certificate.Target{target},
+//	})
+//
+// # Guarantees
+//
+//   - All replicas have one authority: it is in a Secret, which is written only as it was read, and whoever is first is right. No
+//     leader is needed.
+//   - The certificate is changed after half of its lifetime, before two thirds of it are over. Whoever is to trust the next authority
+//     trusts it before it signs anything, and the last one until the rotation after; so nobody is refused in between.
+//   - It is valid from an hour before it was made, for clients whose clock is behind.
+//   - A Secret that is deleted or damaged is written again, with the same authority as long as one replica knows it. A target that
+//     somebody else has changed is changed back. Both are seen by watches of these objects alone.
+//   - A Secret that has something else is left alone, and the error names it.
+//   - [Authority.Ready] returns nil when the API server has told, after the last change, that every target trusts what is served.
+//
+// # Rights
+//
+// The authority needs get, list, watch and update of its Secret, and create of Secrets in its namespace; get, list, watch and patch of
+// each target. All but create can be given for the names alone.
+//
+// # Concurrency
+//
+// [Authority.Run] is the only one that makes requests, besides a watch for each object, for which it waits. All methods are safe for concurrent
+// use.
 package certificate

@@ -1,0 +1,338 @@
+package certificate_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+const (
+	secretPath        = "/api/v1/namespaces/default/secrets"
+	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+)
+
+// memory is an API server, as the transport of a client, with no more than an [certificate.Authority] asks for. It keeps time with the bubble
+// that it is in.
+type memory struct {
+	mu      sync.Mutex
+	objects map[string]map[string]any // by path
+	version int
+	changed chan struct{} // closed with the next change
+	down    bool
+	writes  int
+}
+
+func newMemory() *memory {
+	m := &memory{objects: map[string]map[string]any{}, changed: make(chan struct{})}
+	m.put(configurationPath+"/hooks", map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": "hooks"},
+		"webhooks": []any{map[string]any{"name": "v", "clientConfig": map[string]any{
+			"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/validate"},
+		}}},
+	})
+	return m
+}
+
+func (m *memory) put(path string, o map[string]any) {
+	m.version++
+	o["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(m.version)
+	m.objects[path] = o
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+func (m *memory) setDown(down bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = down
+}
+
+// bundle returns whom the API server trusts.
+func (m *memory) bundle(t *testing.T) []byte {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	webhook := m.objects[configurationPath+"/hooks"]["webhooks"].([]any)[0].(map[string]any)
+	text, _ := webhook["clientConfig"].(map[string]any)["caBundle"].(string)
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.down {
+		return nil, errors.New("the server is down")
+	}
+	if r.URL.Query().Get("watch") != "" {
+		return answer(r, http.StatusOK, io.NopCloser(&stream{m: m, ctx: r.Context(), path: r.URL.Path, changed: m.changed})), nil
+	}
+	code, value := m.serve(r)
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return answer(r, code, io.NopCloser(bytes.NewReader(text))), nil
+}
+
+func answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+}
+
+func status(code int, reason string) (int, any) {
+	return code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}
+}
+
+// serve answers all but a watch.
+func (m *memory) serve(r *http.Request) (int, any) {
+	path := r.URL.Path
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	if r.Method == http.MethodGet && (path == secretPath || path == configurationPath) {
+		kind := map[bool][2]string{true: {"v1", "SecretList"}, false: {"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"}}[path == secretPath]
+		return http.StatusOK, map[string]any{"apiVersion": kind[0], "kind": kind[1], "metadata": map[string]any{"resourceVersion": strconv.Itoa(m.version)}, "items": []any{}}
+	}
+	var sent map[string]any
+	if r.Method == http.MethodPost || r.Method == http.MethodPut {
+		if err := json.Unmarshal(body, &sent); err != nil {
+			return status(http.StatusBadRequest, err.Error())
+		}
+	}
+	if r.Method == http.MethodPost {
+		path += "/" + sent["metadata"].(map[string]any)["name"].(string)
+	}
+	stored, exists := m.objects[path]
+	switch {
+	case r.Method == http.MethodPost && exists:
+		return status(http.StatusConflict, "AlreadyExists")
+	case r.Method != http.MethodPost && !exists:
+		return status(http.StatusNotFound, "NotFound")
+	case r.Method == http.MethodGet:
+		return http.StatusOK, stored
+	case r.Method == http.MethodPut && sent["metadata"].(map[string]any)["resourceVersion"] != stored["metadata"].(map[string]any)["resourceVersion"]:
+		return status(http.StatusConflict, "Conflict")
+	case r.Method == http.MethodPatch:
+		text, err := json.Marshal(stored)
+		if err != nil {
+			return status(http.StatusInternalServerError, err.Error())
+		}
+		patch, err := jsonpatch.DecodePatch(body)
+		if err == nil {
+			text, err = patch.Apply(text)
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &sent)
+		}
+		if err != nil {
+			return status(http.StatusUnprocessableEntity, "Invalid")
+		}
+	}
+	m.writes++
+	m.put(path, sent)
+	return http.StatusOK, sent
+}
+
+// stream is the body of a watch. It ends at the first change, or at the end of its context.
+type stream struct {
+	m       *memory
+	ctx     context.Context
+	path    string
+	changed chan struct{}
+}
+
+func (s *stream) Read([]byte) (int, error) {
+	select {
+	case <-s.changed:
+		return 0, io.EOF
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+}
+
+// newAuthority returns one that keeps its certificates on the server.
+func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *certificate.Authority {
+	t.Helper()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, meta.RESTScopeRoot)
+	live, err := client.New(&rest.Config{Host: "http://server", Transport: m}, client.Options{Scheme: runtime.NewScheme(), Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := certificate.ParseTarget("validating/hooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate.NewAuthority(certificate.Options{
+		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Targets: []certificate.Target{target},
+		Lifetime: lifetime, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+// running runs authorities until the test ends.
+func running(t *testing.T, all ...*certificate.Authority) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended sync.WaitGroup
+	for _, a := range all {
+		ended.Go(func() {
+			if err := a.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		ended.Wait()
+	})
+}
+
+func leafOf(t *testing.T, a *certificate.Authority) *tls.Certificate {
+	t.Helper()
+	c, err := a.GetCertificate(&tls.ClientHelloInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestNobodyIsEverRefused runs three replicas for four lifetimes, with an API server that is down now and then. At no time does one of
+// them show what the API server does not accept, and no certificate gets older than two thirds of its lifetime.
+func TestNobodyIsEverRefused(t *testing.T) {
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const lifetime = 2 * 24 * time.Hour
+				r := rand.New(rand.NewPCG(seed, 0))
+				m := newMemory()
+				var all []*certificate.Authority
+				for range 3 {
+					all = append(all, newAuthority(t, m, lifetime))
+				}
+				running(t, all...)
+				synctest.Wait()
+				shows := map[string]bool{}
+				for start := time.Now(); time.Since(start) < 4*lifetime; {
+					time.Sleep(time.Duration(r.Int64N(int64(time.Hour))))
+					m.setDown(r.IntN(8) == 0)
+					bundle := m.bundle(t)
+					for i, a := range all {
+						leaf := leafOf(t, a).Leaf
+						if err := certificate.Accepts(bundle, leaf, time.Now()); err != nil {
+							t.Fatalf("replica %d is refused after %s: %v", i, time.Since(start), err)
+						}
+						if err := leaf.VerifyHostname("webhook-service.system.svc"); err != nil {
+							t.Fatal(err)
+						}
+						if time.Until(leaf.NotAfter) < lifetime/3 {
+							t.Fatalf("replica %d shows a certificate with %s left", i, time.Until(leaf.NotAfter))
+						}
+						shows[leaf.SerialNumber.String()] = true
+					}
+				}
+				if len(shows) < 7 || len(shows) > 9 { // two for each lifetime
+					t.Errorf("%d certificates were shown", len(shows))
+				}
+				m.setDown(false)
+				time.Sleep(time.Hour)
+				for _, a := range all {
+					if err := a.Ready(); err != nil {
+						t.Error(err)
+					}
+				}
+				t.Logf("%d certificates, %d writes", len(shows), m.writes)
+			})
+		})
+	}
+}
+
+// TestExpiredCertificateIsReplacedAtTheStart is about an operator that did not run for long.
+func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		entries, err := certificate.Entries(time.Now(), 24*time.Hour, "webhook-service.system.svc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := map[string]any{}
+		for name, value := range entries {
+			data[name] = base64.StdEncoding.EncodeToString(value)
+		}
+		m.put(secretPath+"/certificates", map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "certificates", "namespace": "default"}, "data": data,
+		})
+		time.Sleep(48 * time.Hour)
+		a := newAuthority(t, m, 0)
+		running(t, a)
+		synctest.Wait()
+		if err := a.Ready(); err != nil {
+			t.Error(err)
+		}
+		if err := certificate.Accepts(m.bundle(t), leafOf(t, a).Leaf, time.Now()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNotReadyWithoutAServer says what is missing, and serves as soon as it can.
+func TestNotReadyWithoutAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.setDown(true)
+		a := newAuthority(t, m, 0)
+		running(t, a)
+		time.Sleep(time.Hour)
+		if err := a.Ready(); err == nil || !strings.Contains(err.Error(), "the server is down") {
+			t.Errorf("ready: %v", err)
+		}
+		m.setDown(false)
+		time.Sleep(31 * time.Second)
+		if err := a.Ready(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestParseTarget(t *testing.T) {
+	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com"} {
+		if target, err := certificate.ParseTarget(text); err != nil || target.String() != text {
+			t.Errorf("%s: %v %v", text, target, err)
+		}
+	}
+	for _, text := range []string{"", "a", "mutating/", "mutating/a/b", "service/a", "/a"} {
+		if _, err := certificate.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME or crd/NAME", text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
