@@ -174,20 +174,20 @@ func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.B
 		}
 		o, from, err := c.decode(text, last)
 		if err != nil {
-			return fmt.Errorf("%s: %w", describe(text), err)
+			return fmt.Errorf("%s: %w", describe(i, text), err)
 		}
 		last = from
 		to := from.versions[asked.DesiredAPIVersion]
 		if to == nil {
-			return fmt.Errorf("%s: %s has no version %s here", describe(text), from.kind.hub.gvk.GroupKind(), asked.DesiredAPIVersion)
+			return fmt.Errorf("%s: %s has no version %s here", describe(i, text), from.kind.hub.gvk.GroupKind(), asked.DesiredAPIVersion)
 		}
 		converted, err := from.convert(ctx, o, from.version, to)
 		if err != nil {
-			return fmt.Errorf("%s: %w", describe(text), err)
+			return fmt.Errorf("%s: %w", describe(i, text), err)
 		}
 		encoded, err := json.Marshal(converted)
 		if err != nil {
-			return fmt.Errorf("%s: %w", describe(text), err)
+			return fmt.Errorf("%s: %w", describe(i, text), err)
 		}
 		out.Write(encoded)
 	}
@@ -211,8 +211,11 @@ func (c *Converter) decode(text []byte, last source) (object.Object, source, err
 	}
 	apiVersion, kindName := textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind"))
 	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, source{}, err
+	case apiVersion == "" || kindName == "":
+		return nil, source{}, errors.New("it has no apiVersion or no kind")
 	}
 	gk := schema.GroupKind{Group: gv.Group, Kind: kindName}
 	c.mu.RLock()
@@ -235,11 +238,15 @@ func textOf(value []byte) string {
 	return text
 }
 
-// describe names an object for errors: its version, kind, namespace and name.
-func describe(text []byte) string {
+// describe names the object of number i for errors: by its version, kind, namespace and name, if it has them.
+func describe(i int, text []byte) string {
+	apiVersion, kindName := textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind"))
 	metadata := wire.Member(text, "metadata")
 	key := object.Key{Namespace: textOf(wire.Member(metadata, "namespace")), Name: textOf(wire.Member(metadata, "name"))}
-	return fmt.Sprintf("%s %s %s", textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind")), strings.TrimPrefix(key.String(), "/"))
+	if apiVersion == "" || kindName == "" {
+		return fmt.Sprintf("objects[%d]", i)
+	}
+	return fmt.Sprintf("%s %s %s", apiVersion, kindName, strings.TrimPrefix(key.String(), "/"))
 }
 
 // maxBuffer is the length of the longest buffer that is used again.
