@@ -28,9 +28,11 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -38,14 +40,16 @@ import (
 // Errors of a cache's life.
 var (
 	// ErrAlreadyRun is returned by a second [Cache.Run].
-	ErrAlreadyRun = errors.New("cache was run before")
+	ErrAlreadyRun = informer.ErrAlreadyRun
 	// ErrNotRunning is in the error of a read before [Cache.Run], and before [Cache.Begin].
 	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
 	// ErrEnded is in the error of a wait for what has not synced when [Cache.Run] ended, or later.
-	ErrEnded = errors.New("the cache has ended")
+	ErrEnded = informer.ErrEnded
 	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed it. Another
 	// read is live.
 	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
+	// errAllNamespaces is the error for one who adds a namespace where all are cached, or removes one.
+	errAllNamespaces = errors.New("cache: all namespaces are cached")
 )
 
 // Options tune a cache. The zero value caches all namespaces.
@@ -82,44 +86,39 @@ type Options struct {
 	Metrics *metrics.Registry
 }
 
-// Cache is a client.Reader over informers. All methods are safe for concurrent use.
+// Cache is a client.Reader over the informers of a factory. All methods are safe for concurrent use.
 type Cache struct {
-	live   *client.REST
-	opts   Options
-	bounds bounds
-	life   life
+	live       *client.REST
+	opts       Options
+	bounds     bounds
+	everywhere bool // all namespaces are cached
+	factory    *informer.Factory
+	begun      chan struct{} // closed under mu
 
+	// mu makes one step of noting a write in the ledgers and making new ones. The mutexes of the factory, of a kind, and of
+	// their informers are taken under it, never the other way round.
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]*Informer
-	// namespaces are those that are cached, in order; none is all.
-	namespaces []string
-	floors     map[schema.GroupKind]*floor // by what the server keeps
-	stage      stage
-	run        func(part) // runs a part of an informer; set while stage is running
+	floors    map[schema.GroupKind]*floor // by what the server keeps
 }
-
-// stage is where a cache is in its life.
-type stage int
-
-const (
-	created stage = iota
-	running
-	ended
-)
 
 var _ client.Reader = (*Cache)(nil)
 
 // New returns a cache in front of live. It starts nothing: [Cache.Run] does.
 func New(live *client.REST, opts Options) *Cache {
 	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
+	namespaces := restricted(opts.Namespaces)
 	c := &Cache{
 		live:       live,
 		opts:       opts,
-		informers:  map[schema.GroupVersionKind]*Informer{},
-		namespaces: restricted(opts.Namespaces),
-		floors:     map[schema.GroupKind]*floor{},
 		bounds:     defaultBounds,
-		life:       life{begun: make(chan struct{}), over: make(chan struct{})},
+		everywhere: namespaces == nil,
+		factory: informer.NewFactory(informer.FactoryOptions{
+			Namespaces: namespaces, Resync: opts.Resync, Logger: opts.Logger, Metrics: opts.Metrics,
+		}),
+		begun:     make(chan struct{}),
+		informers: map[schema.GroupVersionKind]*Informer{},
+		floors:    map[schema.GroupKind]*floor{},
 	}
 	if !opts.DisableConsistency {
 		live.Journal().Subscribe(c.written)
@@ -136,69 +135,50 @@ func (c *Cache) Journal() *client.Journal { return c.live.Journal() }
 func (c *Cache) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.life.begin()
+	if !c.hasBegun() {
+		close(c.begun)
+	}
+}
+
+func (c *Cache) hasBegun() bool { return isClosed(c.begun) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
 // the last has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {
-	var informers sync.WaitGroup
-	if err := c.start(func(p part) {
-		alone, stop := context.WithCancel(ctx)
-		p.stay.stop = stop
-		informers.Go(func() {
-			defer close(p.stay.ended)
-			defer stop()
-			_ = p.Run(alone) // fails only when run twice, which start rules out
-		})
-	}); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	c.mu.Lock()
-	c.stage = ended
-	close(c.life.over)
-	c.mu.Unlock()
-	informers.Wait()
-	return nil
+	c.Begin()
+	return c.factory.Run(ctx)
 }
 
-// start runs all parts, those to come included.
-func (c *Cache) start(run func(part)) error {
+// AddNamespace caches one more namespace: handlers are told of what exists there, and reads of it are served from the
+// cache. It has no effect on kinds that have namespaces of their own, and none when the namespace is cached. It fails
+// when all namespaces are.
+func (c *Cache) AddNamespace(namespace string) error {
+	if c.everywhere || namespace == metav1.NamespaceAll {
+		return errAllNamespaces
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stage != created {
-		return ErrAlreadyRun
+	return c.factory.AddNamespace(namespace)
+}
+
+// RemoveNamespace caches one namespace less, and waits until nothing of it runs any more. Handlers are not told, since
+// nothing was deleted; reads of it are live from then on. It fails when all namespaces are cached. It must not be called
+// by a handler.
+func (c *Cache) RemoveNamespace(namespace string) error {
+	if c.everywhere {
+		return errAllNamespaces
 	}
-	c.stage, c.run = running, run
-	c.life.begin()
-	for _, i := range c.informers {
-		for _, part := range i.in("") {
-			run(part)
-		}
-	}
+	c.factory.RemoveNamespace(namespace)()
 	return nil
-}
-
-// life is when a cache runs.
-type life struct {
-	begun chan struct{} // closed under the mutex of the cache
-	over  chan struct{}
-}
-
-func (l life) begin() {
-	if !l.hasBegun() {
-		close(l.begun)
-	}
-}
-
-func (l life) hasBegun() bool {
-	select {
-	case <-l.begun:
-		return true
-	default:
-		return false
-	}
 }
 
 // declared returns the informer of a kind, or nil when nobody has declared it.
@@ -210,15 +190,4 @@ func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 
 // DropMetrics forgets the metrics of the informers, which their registry would keep, and the stores with them. It is for
 // after Run.
-func (c *Cache) DropMetrics() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, i := range c.informers {
-		i.mu.Lock()
-		parts := i.parts
-		i.mu.Unlock()
-		for _, p := range parts {
-			p.DropMetrics()
-		}
-	}
-}
+func (c *Cache) DropMetrics() { c.factory.DropMetrics() }

@@ -118,23 +118,27 @@ func TestSecondRunIsAnError(t *testing.T) {
 	})
 }
 
-func TestKindDeclaredAfterRunIsNotStarted(t *testing.T) {
+func TestKindDeclaredAfterRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
 		c := cache.New(connect(t, a), cache.Options{})
+		known, err := c.Informer(&corev1.ConfigMap{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := c.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		i, err := c.Informer(&corev1.ConfigMap{})
-		if err != nil {
-			t.Fatal(err)
+		if again, err := c.Informer(&corev1.ConfigMap{}); again != known || err != nil {
+			t.Errorf("a kind that was declared before: %v", err)
 		}
-		waiting, stop := context.WithTimeout(t.Context(), time.Hour)
-		defer stop()
-		if err := i.Wait(waiting); !errors.Is(err, cache.ErrEnded) || len(a.watches) != 0 {
+		if _, err := c.Informer(&corev1.Secret{}); !errors.Is(err, cache.ErrEnded) || len(a.watches) != 0 {
 			t.Errorf("got %v and %d watches", err, len(a.watches))
+		}
+		if err := known.Wait(t.Context()); !errors.Is(err, cache.ErrEnded) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

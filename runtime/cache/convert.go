@@ -65,9 +65,7 @@ func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
 
 // to returns how to make objects with the Go type of prototype of those in the stores, and whether that can be done.
 func (k *kind) to(prototype object.Object) (convert, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return converter(k.stored, prototype, k.gvk)
+	return converter(k.stored.Load().prototype, prototype, k.gvk)
 }
 
 // as returns o converted, if there is something to convert.

@@ -66,9 +66,7 @@ func (k *kind) addIndex(index informer.Indexer[object.Object]) {
 
 func (k *kind) addIndexLocked(index informer.Indexer[object.Object]) {
 	k.indexes = append(k.indexes[:len(k.indexes):len(k.indexes)], index)
-	for _, p := range k.parts {
-		p.AddIndex(index)
-	}
+	k.stored.Load().informers.AddIndex(index)
 }
 
 // IndexerFunc returns the values of a field of an object; none leaves it out. It must depend on nothing but the object, which
@@ -140,14 +138,14 @@ func (e *NotIndexedError) Error() string {
 // are those of a List, of which selectors, the namespace, and consistency count. After an error, which comes with
 // the zero value of T, the iteration ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
-	return ix.read(ctx, opts, func(p part) iter.Seq[object.Object] { return slices.Values(ix.index.Get(p.Store(), value)) })
+	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return slices.Values(ix.index.Get(p.Store(), value)) })
 }
 
 // Range returns an iterator over the objects with values that are not less than from and less than to, in the order of
 // the values within each cached namespace. It is otherwise like [Index.Get]. An object with several such values comes
 // several times.
 func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.ListOption) iter.Seq2[T, error] {
-	return ix.read(ctx, opts, func(p part) iter.Seq[object.Object] {
+	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] {
 		return func(yield func(object.Object) bool) {
 			for _, o := range ix.index.Range(p.Store(), from, to) {
 				if !yield(o) {
@@ -158,7 +156,7 @@ func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.Lis
 	})
 }
 
-func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all func(part) iter.Seq[object.Object]) iter.Seq2[T, error] {
+func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all func(*part) iter.Seq[object.Object]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		o, err := client.ListOptionsOf(opts...)
@@ -180,7 +178,7 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			yield(none, fmt.Errorf("read an index of %s: namespace %s is not cached", ix.informer.gvk.Kind, o.Namespace))
 			return
 		}
-		found, err := ix.informer.find(ctx, parts, q, func(p part) (matching []object.Object) {
+		found, err := ix.informer.find(ctx, parts, q, func(p *part) (matching []object.Object) {
 			for obj := range all(p) {
 				if q.selectsKey(object.KeyOf(obj)) && q.matches(obj) {
 					matching = append(matching, obj)

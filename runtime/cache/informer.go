@@ -1,21 +1,79 @@
 package cache
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
+
+// KindOptions are what of one kind is cached. The zero value of a field means what [Options] say. With selectors the
+// cache is the whole truth for its readers: an object that they do not select is not found.
+type KindOptions struct {
+	// Object is of the kind: a typed object, or one with its kind set.
+	Object object.Object
+	// Namespaces are the namespaces, in place of those of the cache; "" is all.
+	Namespaces []string
+	// Labels selects the objects by their labels.
+	Labels labels.Selector
+	// Fields selects the objects by fields that the server can select by.
+	Fields fields.Selector
+	// Mask are the only fields that are cached, see [Options].Masks.
+	Mask []string
+	// Packed keeps the objects packed, see [Options].Packed.
+	Packed bool
+	// KeepManagedFields keeps metadata.managedFields.
+	KeepManagedFields bool
+	// Transform is applied to each object before it is cached. It may modify the object, but not its namespace, its
+	// name, its UID, or its version.
+	Transform func(object.Object) (object.Object, error)
+}
+
+// optionsOf returns the options of a kind, with those of the cache where it has none.
+func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
+	var opts KindOptions
+	for _, of := range c.opts.ByKind {
+		kind, err := object.GVK(of.Object, c.live.Scheme())
+		if err != nil {
+			return KindOptions{}, fmt.Errorf("ByKind: %w", err)
+		}
+		if kind == gvk {
+			opts = of
+			break
+		}
+	}
+	if opts.Mask == nil {
+		opts.Mask = c.opts.Masks[gvk]
+	}
+	opts.Packed = opts.Packed || c.opts.Packed
+	opts.KeepManagedFields = opts.KeepManagedFields || c.opts.KeepManagedFields
+	return opts, nil
+}
+
+// scope returns what of the kind is cached, in all namespaces.
+func (o KindOptions) scope() client.Scope {
+	return client.Scope{Labels: o.Labels, Fields: o.Fields, KeepManagedFields: o.KeepManagedFields, Mask: o.Mask}
+}
 
 // Informer is the informer of one kind, in the Go type that was asked for: over all namespaces, or over several of them
 // as if it were one.
@@ -26,204 +84,343 @@ type Informer struct {
 
 // kind is what all the Informers of one kind share.
 type kind struct {
-	gvk        schema.GroupVersionKind
-	life       life          // of the cache
-	live       bool          // reads are for the server
-	patience   time.Duration // how long a read waits for the writes before it
-	logger     *slog.Logger
-	scope      scope
-	everywhere bool // it is cluster-scoped, or has namespaces of its own: those of the cache do not matter
-	packed     bool // what is read from the stores is the reader's own
+	gvk      schema.GroupVersionKind
+	opts     KindOptions
+	scope    client.Scope
+	live     bool          // reads are for the server
+	patience time.Duration // how long a read waits for the writes before it
+	logger   *slog.Logger
+	begun    <-chan struct{} // closed when the cache runs, or is about to
 
-	packing *informer.Packing[object.Object] // of the type of stored, if packed; guarded by the mutex of the cache
+	stored atomic.Pointer[stored] // replaced under mu
 
-	mu       sync.Mutex
-	stored   object.Object // of what is in the stores
-	parts    []part        // one for all namespaces, or one for each that is cached, in order
-	handlers map[*Registration]struct{}
-	indexes  []informer.Indexer[object.Object]
-	fields   map[string]*fieldIndex // replaced when it changes
+	mu      sync.Mutex
+	handled bool // there was a handler
+	indexes []informer.Indexer[object.Object]
+	fields  map[string]*fieldIndex // replaced when it changes
 }
 
-// part is the informer of one namespace; "" is all.
+// stored is where the objects of a kind are.
+type stored struct {
+	prototype object.Object // of the objects in the stores
+	informers *informer.Scoped[object.Object]
+}
+
+// part is the informer of one namespace, or of all, and what a cache knows of it: it is its observer.
 type part struct {
-	namespace string
-	ledger    *ledger
-	server    server
-	stay      *stay
 	*informer.Informer[object.Object]
+	ledger *ledger
+	server server
 }
 
-// stay is how long a part is one.
-type stay struct {
-	life                       // of the cache
-	stop    context.CancelFunc // nil until it was started
-	ended   chan struct{}      // closed when Run has returned
-	removed chan struct{}      // closed when its namespace is not cached any more
+// Applied tells the ledger of a change of the store.
+func (p *part) Applied(version string, events []informer.Event[object.Object]) {
+	p.ledger.applied(version, events)
 }
 
-// wait blocks until the part has synced. When ctx, the cache or the part ends earlier, the error says why it has not.
-// It does not wait for a kind that the server does not know, or knows no longer: that is an error as it is of a live read.
-func (p part) wait(ctx context.Context) error {
-	err := p.waitKnown(ctx)
-	if err == nil {
-		return nil
+func partOf(i *informer.Informer[object.Object]) *part { return i.Observer().(*part) }
+
+// in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
+// are none when the namespace is not cached.
+func (k *kind) in(namespace string) []*part {
+	informers := k.stored.Load().informers.In(namespace)
+	parts := make([]*part, len(informers))
+	for n, i := range informers {
+		parts[n] = partOf(i)
 	}
-	if why := p.Informer.Err(); why != nil {
-		return fmt.Errorf("%s has not synced: %w: %w", p.Name(), err, why)
-	}
-	return fmt.Errorf("%s has not synced: %w", p.Name(), err)
+	return parts
 }
 
-// askAgain is how often a read that waits looks whether the server knows the kind.
-const askAgain = 100 * time.Millisecond
+// Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
+// a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
+// handlers get. A kind is cached in one Go type: before the cache runs and before the first handler, in the one that has
+// the most of what was asked for, from the metadata over typed objects to unstructured ones; after that it stays. Where the
+// objects can be converted, from an unstructured informer to typed ones and from any to the metadata, handlers get
+// objects that were; otherwise it is an error to ask for another type. A kind with a Transform is not cached unstructured
+// once it was asked for typed, as that would get objects of another type. With [Options].Namespaces the API server is
+// asked whether the kind has namespaces. It fails with [ErrEnded] for a kind that is new to a cache that has ended.
+func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	opts, err := c.optionsOf(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	everywhere, err := c.isEverywhere(gvk, opts) // may ask the server, so not under mu
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, known := c.informers[gvk]
+	if known {
+		i, err = c.viewLocked(i, prototype)
+	} else if i, err = c.newInformerLocked(gvk, prototype, opts, everywhere); err == nil {
+		c.informers[gvk] = i
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return i, nil
+}
 
-// waitKnown blocks until the part has synced, ctx ends, or the server does not know the kind.
-func (p part) waitKnown(ctx context.Context) error {
-	select {
-	case <-p.Synced():
-		if err := p.Informer.Err(); err != nil && meta.IsNoMatchError(err) {
-			return errUnknownKind
+// viewLocked returns known in the Go type of prototype.
+func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer, error) {
+	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
+		return known, nil
+	}
+	k := known.kind
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.stored.Load()
+	if _, ok := converter(was.prototype, prototype, k.gvk); ok {
+		return &Informer{k, prototype}, nil
+	}
+	if !hasMore(prototype, was.prototype, k.opts) || c.hasBegun() || k.handled {
+		return nil, fmt.Errorf("%s is cached as %T and cannot be cached as %T too", k.gvk.Kind, was.prototype, prototype)
+	}
+	return &Informer{k, prototype}, c.storeLocked(k, prototype)
+}
+
+// hasMore reports whether objects like wanted have all that those like stored have.
+func hasMore(wanted, stored object.Object, opts KindOptions) bool {
+	if _, onlyMetadata := stored.(*metav1.PartialObjectMetadata); onlyMetadata {
+		return true
+	}
+	_, isUnstructured := wanted.(*unstructured.Unstructured)
+	return isUnstructured && opts.Transform == nil
+}
+
+func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
+	if everywhere {
+		opts.Namespaces = restricted(opts.Namespaces)
+		if opts.Namespaces == nil {
+			opts.Namespaces = []string{metav1.NamespaceAll}
 		}
-		return nil
+	}
+	k := &kind{
+		gvk:      gvk,
+		opts:     opts,
+		scope:    opts.scope(),
+		patience: c.opts.ConsistencyTimeout,
+		logger:   cmp.Or(c.opts.Logger, slog.Default()),
+		begun:    c.begun,
+	}
+	for _, disabled := range c.opts.DisableFor {
+		live, err := object.GVK(disabled, c.live.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("DisableFor: %w", err)
+		}
+		k.live = k.live || live.GroupKind() == gvk.GroupKind()
+	}
+	return &Informer{k, prototype}, c.storeLocked(k, prototype)
+}
+
+// storeLocked makes k one that stores objects like prototype, and no others. Its mutex is held, or nobody else knows it.
+func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
+	opts := informer.KindOptions[object.Object]{Kind: k.gvk, Namespaces: k.opts.Namespaces}
+	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
+	opts.Name = plural.GroupResource().String()
+	opts.Transform = named(k.gvk, marking(k.opts.Transform, k.opts.Mask))
+	opts.Indexes = k.indexes
+	if k.opts.Packed {
+		var err error
+		if opts.Packed, err = informer.NewPacking(prototype); err != nil {
+			return err
+		}
+	}
+	if was := k.stored.Load(); was != nil {
+		informer.Forget(c.factory, was.informers)
+	}
+	informers, err := informer.Shared(c.factory, c.open(k, prototype), opts)
+	if err != nil {
+		return err
+	}
+	k.stored.Store(&stored{prototype, informers})
+	return nil
+}
+
+// open returns what makes the parts of k, of objects like prototype, while c is locked.
+func (c *Cache) open(k *kind, prototype object.Object) informer.Open[object.Object] {
+	return func(opts informer.Options[object.Object]) (*informer.Informer[object.Object], error) {
+		scope := k.scope
+		scope.Namespace = opts.Namespace
+		watcher, err := client.NewListWatcher(c.live, prototype, scope)
+		if err != nil {
+			return nil, err
+		}
+		p := &part{ledger: newLedger(scope, c.bounds), server: server{c.live, k.gvk, scope}}
+		opts.Observer = p
+		p.Informer = informer.New(watcher, opts)
+		p.ledger.store = p.Store()
+		c.floors[storedAs(k.gvk.GroupKind())].lay(p.ledger)
+		return p.Informer, nil
+	}
+}
+
+// named returns the transform that gives objects the apiVersion and the kind of gvk, if they have none, before then, which
+// may be nil. The strings are the same for all.
+func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (object.Object, error) {
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	return func(o object.Object) (object.Object, error) {
+		setKind(o, apiVersion, kind)
+		if then == nil {
+			return o, nil
+		}
+		return then(o)
+	}
+}
+
+// setKind makes o say what it is, unless it does.
+func setKind(o object.Object, apiVersion, kind string) {
+	switch is := o.GetObjectKind().(type) {
+	case *metav1.TypeMeta:
+		if is.Kind == "" || is.APIVersion == "" {
+			is.APIVersion, is.Kind = apiVersion, kind
+		}
+	case *unstructured.Unstructured:
+		if is.GetKind() == "" {
+			is.SetAPIVersion(apiVersion)
+			is.SetKind(kind)
+		}
 	default:
-	}
-	ask := time.NewTicker(askAgain)
-	defer ask.Stop()
-	for {
-		if err := p.Informer.Err(); meta.IsNoMatchError(err) {
-			return errUnknownKind
-		}
-		select {
-		case <-p.Synced():
-			return nil
-		case <-ask.C:
-		case <-p.stay.removed:
-			return ErrNamespaceRemoved
-		case <-p.stay.over:
-			return ErrEnded
-		case <-ctx.Done():
-			return endOf(ctx)
+		if is.GroupVersionKind().Kind == "" {
+			is.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 		}
 	}
 }
 
-// errUnknownKind stands before the error of the informer, which says the kind.
-var errUnknownKind = errors.New("the API server does not know the kind")
+// marking returns transform, behind which a masked object says that it is one: the mark is among the managedFields, which
+// many a transform removes.
+func marking(transform func(object.Object) (object.Object, error), mask []string) func(object.Object) (object.Object, error) {
+	if transform == nil || len(mask) == 0 {
+		return transform
+	}
+	mark := partial.New(mask)
+	return func(o object.Object) (object.Object, error) {
+		o, err := transform(o)
+		if err == nil {
+			mark.Put(o)
+		}
+		return o, err
+	}
+}
 
 // GVK returns the kind.
 func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 
-// AddHandler makes h be told of every object and of every change, as [informer.Informer.AddHandler] does. With several
-// namespaces h is called from several goroutines; of a namespace that is added later it is told then.
-func (i *Informer) AddHandler(h informer.Handler[object.Object]) *Registration {
+// AddHandler makes h be told of every object and of every change, as [informer.Scoped.AddHandler] does: of all namespaces,
+// one event at a time, and of a namespace that is added later then.
+func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if convert, ok := converter(i.stored, i.prototype, i.gvk); ok && convert != nil {
+	i.handled = true
+	s := i.stored.Load()
+	if convert, ok := converter(s.prototype, i.prototype, i.gvk); ok && convert != nil {
 		h = i.converting(h, convert)
 	}
-	r := &Registration{kind: i.kind, handler: h, parts: map[string]*informer.Registration{}}
-	for _, part := range i.parts {
-		r.parts[part.namespace] = part.AddHandler(h)
-	}
-	if i.handlers == nil {
-		i.handlers = map[*Registration]struct{}{}
-	}
-	i.handlers[r] = struct{}{}
-	return r
+	return s.informers.AddHandler(h)
 }
 
 // Wait blocks until the informer has synced, also before [Cache.Run]. When ctx ends earlier, the error holds its cause and
-// that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed.
+// that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed, nor for a kind
+// that the server does not know, which is an error.
 func (i *Informer) Wait(ctx context.Context) error {
-	for _, part := range i.in("") {
-		if err := part.wait(ctx); err != nil && !errors.Is(err, ErrNamespaceRemoved) {
+	for {
+		s := i.stored.Load()
+		err := i.wait(ctx)
+		if i.stored.Load() == s { // and not stored in another Go type meanwhile
+			return err
+		}
+	}
+}
+
+func (i *Informer) wait(ctx context.Context) error {
+	for _, p := range i.in("") {
+		if err := i.ready(ctx, p); err != nil && !errors.Is(err, ErrNamespaceRemoved) {
 			return err
 		}
 	}
 	return nil
 }
 
-// Err returns why the informer is not in step with the API server, as an *[informer.SyncError], or nil.
-func (i *Informer) Err() error {
-	for _, part := range i.in("") {
-		if err := part.Err(); err != nil {
-			return err
-		}
+// ready blocks until p has synced. It does not wait for what cannot come any more, nor for a kind that the server does not
+// know, or knows no longer.
+func (k *kind) ready(ctx context.Context, p *part) error {
+	err := p.Wait(ctx)
+	if err != nil && errors.Is(err, ErrEnded) && !slices.Contains(k.stored.Load().informers.In(""), p.Informer) {
+		return fmt.Errorf("%s has not synced: %w", p.Name(), ErrNamespaceRemoved)
 	}
-	return nil
+	return err
 }
 
-// in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
-// are none when the namespace is not cached.
-func (k *kind) in(namespace string) []part {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if namespace == "" {
-		return slices.Clone(k.parts)
+// Err returns why the informer is not in step with the API server: an *[informer.SyncError] for each namespace in which it
+// is not, joined, or nil.
+func (i *Informer) Err() error { return i.stored.Load().informers.Err() }
+
+// isEverywhere reports whether the namespaces of the cache do not matter for a kind. One that the server does not know
+// yet is taken for a namespaced one. It fails when the server cannot be asked, since a wrong answer would stay.
+func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (bool, error) {
+	if opts.Namespaces != nil {
+		return true, nil
 	}
-	n := slices.IndexFunc(k.parts, func(p part) bool { return p.namespace == "" || p.namespace == namespace })
-	if n < 0 {
+	if c.everywhere {
+		return false, nil
+	}
+	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameRoot, nil
+}
+
+// restricted returns namespaces in order and each once, or nil if they are all.
+func restricted(namespaces []string) []string {
+	if len(namespaces) == 0 || slices.Contains(namespaces, metav1.NamespaceAll) {
 		return nil
 	}
-	return k.parts[n : n+1 : n+1]
+	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
 }
 
-// Registration is one handler's place at an informer.
-type Registration struct {
-	kind    *kind
-	handler informer.Handler[object.Object]
-	parts   map[string]*informer.Registration // by namespace; guarded by the mutex of kind
+// selects reports whether an object is one that the labels and the fields of s select.
+func selects(s client.Scope, o object.Object) bool {
+	if s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())) {
+		return false
+	}
+	if s.Fields == nil {
+		return true
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return true
+	}
+	var decoded map[string]any
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return true
+	}
+	set := fields.Set{}
+	for _, requirement := range s.Fields.Requirements() {
+		set[requirement.Field] = fieldAt(decoded, requirement.Field)
+	}
+	return s.Fields.Matches(set)
 }
 
-// Wait blocks until the handler has seen all that existed when it was added, in the namespaces that are not removed
-// meanwhile. It fails with [informer.ErrRemoved] when the handler is removed before, with [ErrEnded] when the cache has
-// ended before, and with the error of ctx and its cause when that ends.
-func (r *Registration) Wait(ctx context.Context) error {
-	for _, part := range r.all() {
-		err := part.Wait(ctx)
-		switch {
-		case err == nil || !r.isAt(part):
-		case errors.Is(err, informer.ErrEnded):
-			return ErrEnded
-		default:
-			return err
+// fieldAt returns what is at a path of names with dots, as the server compares it: "" is what is not there.
+func fieldAt(value any, path string) string {
+	for name := range strings.SplitSeq(path, ".") {
+		below, ok := value.(map[string]any)
+		if !ok {
+			return ""
 		}
+		value = below[name]
 	}
-	return nil
-}
-
-// Remove takes the handler away, as [informer.Registration.Remove] does.
-func (r *Registration) Remove() {
-	r.kind.mu.Lock()
-	delete(r.kind.handlers, r)
-	r.kind.mu.Unlock()
-	for _, part := range r.all() {
-		part.Remove()
+	if value == nil {
+		return ""
 	}
-}
-
-// Drain blocks until the handler, which was removed or whose cache is ending, has returned from its last call. A handler must
-// not wait for itself.
-func (r *Registration) Drain() {
-	for _, part := range r.all() {
-		<-part.Done()
-	}
-}
-
-// isAt reports whether the handler is still one of the namespace of part.
-func (r *Registration) isAt(part *informer.Registration) bool { return slices.Contains(r.all(), part) }
-
-func (r *Registration) all() []*informer.Registration {
-	r.kind.mu.Lock()
-	defer r.kind.mu.Unlock()
-	return slices.Collect(maps.Values(r.parts))
-}
-
-// endOf returns the error of ctx, which has ended, with its cause.
-func endOf(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	return ctx.Err()
+	return fmt.Sprint(value)
 }

@@ -32,6 +32,7 @@ var defaultBounds = bounds{unheld: 8192, past: 1024}
 // Memory is bounded by the number of objects in the store, and by bounds.
 type ledger struct {
 	store informer.Store[object.Object]
+	scope client.Scope // of the store
 	// partial is that the store selects: an object that it does not have may come into it, although it is older.
 	partial bool
 	bounds  bounds
@@ -40,7 +41,7 @@ type ledger struct {
 	open atomic.Int64
 
 	mu sync.Mutex
-	// reached is the version of the store in the last call of Applied. The store may be ahead of it for as long as it
+	// reached is the version of the store in the last call of applied. The store may be ahead of it for as long as it
 	// takes to make the next call, which then finds what was noted meanwhile.
 	reached uint64
 	noted   uint64 // how many writes were noted so far
@@ -157,9 +158,9 @@ func (r *ring[V]) push(v V, size int) (gone V) {
 	return gone
 }
 
-func newLedger(partial bool, b bounds) *ledger {
+func newLedger(s client.Scope, b bounds) *ledger {
 	return &ledger{
-		partial: partial, bounds: b, asking: make(chan struct{}, 1),
+		scope: s, partial: s.Labels != nil || s.Fields != nil, bounds: b, asking: make(chan struct{}, 1),
 		latest: map[object.Key]*write{}, outside: map[object.Key]*write{}, vacated: map[object.Key]*write{}, unknown: map[object.Key]*write{},
 		deleted: map[types.UID]*write{}, past: map[types.UID]struct{}{},
 	}
@@ -177,9 +178,9 @@ func versionOf(text string) uint64 {
 	return version
 }
 
-// note adds a write in a cache of that scope, and returns what the store has to catch up with: nothing if it has already,
+// note adds a write, and returns what the store has to catch up with: nothing if it has already,
 // or if the write says too little to tell.
-func (l *ledger) note(w client.Write, s scope) (unseen []*write) {
+func (l *ledger) note(w client.Write) (unseen []*write) {
 	l.mu.Lock()
 	defer l.unlockAndWake()
 	l.noted++
@@ -189,7 +190,7 @@ func (l *ledger) note(w client.Write, s scope) (unseen []*write) {
 	}
 	if version := versionOf(w.ResourceVersion); version > l.reached {
 		switch {
-		case s.all() || w.Key == (object.Key{}) || w.Object != nil && s.has(w.Object):
+		case !l.partial || w.Key == (object.Key{}) || w.Object != nil && selects(l.scope, w.Object):
 			unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, number: l.noted, version: version, labels: labelsOf(w)}))
 		case w.Object != nil:
 			l.noteOutsideLocked(&write{kind: outside, key: w.Key, number: l.noted, version: version, since: l.reached}, isHeld)
@@ -441,9 +442,9 @@ func split(list *[]*write, version uint64, of func(*write) uint64) (notAfter []*
 // all is a version after all others.
 const all = ^uint64(0)
 
-// Applied notes that the store has come to version, by events. Versions only go back when the past of the server was
+// applied notes that the store has come to version, by events. Versions only go back when the past of the server was
 // taken back, as from a backup: then no version that was written before is to be waited for.
-func (l *ledger) Applied(version string, events []informer.Event[object.Object]) {
+func (l *ledger) applied(version string, events []informer.Event[object.Object]) {
 	l.mu.Lock()
 	defer l.unlockAndWake()
 	for _, e := range events {
@@ -538,6 +539,17 @@ func (w *write) current() *write {
 		w = w.newer
 	}
 	return w
+}
+
+// current returns the write that stands for w by now, or nil when the store has caught up with that; and whether it is vague:
+// the server has to be asked before it is known what the store has to catch up with.
+func (l *ledger) current(w *write) (now *write, vague bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w = w.current(); w.seen {
+		return nil, false
+	}
+	return w, w.kind == unknown || w.kind == forgotten && w.version == 0
 }
 
 // await lets waiting be woken when the store has caught up with w, or may have. It reports false, and does nothing, when

@@ -3,12 +3,14 @@ package cache
 import (
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -40,58 +42,55 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return fmt.Errorf("get %s: %w", key, err)
 	}
-	cached, isCached, err := c.get(ctx, gvk, key, obj, o)
+	i := c.declared(gvk)
+	cached, isCached, err := c.get(ctx, i, key, obj, o)
 	if !isCached {
 		return r.Live.Get(ctx, key, obj, opts...)
 	}
 	if err != nil {
 		return err
 	}
-	if !o.UnsafeDisableDeepCopy && !c.unpacks(gvk) {
+	if !o.UnsafeDisableDeepCopy && !i.opts.Packed {
 		cached = cached.DeepCopyObject().(object.Object)
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
 	return nil
 }
 
-// unpacks reports whether objects of a kind that are read from the cache are the reader's own.
-func (c *Cache) unpacks(gvk schema.GroupVersionKind) bool {
-	i := c.declared(gvk)
-	return i != nil && i.packed
-}
-
-// get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server.
-func (c *Cache) get(ctx context.Context, gvk schema.GroupVersionKind, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
-	i := c.declared(gvk)
+// get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server,
+// as it is when i is nil.
+func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
 	if i == nil || i.live || o.ForServer() {
 		return nil, false, nil
 	}
 	convert, ok := i.to(prototype)
-	parts := i.in(key.Namespace)
-	if !ok || len(parts) != 1 {
+	in := i.stored.Load().informers.In(key.Namespace)
+	if !ok || len(in) != 1 {
 		return nil, false, nil
 	}
-	cached, err := i.get(ctx, parts[0], key, o)
+	cached, err := i.get(ctx, partOf(in[0]), key, o)
 	switch {
 	case err != nil:
-		return nil, true, fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
-	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, gvk):
+		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
+	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, i.gvk):
 		key.Namespace = "" // as the live client does
-		return c.get(ctx, gvk, key, prototype, o)
+		return c.get(ctx, i, key, prototype, o)
 	case cached == nil:
-		return nil, true, c.notFound(ctx, key, gvk)
+		return nil, true, c.notFound(ctx, key, i.gvk)
 	}
 	obj, err = convert.as(cached)
 	return obj, true, err
 }
 
 // get returns the object with that key, or nil when there is none. It is shared.
-func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.GetOptions) (object.Object, error) {
-	r := &reading{informer: i}
+func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.GetOptions) (object.Object, error) {
 	var first []*write
 	var m mark
 	if !o.DisableReadYourWritesConsistency {
 		first, m = p.ledger.begin(key)
+	}
+	if !isClosed(i.begun) {
+		return nil, ErrNotRunning
 	}
 	if err := i.ready(ctx, p); err != nil {
 		return nil, err
@@ -100,11 +99,12 @@ func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.Get
 		obj, _ := p.Store().Get(key)
 		return obj, nil
 	}
+	r := &reading{informer: i}
 	r.add(p, first, m)
 	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
-	found, err := r.read(ctx, func(p part) []object.Object {
+	found, err := r.read(ctx, func(p *part) []object.Object {
 		if obj, ok := p.Store().Get(key); ok {
 			return []object.Object{obj}
 		}
@@ -114,19 +114,6 @@ func (i *Informer) get(ctx context.Context, p part, key object.Key, o client.Get
 		return nil, err
 	}
 	return found[0], nil
-}
-
-// ready blocks until the parts can be read.
-func (i *Informer) ready(ctx context.Context, parts ...part) error {
-	if !i.life.hasBegun() {
-		return ErrNotRunning
-	}
-	for _, p := range parts {
-		if err := p.wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
@@ -158,7 +145,7 @@ func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind
 // dropNamespace makes o ask for all objects of a declared kind that is cluster-scoped, as the live client does. It asks no
 // server before the cache runs, when the read fails anyway.
 func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, o *client.ListOptions) {
-	if o.Namespace != "" && c.declared(gvk) != nil && c.life.hasBegun() && c.isClusterScoped(ctx, gvk) {
+	if o.Namespace != "" && c.declared(gvk) != nil && c.hasBegun() && c.isClusterScoped(ctx, gvk) {
 		o.Namespace = ""
 	}
 }
@@ -196,17 +183,17 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	if err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
-	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.packed
+	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.opts.Packed
 	return fill(list, matching, version, o, convert)
 }
 
 // list returns the objects that match, which are shared, and the version of the list.
-func (i *Informer) list(ctx context.Context, parts []part, o client.ListOptions) (matching []object.Object, version string, err error) {
+func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions) (matching []object.Object, version string, err error) {
 	q, err := newQuery(i.gvk, o, i.fieldIndexes())
 	if err != nil {
 		return nil, "", err
 	}
-	matching, err = i.find(ctx, parts, q, func(p part) []object.Object {
+	matching, err = i.find(ctx, parts, q, func(p *part) []object.Object {
 		version = p.Store().ResourceVersion()
 		return q.find(p)
 	})
@@ -218,7 +205,7 @@ func (i *Informer) list(ctx context.Context, parts []part, o client.ListOptions)
 
 // find returns the objects that found finds in each part, which must be among those that q asks for. They are shared, and
 // not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
-func (i *Informer) find(ctx context.Context, parts []part, q *query, found func(part) []object.Object) ([]object.Object, error) {
+func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
 	r := &reading{informer: i}
 	for _, part := range parts {
 		var first []*write
@@ -228,8 +215,13 @@ func (i *Informer) find(ctx context.Context, parts []part, q *query, found func(
 		}
 		r.add(part, first, m)
 	}
-	if err := i.ready(ctx, parts...); err != nil {
-		return nil, err
+	if !isClosed(i.begun) {
+		return nil, ErrNotRunning
+	}
+	for _, p := range parts {
+		if err := i.ready(ctx, p); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.begin(ctx); err != nil {
 		return nil, err
@@ -239,7 +231,7 @@ func (i *Informer) find(ctx context.Context, parts []part, q *query, found func(
 
 // answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
 // to make objects like prototype of what they have.
-func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []part, convert) {
+func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []*part, convert) {
 	i := c.declared(gvk)
 	if i == nil || i.live || o.ForServer() {
 		return nil, nil, nil
@@ -293,4 +285,117 @@ func itemOf(list object.List) (object.Object, bool) {
 	}
 	o, ok := reflect.New(item).Interface().(object.Object)
 	return o, ok
+}
+
+// View returns the object named key without a copy: it is shared with the cache and must not be modified, nor passed to
+// what may modify it, such as a write. prototype says the kind, as it does for [Cache.Informer]. Which objects are found,
+// and when it waits, is as it is for [Cache.Get]; what is for the server is read live, and is not shared.
+func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T, opts ...client.GetOption) (T, error) {
+	var none T
+	o, err := client.GetOptionsOf(opts...)
+	if err != nil {
+		return none, fmt.Errorf("get %s: %w", key, err)
+	}
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return none, fmt.Errorf("get %s: %w", key, err)
+	}
+	cached, isCached, err := c.get(ctx, c.declared(gvk), key, prototype, o)
+	if err != nil {
+		return none, err
+	}
+	if isCached {
+		return cached.(T), nil
+	}
+	live := prototype.DeepCopyObject().(T)
+	if err := c.live.Get(ctx, key, live, opts...); err != nil {
+		return none, err
+	}
+	return live, nil
+}
+
+// Each returns an iterator over the objects that a [Cache.List] with these options would return, in no order and without
+// copies: they are shared with the cache and must not be modified, nor passed to what may modify them, such as a write.
+// prototype says the kind, as it does for [Cache.Informer]. The iteration begins like a List, which may wait, sees the
+// state of that moment, and holds no lock while it yields. What is for the server is read live, page by page, and is not
+// shared. After an error, which comes with the zero value of T, the iteration ends.
+func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...client.ListOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		o, err := client.ListOptionsOf(opts...)
+		if err == nil && (o.Limit != 0 || o.Continue != "") {
+			err = fmt.Errorf("an iteration has no pages")
+		}
+		if err != nil {
+			yield(none, fmt.Errorf("list: %w", err))
+			return
+		}
+		gvk, err := object.GVK(prototype, c.live.Scheme())
+		if err != nil {
+			yield(none, fmt.Errorf("list: %w", err))
+			return
+		}
+		c.dropNamespace(ctx, gvk, &o)
+		i, parts, convert := c.answering(gvk, prototype, o)
+		if i == nil {
+			eachLive(ctx, c, prototype, o, yield)
+			return
+		}
+		matching, _, err := i.list(ctx, parts, o)
+		if err != nil {
+			yield(none, fmt.Errorf("list %s: %w", gvk.Kind, err))
+			return
+		}
+		eachShared(matching, convert, yield)
+	}
+}
+
+// eachShared yields the objects as Ts, until yield wants no more or one cannot be converted.
+func eachShared[T object.Object](objects []object.Object, convert convert, yield func(T, error) bool) {
+	for _, cached := range objects {
+		obj, err := convert.as(cached)
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		if !yield(obj.(T), nil) {
+			return
+		}
+	}
+}
+
+// livePage is how many objects one request asks for.
+const livePage = 500
+
+// eachLive yields the objects that the server lists.
+func eachLive[T object.Object](ctx context.Context, c *Cache, prototype T, o client.ListOptions, yield func(T, error) bool) {
+	var none T
+	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
+		Namespace: o.Namespace, Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
+	})
+	if err != nil {
+		yield(none, err)
+		return
+	}
+	page := metav1.ListOptions{Limit: livePage}
+	if o.NotOlderThan != "" {
+		page.ResourceVersion, page.ResourceVersionMatch = o.NotOlderThan, metav1.ResourceVersionMatchNotOlderThan
+	}
+	for {
+		got, err := watcher.List(ctx, page)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		for _, item := range got.Items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+		if got.Continue == "" {
+			return
+		}
+		page = metav1.ListOptions{Limit: livePage, Continue: got.Continue}
+	}
 }

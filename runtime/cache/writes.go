@@ -21,7 +21,7 @@ func (c *Cache) written(ctx context.Context, w client.Write) {
 			continue
 		}
 		for _, part := range i.in(w.Key.Namespace) {
-			unseen := part.ledger.note(w, i.scope)
+			unseen := part.ledger.note(w)
 			tracked.add(part.ledger, unseen, i.patience)
 		}
 	}
@@ -60,15 +60,15 @@ func (f *floor) add(w client.Write, most int) {
 	f.vague = append(f.vague, w)
 }
 
-// lay makes a new part of a namespace, or of all, catch up with what was written before.
-func (f *floor) lay(l *ledger, namespace string, s scope) {
+// lay makes a new ledger one of what was written before.
+func (f *floor) lay(l *ledger) {
 	if f == nil {
 		return
 	}
-	l.note(client.Write{ResourceVersion: f.version}, s)
+	l.note(client.Write{ResourceVersion: f.version})
 	for _, w := range f.vague {
-		if namespace == "" || namespace == w.Key.Namespace {
-			l.note(w, s)
+		if l.scope.Namespace == "" || l.scope.Namespace == w.Key.Namespace {
+			l.note(w)
 		}
 	}
 	if f.lost {

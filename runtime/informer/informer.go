@@ -49,9 +49,46 @@ func New[T object.Object](lw ListerWatcher[T], opts Options[T]) *Informer[T] {
 func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
 
 // Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] when Run ends before, and with the error of ctx
-// and its cause when that ends; both say why the informer has not synced, if that is known.
+// and its cause when that ends; both say why the informer has not synced, if that is known. It does not wait for a kind
+// that the API server does not know, or knows no longer: the error is then as of a request, see meta.IsNoMatchError.
 func (i *Informer[T]) Wait(ctx context.Context) error {
-	return waitFor(ctx, i.Synced(), i.ended, func() []error { return []error{notSynced(i.label, i.Err())} })
+	if isDone(i.Synced()) && i.Err() == nil {
+		return nil
+	}
+	why := i.wait(ctx)
+	if why == nil {
+		return nil
+	}
+	if err := i.Err(); err != nil {
+		return fmt.Errorf("%s has not synced: %w: %w", i.label, why, err)
+	}
+	return fmt.Errorf("%s has not synced: %w", i.label, why)
+}
+
+// errAbsent stands before the error of the reflector, which says the kind.
+var errAbsent = errors.New("the API server does not know the kind")
+
+// wait returns why there is nothing to wait for.
+func (i *Informer[T]) wait(ctx context.Context) error {
+	for {
+		failed := i.reflector.failing() // before Err is asked
+		if isAbsent(i.Err()) {
+			return errAbsent
+		}
+		select {
+		case <-i.Synced():
+			return nil
+		default:
+		}
+		select {
+		case <-i.Synced():
+		case <-failed:
+		case <-i.ended:
+			return ErrEnded
+		case <-ctx.Done():
+			return endOf(ctx)
+		}
+	}
 }
 
 // AddIndex adds an index to the store, with what is there already. It can be called at any time; adding an index twice
@@ -307,10 +344,6 @@ func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 // Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
 // A failing list or watch is retried for as long as Run runs.
 func (c *core[T]) Err() error { return c.reflector.Err() }
-
-// Failed returns what is closed when a list or a watch fails the next time. [Informer.Err] says why, so it is to be looked at
-// after the call of Failed.
-func (c *core[T]) Failed() <-chan struct{} { return c.reflector.Failed() }
 
 // process brings the store to the state after deltas and returns what that means for handlers.
 func (c *core[T]) process(deltas Deltas[T]) batch[T] {

@@ -85,9 +85,9 @@ func (r *Reflector[T]) Err() error {
 	return nil
 }
 
-// Failed returns what is closed when a list or a watch fails the next time. [Reflector.Err] says why, so it is to be looked
-// at after the call of Failed.
-func (r *Reflector[T]) Failed() <-chan struct{} {
+// failing returns what is closed when a list or a watch fails the next time. Err says why, so it is to be looked at after the
+// call of failing.
+func (r *Reflector[T]) failing() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failure == nil {
@@ -96,7 +96,7 @@ func (r *Reflector[T]) Failed() <-chan struct{} {
 	return r.failure
 }
 
-// tellFailed closes what Failed has returned.
+// tellFailed closes what failing has returned.
 func (r *Reflector[T]) tellFailed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

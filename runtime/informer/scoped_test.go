@@ -11,6 +11,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -198,17 +200,24 @@ func TestAllNamespacesStayInScope(t *testing.T) {
 }
 
 // C12
-func TestFailureIsTold(t *testing.T) {
+func TestWaitForAnAbsentKindEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("/a")
-		c[""].onWatch, c[""].onList = always(forbidden("watch")), always(forbidden("list"))
+		absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Thing"}}
+		c[""].onWatch, c[""].onList = always(absent), always(absent)
 		s := scoped(t, c, options{}, "")
-		in := s.In("")[0]
-		failed := in.Failed()
+		waited := make(chan error)
+		go func() { waited <- s.In("")[0].Wait(t.Context()) }()
+		synctest.Wait()
+		start := time.Now()
 		runScoped(t, s)
-		<-failed
-		if in.Err() == nil {
-			t.Error("there is no error after the failure")
+		if err := <-waited; !meta.IsNoMatchError(err) || time.Since(start) > 0 {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+		c[""].heal()
+		<-s.Synced()
+		if err := s.In("")[0].Wait(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -157,12 +157,15 @@ func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{ProbeAddress: taken(t)})
 	ok(t, corev1.AddToScheme(m.Scheme()))
 	cluster := addCluster(t, m, "remote")
+	caches := []*cache.Cache{m.Cache(), cluster.Cache()}
+	for _, c := range caches {
+		_, err := c.Informer(&corev1.ConfigMap{})
+		ok(t, err)
+	}
 	if err := m.Run(t.Context()); err == nil {
 		t.Fatal("Run did not fail")
 	}
-	for _, from := range []*cache.Cache{m.Cache(), cluster.Cache()} {
-		_, err := from.Informer(&corev1.ConfigMap{})
-		ok(t, err)
+	for _, from := range caches {
 		if err := from.List(t.Context(), &corev1.ConfigMapList{}); !errors.Is(err, cache.ErrEnded) {
 			t.Errorf("got %v", err)
 		}

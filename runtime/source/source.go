@@ -53,7 +53,7 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 			k.handler(ctx, typed, handler.Because(queue, k.name, e))
 		}
 	})
-	defer registration.Drain()
+	defer func() { <-registration.Done() }()
 	defer registration.Remove()
 	switch err := registration.Wait(ctx); {
 	case ctx.Err() != nil:

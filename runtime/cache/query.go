@@ -118,14 +118,14 @@ func (q *query) matches(cached object.Object) bool {
 
 // find returns what is asked for in the store of a part, by the shortest way that there is: one key, the index that has the
 // fewest objects with the value that is asked for, or what is in the namespace.
-func (q *query) find(p part) (matching []object.Object) {
+func (q *query) find(p *part) (matching []object.Object) {
 	keep := func(key object.Key, cached object.Object) {
 		if q.selectsKey(key) && q.matches(cached) {
 			matching = append(matching, cached)
 		}
 	}
-	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.namespace) != "" {
-		key := object.Key{Namespace: cmp.Or(q.Namespace, p.namespace), Name: name}
+	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.Namespace()) != "" {
+		key := object.Key{Namespace: cmp.Or(q.Namespace, p.Namespace()), Name: name}
 		if cached, has := p.Store().Get(key); has {
 			keep(key, cached)
 		}
@@ -137,11 +137,7 @@ func (q *query) find(p part) (matching []object.Object) {
 		}
 		return matching
 	}
-	namespace := q.Namespace
-	if p.namespace != "" {
-		namespace = "" // all that is there is in one
-	}
-	for _, cached := range p.Store().Select(namespace, q.selectsKey) {
+	for _, cached := range p.Store().Select(q.Namespace, q.selectsKey) {
 		if q.matches(cached) {
 			matching = append(matching, cached)
 		}
@@ -150,7 +146,7 @@ func (q *query) find(p part) (matching []object.Object) {
 }
 
 // shortest returns the index in which the fewest objects have a value that is asked for, and that value.
-func (q *query) shortest(p part) (shortest *fieldIndex, value string) {
+func (q *query) shortest(p *part) (shortest *fieldIndex, value string) {
 	fewest := 0
 	for _, r := range q.values {
 		if r.Operator == selection.NotEquals {
