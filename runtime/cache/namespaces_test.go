@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,4 +180,59 @@ func TestWritesToANamespaceBeforeItWasCachedAreSeen(t *testing.T) {
 			t.Errorf("got %v from a store that is older than the write", err)
 		}
 	})
+}
+
+// TestReadsAreRightWhileNamespacesComeAndGo has readers of what is cached, removed, and added again.
+func TestReadsAreRightWhileNamespacesComeAndGo(t *testing.T) {
+	run(t, cache.Options{Namespaces: []string{"one", "two"}}, func(f *fixture) {
+		f.api.put(configMaps, configMap("one", "a"))
+		f.api.put(configMaps, configMap("two", "a"))
+		i := f.declare(&corev1.ConfigMap{})
+		var workers, readers sync.WaitGroup
+		over := make(chan struct{})
+		for range 4 {
+			workers.Go(func() {
+				for range 50 {
+					if err := errors.Join(f.cache.RemoveNamespace("one"), f.cache.AddNamespace("one")); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			readers.Go(func() {
+				for !isOver(over) {
+					var got corev1.ConfigMapList
+					for what, err := range map[string]error{
+						"get":  f.get("one", "a", &corev1.ConfigMap{}),
+						"list": f.cache.List(f.ctx, &got, client.InNamespace("one")),
+						"all":  f.cache.List(f.ctx, &corev1.ConfigMapList{}),
+						"wait": i.Wait(f.ctx),
+					} {
+						if err != nil && !errors.Is(err, cache.ErrNamespaceRemoved) {
+							t.Errorf("%s: %v", what, err)
+						} else if what == "list" && err == nil && len(got.Items) != 1 {
+							t.Errorf("a list of %d", len(got.Items))
+						}
+					}
+				}
+			})
+		}
+		workers.Wait()
+		close(over)
+		readers.Wait()
+		var r recorder
+		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
+			t.Error(err)
+		}
+		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+		expect(t, "all", f.list(), "one/a", "two/a")
+	})
+}
+
+func isOver(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,5 +352,70 @@ func TestScopedInformerRunsOnceAndWaitsForItsParts(t *testing.T) {
 		if reg := s.AddHandler(func(informer.Event[obj]) { t.Error("called") }); isClosed(reg.Synced()) {
 			t.Error("synced after the end")
 		}
+	})
+}
+
+// S08, C06
+func TestNamespacesAndHandlersComeAndGoAtOnce(t *testing.T) {
+	inBothForms(t, func(t *testing.T, in form) {
+		var keys, all []string
+		for _, namespace := range []string{"u", "v", "w", "x"} {
+			all = append(all, namespace)
+			keys = append(keys, namespace+"/a", namespace+"/b")
+		}
+		s := scoped(t, newCluster(keys...), in(options{Metrics: metrics.NewRegistry()}))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(done) }()
+		var workers sync.WaitGroup
+		for seed := range uint64(8) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			workers.Go(func() {
+				var last *informer.Registration
+				for range 200 {
+					namespace := all[random.IntN(len(all))]
+					switch random.IntN(5) {
+					case 0, 1:
+						if err := s.AddNamespace(namespace); err != nil {
+							t.Error(err)
+						}
+					case 2:
+						s.RemoveNamespace(namespace)()
+					case 3:
+						if last != nil {
+							last.Remove()
+							<-last.Done()
+						}
+						last = s.AddHandler(func(e informer.Event[obj]) {})
+					case 4:
+						for _, i := range s.In(namespace) {
+							if err := i.Wait(ctx); err != nil && !errors.Is(err, informer.ErrEnded) {
+								t.Error(err)
+							}
+							if got := names(s.Lister().Namespace(namespace).List(nil)); got != "" && got != "a b" {
+								t.Errorf("a half state: %s", got)
+							}
+						}
+					}
+				}
+			})
+		}
+		workers.Wait()
+		for _, namespace := range all {
+			if err := s.AddNamespace(namespace); err != nil {
+				t.Error(err)
+			}
+		}
+		l := &log{}
+		reg := s.AddHandler(l.in)
+		if err := errors.Join(reg.Wait(ctx), s.Wait(ctx)); err != nil {
+			t.Error(err)
+		}
+		if got := l.got(); len(got) != len(keys) {
+			t.Errorf("told %q", got)
+		}
+		cancel()
+		<-done
+		<-reg.Done()
 	})
 }
