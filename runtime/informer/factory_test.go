@@ -186,12 +186,19 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 			c, l, f := newCluster("/a"), &log{}, newFactory(informer.FactoryOptions{})
 			first := share(t, f, c, "things")
 			in := first.In("")[0]
+			waited := make(chan error)
+			c[""].noBegin = true
+			go func() { waited <- f.Wait(t.Context()) }()
 			reg := first.AddHandler(l.handle)
 			if runs {
 				runScoped(t, f)
 			}
 			informer.Forget(f, first)()
 			<-reg.Done()
+			if err := <-waited; err != nil {
+				t.Errorf("a wait for what was forgotten: %v", err)
+			}
+			c[""].noBegin = false
 			if err := in.Wait(t.Context()); !runs && !errors.Is(err, informer.ErrEnded) {
 				t.Errorf("got %v", err)
 			}

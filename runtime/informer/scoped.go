@@ -319,6 +319,7 @@ func (s *Scoped[T]) close() (wait func()) {
 	for _, i := range s.In("") {
 		waits = append(waits, s.removeLocked(i.namespace))
 	}
+	s.synced.arm() // nobody has to wait for what is not in scope
 	return all(waits)
 }
 
