@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 )
 
 // parseFile parses a file of the project. Generated code often consists of functions for the most part, which are passed
@@ -106,4 +107,76 @@ func blank(text []byte) {
 			text[i] = ' '
 		}
 	}
+}
+
+// withoutC takes out of a file all types, constants and variables that speak of C, with their comments, and the import of
+// it: what is left needs no C compiler. Of functions whose parameters do, the comments are left. Their bodies are not checked.
+// It returns the names of the types.
+func withoutC(file *ast.File) (types []string) {
+	var gone []ast.Node
+	takeOut := func(spec ast.Spec) bool {
+		if !mentionsC(spec) {
+			return false
+		}
+		gone = append(gone, spec)
+		if spec, ok := spec.(*ast.TypeSpec); ok {
+			types = append(types, spec.Name.Name)
+		}
+		return true
+	}
+	file.Decls = slices.DeleteFunc(file.Decls, func(decl ast.Decl) bool {
+		general, ok := decl.(*ast.GenDecl)
+		if !ok {
+			function := decl.(*ast.FuncDecl)
+			if function.Recv != nil && mentionsC(function.Recv) || mentionsC(function.Type) {
+				function.Name, function.Recv = ast.NewIdent("_"), nil
+				function.Type = &ast.FuncType{Func: function.Type.Func, Params: &ast.FieldList{}}
+			}
+			return false
+		}
+		before := len(general.Specs)
+		general.Specs = slices.DeleteFunc(general.Specs, takeOut)
+		if before > 0 && len(general.Specs) == 0 {
+			gone = append(gone, general)
+			return true
+		}
+		return false
+	})
+	file.Imports = slices.DeleteFunc(file.Imports, func(spec *ast.ImportSpec) bool { return mentionsC(spec) })
+	file.Comments = slices.DeleteFunc(file.Comments, func(group *ast.CommentGroup) bool {
+		return slices.ContainsFunc(gone, func(of ast.Node) bool {
+			return of.Pos() <= group.Pos() && group.End() <= of.End() || docOf(of) == group
+		})
+	})
+	return types
+}
+
+// mentionsC reports whether something refers to package C, or imports it.
+func mentionsC(node ast.Node) bool {
+	found := false
+	ast.Inspect(node, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.SelectorExpr:
+			name, ok := node.X.(*ast.Ident)
+			found = found || ok && name.Name == "C"
+		case *ast.ImportSpec:
+			found = found || node.Path.Value == `"C"` || node.Path.Value == "`C`"
+		}
+		return !found
+	})
+	return found
+}
+
+func docOf(node ast.Node) *ast.CommentGroup {
+	switch node := node.(type) {
+	case *ast.GenDecl:
+		return node.Doc
+	case *ast.ImportSpec:
+		return node.Doc
+	case *ast.TypeSpec:
+		return node.Doc
+	case *ast.ValueSpec:
+		return node.Doc
+	}
+	return nil
 }

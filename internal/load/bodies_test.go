@@ -7,9 +7,13 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 func TestWithoutBodies(t *testing.T) {
@@ -107,4 +111,90 @@ func declarations(t *testing.T, source []byte) []string {
 		found = append(found, text)
 	}
 	return found
+}
+
+// TestTypesThatNeedNoCStay reads a file that uses cgo, in all ways in which it can speak of C.
+func TestTypesThatNeedNoCStay(t *testing.T) {
+	dir := writeArchive(t, txtar.Parse([]byte(`
+-- go.mod --
+module example.com/project
+
+go 1.26
+-- plain.go --
+package p
+
+// +kubebuilder:object:generate=true
+type Plain struct{ A Kept }
+-- cgo.go --
+package p
+
+import (
+	// #include <stdint.h>
+	"C"
+	"time"
+)
+
+// +kubebuilder:object:generate=true
+type (
+	// +kubebuilder:object:root=true
+	Gone struct{ A C.int }
+
+	Kept struct{ At time.Duration }
+)
+
+const (
+	gone = C.INT_MAX
+	kept = 1
+)
+
+// +kubebuilder:rbac:groups=a,resources=b,verbs=get
+func (Gone) Method(C.int) {
+	// +kubebuilder:rbac:groups=a,resources=c,verbs=get
+}
+
+func (Kept) Method() C.int { return C.int(kept) }
+-- cgo_windows.go --
+package p
+
+import "C"
+
+type Other struct{}
+`)))
+	program, err := Load(t.Context(), Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	generation, err := program.Types(t.Context(), func(*Package) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := generation.Roots[0]
+	generation.Checker.Check(root)
+	root.NeedTypesInfo()
+	if err := program.Problems(generation.Roots); err != nil {
+		t.Error(err)
+	}
+	if names := root.Types.Scope().Names(); !slices.Equal(names, []string{"Kept", "Plain", "kept"}) {
+		t.Errorf("package has %v", names)
+	}
+	rules := 0
+	for _, m := range program.Packages()[0].Markers {
+		if m.Name() == "+kubebuilder:object:root" {
+			t.Errorf("%s is left of a type that is gone", m.Text)
+		}
+		if m.Name() == "+kubebuilder:rbac:groups" {
+			rules++
+		}
+	}
+	if rules != 2 {
+		t.Errorf("%d rules are left, want 2", rules)
+	}
+	inputs, complete := program.Inputs()
+	if !complete || !slices.ContainsFunc(inputs, func(in source.Input) bool { return in.Question == source.AskCgoFiles }) {
+		t.Error("the files that use cgo are no input")
+	}
+	lenient, err := Load(t.Context(), Config{Dir: dir, Lenient: true})
+	if err != nil || len(lenient.Packages()[0].Syntax) != 1 {
+		t.Errorf("a lenient load has files that use cgo, or %v", err)
+	}
 }

@@ -103,7 +103,23 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 		}
 		syntax = append(syntax, file)
 	}
+	if known := p.packageIn(filepath.Dir(pkg.CompiledGoFiles[0])); known != nil {
+		for i, name := range known.files {
+			// The go command, called without cgo, does not list what these import alone.
+			if known.cgo[name] && importsAll(pkg, known.Syntax[i]) {
+				syntax = append(syntax, known.Syntax[i])
+			}
+		}
+	}
 	pkg.Syntax = syntax
+}
+
+// importsAll reports whether a package imports all that one of its files does.
+func importsAll(pkg *loader.Package, file *ast.File) bool {
+	return !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		return pkg.Imports()[imported] == nil
+	})
 }
 
 // listing is a call of the go command that lists packages: what it could learn from the disk is noted, so that its answer

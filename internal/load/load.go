@@ -102,7 +102,7 @@ func (p *Program) parse(ctx context.Context, folders []source.Folder) error {
 	for i, f := range folders {
 		wg.Go(func() {
 			if ctx.Err() == nil {
-				found[i], failed[i] = parsePackage(p.dir, p.tree, p.fset, f)
+				found[i], failed[i] = p.parsePackage(f)
 			}
 		})
 	}

@@ -32,6 +32,9 @@ type Package struct {
 	module source.Module
 	files  []string // absolute, as Syntax
 	broken []string // generated files that do not parse, absolute
+	// cgo are those of the files that use it: what they say of C is taken out of their syntax. A lenient load has none.
+	cgo map[string]bool
+	ofC []string // the names of the types that were taken out
 
 	// Markers are those of all files, whether they count or not. They are shared: do not modify them.
 	Markers []markers.Marker
@@ -91,8 +94,15 @@ func (p *Package) Only(names ...string) *loader.Package {
 
 // parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
 // files that use cgo.
-func parsePackage(root string, t *source.Tree, fset *token.FileSet, f source.Folder) (*Package, []error) {
-	pkg := &Package{module: f.Module}
+func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
+	pkg := &Package{module: f.Module, cgo: map[string]bool{}}
+	root, t, fset := p.dir, p.tree, p.fset
+	if !p.lenient {
+		// A folder that cannot be read was reported as such.
+		more, _ := t.CgoFiles(f.Dir, f.Files)
+		f.Files = slices.Concat(f.Files, more)
+		slices.Sort(f.Files)
+	}
 	var syntax []*ast.File
 	var errs []error
 	for _, name := range f.Files {
@@ -113,7 +123,11 @@ func parsePackage(root string, t *source.Tree, fset *token.FileSet, f source.Fol
 			continue
 		}
 		if importsC(file) {
-			continue
+			if p.lenient {
+				continue
+			}
+			pkg.cgo[name] = true
+			pkg.ofC = append(pkg.ofC, withoutC(file)...)
 		}
 		syntax = append(syntax, file)
 		pkg.files = append(pkg.files, name)
@@ -133,7 +147,7 @@ func parsePackage(root string, t *source.Tree, fset *token.FileSet, f source.Fol
 	return pkg, nil
 }
 
-// importsC reports whether a file uses cgo. No API type can come from one.
+// importsC reports whether a file uses cgo.
 func importsC(file *ast.File) bool {
 	for _, spec := range file.Imports {
 		if imported, _ := strconv.Unquote(spec.Path.Value); imported == "C" {

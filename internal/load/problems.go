@@ -94,7 +94,15 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 		d.Message, _ = markers.SplitOffset(diagnostic.OneLine(strings.TrimSpace(e.Msg)))
 		d.Message, d.Hint = reword(d.Message)
 	}
+	if name, undefined := strings.CutPrefix(d.Message, "undefined: "); undefined && p.isOfC(name) {
+		d.Message, d.Hint = name+" has types of C, which are not known without a C compiler", "give it types of Go; kctrl gen takes those of C, as controller-gen does"
+	}
 	return d
+}
+
+// isOfC reports whether a type was left out because it needs C.
+func (p *Program) isOfC(name string) bool {
+	return slices.ContainsFunc(p.packages, func(pkg *Package) bool { return slices.Contains(pkg.ofC, name) })
 }
 
 // reword adds to a message of controller-tools or the type checker what to do about it.

@@ -38,6 +38,7 @@ const (
 	AskPackages  Question = 't' // the same of the folder and all below, as far as its module goes
 	AskModules   Question = 'm' // which modules begin below a folder
 	AskUsesC     Question = 'C' // whether a folder has Go files that use cgo
+	AskCgoFiles  Question = 'x' // which Go files in a folder belong to its package with cgo alone
 	AskLeftOut   Question = 'l' // which Go files in a folder do not belong to its package, save tests
 )
 
@@ -61,6 +62,12 @@ func (t *Tree) answer(question Question, name string) Answer {
 		return answerNames(t.modulesBelow(name))
 	case AskUsesC:
 		return answerBool(t.usesC(name))
+	case AskCgoFiles:
+		belong, err := t.GoFiles(name)
+		if err != nil {
+			return Answer{}
+		}
+		return answerNames(t.cgoFiles(name, belong))
 	case AskLeftOut:
 		return answerNames(t.leftOut(name))
 	case AskAnyGoFile:

@@ -249,7 +249,44 @@ func (t *Tree) usesC(dir string) bool {
 	return false
 }
 
-func importsCgo(content []byte) bool { return bytes.Contains(content, []byte(`import "C"`)) }
+// importsCgo reports whether a Go file imports "C", by itself or among others.
+func importsCgo(content []byte) bool { return resolve.UsesC("", content) }
+
+// CgoFiles returns the names of the Go files in a folder that would belong to its package with cgo and use it, sorted.
+// belong are those that belong to it without, of [Tree.GoFiles].
+func (t *Tree) CgoFiles(dir string, belong []string) ([]string, error) {
+	names, err := t.cgoFiles(dir, belong)
+	if t.Notes(dir) {
+		t.log.note(AskCgoFiles, dir, answerNames(names, err))
+	}
+	return names, err
+}
+
+func (t *Tree) cgoFiles(dir string, belong []string) ([]string, error) {
+	names, _, err := t.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	context := t.buildContext()
+	context.CgoEnabled = true
+	match := context.MatchFile
+	if t.matcher != nil {
+		match = t.matcher.WithCgo().Match
+	}
+	var found []string
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || slices.Contains(belong, name) {
+			continue
+		}
+		if content, err := t.content(filepath.Join(dir, name)); err != nil || !importsCgo(content) {
+			continue
+		}
+		if ok, err := match(dir, name); ok && err == nil {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
 
 // LeftOut returns the names of the Go files in a folder that do not belong to its package, sorted, without tests.
 func (t *Tree) LeftOut(dir string) ([]string, error) {

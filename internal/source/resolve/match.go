@@ -24,6 +24,8 @@ type Matcher struct {
 	// foreign is set if the toolchain is of another release than the one this program was built with, builds for another
 	// platform or with experiments: what is on there is unknown.
 	foreign bool
+	// cgo says that files which use cgo belong to a package too.
+	cgo bool
 }
 
 // NewMatcher returns a matcher for the platform of an environment.
@@ -32,6 +34,14 @@ func NewMatcher(fsys FS, e *Environment) *Matcher {
 	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS || e.Arch != runtime.GOARCH || e.Get("GOEXPERIMENT") != ""
 	m.context.OpenFile = fsys.Open
 	return m
+}
+
+// WithCgo returns a matcher that decides as the go command does with CGO_ENABLED=1.
+func (m *Matcher) WithCgo() *Matcher {
+	other := *m
+	other.cgo, other.context.CgoEnabled = true, true
+	other.context.BuildTags = append(slices.Clone(m.context.BuildTags), "cgo")
+	return &other
 }
 
 // releaseTags returns go1.1, go1.2, ... up to a version of Go.
@@ -87,7 +97,7 @@ func (m *Matcher) headOf(dir, name string, content []byte) (head, error) {
 			return head{name: packageName}, err
 		}
 	}
-	if packageName == "documentation" || usesC(full, content) {
+	if packageName == "documentation" || !m.cgo && UsesC(full, content) {
 		return head{}, nil
 	}
 	return head{packageName, true}, nil
@@ -145,7 +155,7 @@ func (m *Matcher) slowHead(full, dir, name string) (head, error) {
 	if err == nil && !ok || file.Name.Name == "documentation" {
 		return head{}, nil
 	}
-	if slices.ContainsFunc(file.Imports, importsC) {
+	if !m.cgo && slices.ContainsFunc(file.Imports, importsC) {
 		return head{}, nil
 	}
 	return head{file.Name.Name, true}, nil
@@ -266,9 +276,9 @@ func (m *Matcher) platform(name string) bool {
 	return true
 }
 
-// usesC reports whether a file imports "C".
-func usesC(name string, content []byte) bool {
-	if !bytes.Contains(content, []byte(`"C"`)) {
+// UsesC reports whether a file, or one that begins so, imports "C".
+func UsesC(name string, content []byte) bool {
+	if !bytes.Contains(content, []byte(`"C"`)) && !bytes.Contains(content, []byte("`C`")) {
 		return false
 	}
 	// The content may end in the middle of the file; the imports that were found before count.
