@@ -177,20 +177,25 @@ var internalLayers = []internalLayer{
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
 	{"scaffold", "diagnostic templates scaffold/edit scaffold/project scaffold/plan", "what commands do to a project; generators come later"},
 
-	{"generate/artifact", "", "what all generators make"},
-	{"generate/crd", "diagnostic markers load generate/artifact", "a generator has packages that are checked already"},
-	{"generate/rbac", "diagnostic markers load generate/artifact", "a generator"},
-	{"generate/webhook", "diagnostic markers load generate/artifact", "a generator"},
-	{"generate/object", "diagnostic markers load generate/artifact", "a generator"},
-	{"generate/applyconfig", "diagnostic markers load generate/artifact generate/crd", "a generator; it writes the schemas of CRDs into Go"},
-	{"generate/schemapatch", "diagnostic markers load generate/artifact generate/crd", "a generator; it writes the schemas of CRDs into files that are there"},
+	{"generate/artifact", "diagnostic regular", "what all generators make"},
+	{"generate/generator", "markers load generate/artifact", "what a generator is, to all who have one or run some"},
+	{"generate/crd", oneGenerator, "a generator has packages that are checked already"},
+	{"generate/rbac", oneGenerator, "a generator"},
+	{"generate/webhook", oneGenerator, "a generator"},
+	{"generate/object", oneGenerator, "a generator"},
+	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go"},
+	{"generate/schemapatch", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into files that are there"},
+	{
+		"generate/generators", "generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
+		"the one list of them",
+	},
 	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + everyGenerator + " generate/incremental",
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental",
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + everyGenerator + " generate/schemapatch generate/incremental",
+		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},
@@ -199,7 +204,10 @@ var internalLayers = []internalLayer{
 	{"testing/module", "", "for tests: modules in folders, whatever is in them"},
 }
 
-const everyGenerator = "generate/artifact generate/crd generate/rbac generate/webhook generate/object generate/applyconfig"
+const (
+	oneGenerator = "diagnostic markers load generate/artifact generate/generator"
+	anyGenerator = "generate/artifact generate/generator generate/generators"
+)
 
 func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 	listed := map[string]internalLayer{}

@@ -1,5 +1,6 @@
 // Package generate turns the markers and types of a project into files: deep copies, CRDs, RBAC rules and webhook
-// configurations, all from one load of its packages. Each generator is a value in one list, [Generators]. The files are byte for byte those of controller-gen v0.23.0.
+// configurations, all from one load of its packages. Each generator is a value in the list of package
+// generators. The files are byte for byte those of controller-gen v0.23.0.
 //
 // [Run] only plans: it adds the files to a [plan.Plan], and sees the files that are in the plan already as if they
 // were written. It adds nothing if anything is wrong.

@@ -5,25 +5,12 @@ import (
 	"path"
 	"slices"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/applyconfig"
 	"github.com/kctrl-dev/kctrl/internal/generate/crd"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/generators"
 	"github.com/kctrl-dev/kctrl/internal/generate/object"
 	"github.com/kctrl-dev/kctrl/internal/generate/rbac"
-	"github.com/kctrl-dev/kctrl/internal/generate/schemapatch"
-	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 )
-
-// all are the generators of all commands, in the order in which they run in a project. Another one is a package, and a
-// line here.
-var all = []generator.Generator{
-	object.Generator,
-	applyconfig.Generator,
-	crd.Generator,
-	rbac.Generator,
-	webhook.Generator,
-	schemapatch.Generator,
-}
 
 // The names of the generators that others refer to.
 var (
@@ -32,13 +19,10 @@ var (
 	RBAC   = rbac.Generator.Name
 )
 
-// Generators returns all generators, in the order in which they run.
-func Generators() []generator.Generator { return slices.Clone(all) }
-
 // Named returns the names of the generators of a project that are wanted.
 func Named(wanted func(generator.Generator) bool) []string {
 	var names []string
-	for _, g := range all {
+	for _, g := range generators.All() {
 		if !g.GenOnly && wanted(g) {
 			names = append(names, g.Name)
 		}
@@ -55,7 +39,7 @@ type chosen struct {
 // chosen returns the generators that the options name.
 func (o Options) chosen() []chosen {
 	var found []chosen
-	for _, g := range all {
+	for _, g := range generators.All() {
 		if slices.Contains(o.Generators, g.Name) {
 			settings := o.Settings[g.Name]
 			if settings == nil {

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/generators"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
@@ -52,7 +53,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 		switch name := fields.Type().Field(i).Name; name {
 		case "Warn", "Inputs", "Cache": // who is told, and where it is kept
 		case "Settings":
-			for _, g := range all {
+			for _, g := range generators.All() {
 				settings := g.Settings()
 				o.Settings = map[string]*generator.Settings{g.Name: settings}
 				set(g.Name+".Folder", reflect.ValueOf(&settings.Folder).Elem(), &o)

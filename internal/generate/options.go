@@ -18,7 +18,7 @@ const DefaultHeaderFile = "hack/boilerplate.go.txt"
 
 // Options say what to generate. The zero value generates nothing.
 type Options struct {
-	// Generators are the names of the generators that run; see [Generators]. Their order is that of the list.
+	// Generators are the names of the generators that run; see package generators. Their order is that of the list.
 	Generators []string
 	// Settings are what the project sets of generators, by their names; see [Options.Flags]. A generator that is not there
 	// has its defaults.

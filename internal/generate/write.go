@@ -11,6 +11,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/generators"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -132,6 +133,7 @@ func (g *generation) unlist(name string) error {
 type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
 
 func (g *generation) editKustomization(name string, edit listEdit) error {
+	all := generators.All()
 	i := slices.IndexFunc(all, func(of generator.Generator) bool {
 		return of.Kustomization != "" && of.Folder.Default == path.Dir(name)
 	})

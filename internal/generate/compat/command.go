@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/generators"
 )
 
 // Command is a parsed command line.
@@ -87,7 +87,7 @@ func (c *Command) named(name string) *chosen {
 
 // generatorNamed returns the generator with a name on the command line, which is one.
 func generatorNamed(name string) generator.Generator {
-	all := generators()
+	all := byName()
 	return all[slices.IndexFunc(all, func(g named) bool { return g.name == name })].value.(generator.Generator)
 }
 
@@ -169,10 +169,10 @@ type named struct {
 	value any
 }
 
-// generators are all generators, in the order of their names here.
-func generators() []named {
+// byName returns all generators in the order of their names here.
+func byName() []named {
 	var all []named
-	for _, g := range generate.Generators() {
+	for _, g := range generators.All() {
 		all = append(all, named{cmp.Or(g.GenName, g.Name), g})
 	}
 	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.name, b.name) })
@@ -193,7 +193,7 @@ func outputRules() []named {
 // generatorNames returns the names of all generators.
 func generatorNames() []string {
 	var names []string
-	for _, g := range generators() {
+	for _, g := range byName() {
 		names = append(names, g.name)
 	}
 	return names
@@ -203,12 +203,12 @@ func generatorNames() []string {
 func Registry() (*markers.Registry, error) {
 	registry := &markers.Registry{}
 	var options []named
-	for _, g := range generators() {
+	for _, g := range byName() {
 		options = append(options, named{g.name, g.value.(generator.Generator).Options})
 	}
 	for _, rule := range outputRules() {
 		options = append(options, named{"output:" + rule.name, rule.value})
-		for _, generator := range generators() {
+		for _, generator := range byName() {
 			options = append(options, named{"output:" + generator.name + ":" + rule.name, rule.value})
 		}
 	}

@@ -1,5 +1,5 @@
 // Package generator says what a generator is: a value that all commands range over. Each generator is a package with one
-// variable, and a line in the list of package generate.
+// variable, and a line in the list of package generators.
 package generator
 
 import (

@@ -1,4 +1,4 @@
-package generate_test
+package generators_test
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/generators"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
@@ -34,7 +35,7 @@ func (docs) Generate(*genall.GenerationContext) error { return nil }
 // kustomization, and taking back what it makes no more; and in kctrl gen options, output rules, output and the cache.
 func TestAddingAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
-	t.Cleanup(generate.Add(generator.Generator{
+	t.Cleanup(generators.Add(generator.Generator{
 		Name: "docs", Options: docs{Title: "things"}, Folder: generator.Flag{Name: "output-docs-dir", Default: "config/docs"}, Kustomization: "config",
 		Flags: func(options any) []generator.Flag {
 			o := options.(*docs)
@@ -128,7 +129,7 @@ func TestAddingAGeneratorIsOneRow(t *testing.T) {
 
 func TestNamesOfGeneratorsAreTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, g := range generate.Generators() {
+	for _, g := range generators.All() {
 		if seen[g.Name] || g.Generate == nil || g.Options == nil || g.Kustomization != "" && g.Folder.Default == "" {
 			t.Errorf("%s is there twice, makes nothing, or has files in a kustomization and no usual folder", g.Name)
 		}
