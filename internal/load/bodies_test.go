@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
 func TestWithoutBodies(t *testing.T) {
@@ -115,7 +116,7 @@ func declarations(t *testing.T, source []byte) []string {
 
 // TestTypesThatNeedNoCStay reads a file that uses cgo, in all ways in which it can speak of C.
 func TestTypesThatNeedNoCStay(t *testing.T) {
-	dir := writeArchive(t, txtar.Parse([]byte(`
+	dir := module.Write(t, txtar.Parse([]byte(`
 -- go.mod --
 module example.com/project
 
