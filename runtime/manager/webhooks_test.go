@@ -1,0 +1,102 @@
+package manager_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
+)
+
+func TestWebhooksSayWhatIsWrong(t *testing.T) {
+	empty := t.TempDir()
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(wrong, []byte("kind: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		opts manager.WebhookOptions
+		want string
+	}{
+		"nothing":         {manager.WebhookOptions{}, "webhooks: there is no certificate: set Webhook.Targets (--webhook-targets) or Webhook.CertDir (--webhook-cert-path)"},
+		"no certificate":  {manager.WebhookOptions{CertDir: empty}, "webhooks: stat " + empty + "/tls.crt: no such file or directory"},
+		"no target":       {manager.WebhookOptions{Targets: []string{"a"}}, `webhooks: "a": want mutating/NAME, validating/NAME or crd/NAME`},
+		"no namespace":    {manager.WebhookOptions{Targets: []string{"crd/a"}}, "webhooks: the namespace of the Secret: "},
+		"no manifests":    {manager.WebhookOptions{Manifests: []string{empty + "/none"}}, "webhooks: stat " + empty + "/none: no such file or directory"},
+		"an empty folder": {manager.WebhookOptions{Manifests: []string{empty}}, "webhooks: there is no webhook configuration in " + empty},
+		"what is no YAML": {manager.WebhookOptions{Manifests: []string{wrong}}, "webhooks: " + wrong + ": "},
+		"no URL":          {manager.WebhookOptions{URL: "localhost:9443"}, `webhooks: Webhook.URL (--webhook-url) "localhost:9443": want one such as https://127.0.0.1:9443`},
+		"plain HTTP":      {manager.WebhookOptions{URL: "http://localhost"}, `webhooks: Webhook.URL (--webhook-url) "http://localhost": want one such as https://127.0.0.1:9443`},
+	} {
+		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: c.opts})
+		if _, err := m.Webhooks(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", name, err, c.want)
+		}
+	}
+}
+
+func TestWebhooksOfFilesAreServed(t *testing.T) {
+	certificates := t.TempDir()
+	writeCertificate(t, certificates, "given", time.Now())
+	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	s, err := m.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := m.Webhooks(); again != s || err != nil {
+		t.Errorf("a second server: %v", err)
+	}
+	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }), server.MaxReview); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, m)
+	url := strings.Replace(log.url(t, "webhooks"), "http:", "https:", 1)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, req); code != http.StatusTeapot {
+		t.Errorf("answered %d", code)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	late, _ := newManager(t, newAPIServer(), manager.Options{})
+	start(t, late).stop()
+	if _, err := late.Webhooks(); !errors.Is(err, manager.ErrStarted) {
+		t.Errorf("after Run: %v", err)
+	}
+}
+
+// TestWebhooksThatAreOffAreRegistered is an operator with webhooks where nobody calls them.
+func TestWebhooksThatAreOffAreRegistered(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+	s, err := m.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Handle("/a", http.NotFoundHandler(), 10); err != nil {
+		t.Error(err)
+	}
+	if err := start(t, m).stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAddressOfWebhooksThatIsTakenIsAnError(t *testing.T) {
+	certificates := t.TempDir()
+	writeCertificate(t, certificates, "given", time.Now())
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: taken(t), CertDir: certificates}})
+	if _, err := m.Webhooks(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "webhooks: listen tcp") {
+		t.Errorf("run: %v", err)
+	}
+}
