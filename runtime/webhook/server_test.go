@@ -33,6 +33,32 @@ func TestOnARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
 	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })
+	t.Run("NothingIsLeftBehind", func(t *testing.T) { testRemoved(t, env) })
+}
+
+// testRemoved looks for what the managers of the other tests have installed while they ran.
+func testRemoved(t *testing.T, env *testenv.Env) {
+	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, name := range map[string]string{
+		"MutatingWebhookConfiguration": "mutating-webhook-configuration", "ValidatingWebhookConfiguration": "validating-webhook-configuration",
+	} {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		if err := live.Get(t.Context(), object.Key{Name: name}, u); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	definition := &unstructured.Unstructured{}
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	if err := live.Get(t.Context(), object.Key{Name: "guestbooks.webapp.example.com"}, definition); err != nil {
+		t.Fatal(err)
+	}
+	if strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy"); strategy != "None" {
+		t.Errorf("the CRD converts by %s", strategy)
+	}
 }
 
 func writeFile(t *testing.T, name, text string) string {
