@@ -12,5 +12,10 @@
 // environment variable KCTRL names, else the one on PATH. Its first use compiles the control plane, which takes
 // minutes; run `kctrl env build` before the tests to see its progress.
 //
+// Webhooks of a manager that the test runs are called by URL, with no Service and no certificate to make: the manager installs the
+// project's configurations while it runs.
+//
+//	m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}}})
+//
 // There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
 package testenv

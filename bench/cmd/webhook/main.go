@@ -24,6 +24,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -295,7 +296,11 @@ func (p *process) pace(ctx context.Context, length time.Duration, body []byte) (
 		})
 	}
 	all.Wait()
-	return latencies, errors.Join(errs...)
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%d of %d paced requests failed: %w; is the machine busy?", len(errs), count, errs[0])
+	}
+	return latencies, nil
 }
 
 // reviews returns two AdmissionReviews of a create: of a Widget with fields to fill in, and of one without.
