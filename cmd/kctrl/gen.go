@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,10 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
 // genOptions are the flags of controller-gen, and those that kctrl adds.
@@ -20,6 +24,9 @@ type genOptions struct {
 	version      bool
 	buildTags    []string
 	allowUnknown []string
+	write        writeOptions
+	check        bool
+	watch        bool
 }
 
 func newGenCommand(s *streams) *cobra.Command {
@@ -32,6 +39,7 @@ where "controller-gen" stands, or call kctrl by the name controller-gen. Files w
 is wrong. What kctrl would refuse and controller-gen does not, such as an unknown marker, is a warning.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
+  kctrl gen crd paths=./... output:crd:dir=config/crd/bases --check
   kctrl gen crd -ww`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runGen(cmd.Context(), s, cmd, opts, args) },
 	}
@@ -41,6 +49,9 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
 	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` by which files are chosen")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "do not warn of unknown markers that begin with `prefix`")
+	flags.BoolVar(&opts.check, "check", false, checkUsage)
+	flags.BoolVar(&opts.watch, "watch", false, watchUsage)
+	opts.write.addFlags(flags)
 	flags.Bool("help", false, "print this help")
 	return cmd
 }
@@ -83,15 +94,40 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if err != nil {
 		return err
 	}
-	root := moduleRoot(dir)
-	release, err := begin(ctx, s, root, writes)
+	g := gen{command: command, dir: dir, root: moduleRoot(dir), genOptions: o}
+	g.write.command = "kctrl gen " + shellWords(args)
+	if !o.watch {
+		return g.run(ctx, s, incremental.UserStore(), nil)
+	}
+	if err := checkWatch(o.check); err != nil {
+		return err
+	}
+	g.write.quiet = true
+	store := incremental.Store{} // The first run reads everything, and so knows what to watch.
+	return watchFolder(ctx, s, g.root, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
+		err := g.run(ctx, s, store, inputs)
+		store = incremental.UserStore()
+		return err
+	})
+}
+
+// gen is a command line of controller-gen, in a folder.
+type gen struct {
+	command *compat.Command
+	dir     string // absolute, as root
+	root    string // is locked, and keeps the journal
+	genOptions
+}
+
+func (g gen) run(ctx context.Context, s *streams, store incremental.Store, inputs func(source.Inputs)) error {
+	release, err := begin(ctx, s, g.root, access(!g.write.dryRun && !g.check))
 	if err != nil {
 		return err
 	}
 	defer release()
 	boundMemory()
-	result, err := command.Run(ctx, compat.Options{
-		Dir: dir, BuildTags: o.buildTags, AllowUnknown: o.allowUnknown, Cache: incremental.UserStore(),
+	result, err := g.command.Run(ctx, compat.Options{
+		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Cache: store, Inputs: inputs,
 	})
 	if err != nil {
 		return err
@@ -99,11 +135,85 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	for _, warning := range result.Warnings {
 		s.problem("warning: ", warning)
 	}
-	if err := result.Write(ctx, root); err != nil {
-		return err
+	if len(result.Stdout()) > 0 && (g.watch || g.write.output == outputJSON) {
+		return usageError("output:stdout and " + g.otherOutput() + " both want standard output")
+	}
+	return g.finish(ctx, s, result)
+}
+
+func (g gen) otherOutput() string {
+	if g.watch {
+		return "--watch"
+	}
+	return "-o json"
+}
+
+// finish writes what was generated, or compares with it. controller-gen says nothing of what it writes.
+func (g gen) finish(ctx context.Context, s *streams, result *compat.Result) error {
+	asked := g.check || g.watch || g.write.dryRun || g.write.diff || g.write.output != outputText
+	var found generated
+	if asked {
+		list, err := result.Changes(g.root)
+		if err != nil {
+			return err
+		}
+		found = list
+	}
+	if !g.check && !g.write.dryRun {
+		if err := result.Write(ctx, g.root); err != nil {
+			return err
+		}
 	}
 	s.printf("%s", result.Stdout())
+	switch {
+	case g.check:
+		return checkDrift(s, g.write, found)
+	case asked:
+		return printDone(s, g.write, found)
+	}
 	return nil
+}
+
+// generated are the files that kctrl gen writes.
+type generated []transaction.Change
+
+// Changes returns the changes ordered by path.
+func (g generated) Changes() iter.Seq[plan.Change] {
+	return func(yield func(plan.Change) bool) {
+		for _, c := range g {
+			change := plan.Change{Path: c.Path, Op: plan.Update, Before: c.Before, After: c.After, Mode: c.Mode}
+			if c.Before == nil {
+				change.Op = plan.Create
+			}
+			if !yield(change) {
+				return
+			}
+		}
+	}
+}
+
+// Len returns the number of changes.
+func (g generated) Len() int { return len(g) }
+
+// Diff returns the changes as one unified diff.
+func (g generated) Diff() string {
+	var out strings.Builder
+	for c := range g.Changes() {
+		out.WriteString(c.Diff())
+	}
+	return out.String()
+}
+
+// shellWords returns arguments as they are typed.
+func shellWords(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if strings.ContainsAny(arg, " ;&|<>(){}$`\"'\\*?[]#~!") {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // moduleRoot returns the folder that is locked for a command in dir: that of the project or the Go module which dir is in,

@@ -27,12 +27,18 @@ type generateOptions struct {
 	generate.Options
 }
 
+// What the flags of generate, manifests and gen do.
+const (
+	checkUsage = "write nothing: print what is out of date as a diff, and exit 3 if anything is"
+	watchUsage = "go on, and do it again whenever a file changes, until Ctrl-C"
+)
+
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.check, "check", false, "write nothing: print what is out of date as a diff, and exit 3 if anything is")
+	flags.BoolVar(&o.check, "check", false, checkUsage)
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`folders` to look at, such as ./api/... (default: all of the project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "pass over unknown markers that begin with `prefix`")
 	flags.BoolVar(&o.fix, "fix", false, "correct misspelt markers in the source where there is only one way to")
-	flags.BoolVar(&o.watch, "watch", false, "go on, and do it again whenever a file changes, until Ctrl-C")
+	flags.BoolVar(&o.watch, "watch", false, watchUsage)
 	for _, f := range o.Flags() {
 		addFlag(flags, f)
 	}
@@ -71,27 +77,26 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 		return err
 	}
 	defer release()
-	project, err := openProject(s)
+	project, err := openForeign(s, len(o.Paths) > 0)
 	if err != nil {
 		return err
 	}
 	defer project.Close()
 	o.Cache = incremental.UserStore()
 	boundMemory()
-	plan, err := scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild())
-	if err != nil {
-		return err
+	plan := plan.NewWithoutLock(project.fsys)
+	if !project.Foreign {
+		if plan, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
+			return err
+		}
 	}
 	if o.fix {
 		if err := generate.Fix(ctx, project.dir, plan, o.Options); err != nil {
 			return err
 		}
 	}
-	if err := scaffold.PlanRuntime(plan, project.Project); err != nil {
-		return err
-	}
-	if slices.Contains(o.Generators, generate.Object) {
-		if err := scaffold.PlanRegistration(plan, project.Project); err != nil {
+	if !project.Foreign {
+		if err := planProject(plan, project.Project, o); err != nil {
 			return err
 		}
 	}
@@ -103,22 +108,31 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	}
 	printNotes(s, plan)
 	if o.check {
-		return checkPlan(ctx, s, o, plan)
+		return checkDrift(s, o.write, plan)
 	}
 	return finishPlan(ctx, s, o.write, plan)
 }
 
-// checkPlan prints what a plan would change, and fails if that is anything.
-func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *plan.Plan) error {
-	o.write.dryRun = true
-	if o.write.output == outputJSON {
-		if err := finishPlan(ctx, s, o.write, plan); err != nil {
+// planProject plans what a project of kctrl has besides what its markers ask for.
+func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
+	err := scaffold.PlanRuntime(p, proj)
+	if err == nil && slices.Contains(o.Generators, generate.Object) {
+		err = scaffold.PlanRegistration(p, proj)
+	}
+	return err
+}
+
+// checkDrift prints what a command would change, and fails if that is anything.
+func checkDrift(s *streams, o writeOptions, found changes) error {
+	o.dryRun = true
+	if o.output == outputJSON {
+		if err := printDone(s, o, found); err != nil {
 			return err
 		}
 	} else {
-		printDrift(s, plan)
+		printDrift(s, found)
 	}
-	switch n := outOfDate(plan); n {
+	switch n := outOfDate(found); n {
 	case 0:
 		return nil
 	case 1:
@@ -128,19 +142,19 @@ func checkPlan(ctx context.Context, s *streams, o generateOptions, plan *plan.Pl
 	}
 }
 
-// printDrift prints the changes of a plan but those of the runtime, which is missing: a note has said so.
-func printDrift(s *streams, plan *plan.Plan) {
-	for change := range plan.Changes() {
+// printDrift prints changes but those of the runtime, which is missing: a note has said so.
+func printDrift(s *streams, found changes) {
+	for change := range found.Changes() {
 		if !isBundled(change) {
 			s.printf("%s", change.Diff())
 		}
 	}
 }
 
-// outOfDate counts the changes of a plan. The lock follows the others and counts only if it is alone.
-func outOfDate(p *plan.Plan) int {
-	n := p.Len()
-	for change := range p.Changes() {
+// outOfDate counts changes. That of the lock follows the others and counts only if it is alone.
+func outOfDate(found changes) int {
+	n := found.Len()
+	for change := range found.Changes() {
 		if change.Path == project.LockFile && n > 1 {
 			return n - 1
 		}

@@ -19,7 +19,15 @@ type openedProject struct {
 }
 
 // openProject loads the project of the folder, and warns of what in its PROJECT file kctrl does not know.
-func openProject(s *streams) (*openedProject, error) {
+func openProject(s *streams) (*openedProject, error) { return openFolder(s, project.Load) }
+
+// openForeign is openProject for commands that only generate, which work in projects of others too; named says whether they
+// have been told which packages to look at.
+func openForeign(s *streams, named bool) (*openedProject, error) {
+	return openFolder(s, func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) })
+}
+
+func openFolder(s *streams, load func(fs.FS) (*project.Project, error)) (*openedProject, error) {
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
 		return nil, err
@@ -29,7 +37,7 @@ func openProject(s *streams) (*openedProject, error) {
 		return nil, err
 	}
 	fsys := afero.NewIOFS(root)
-	proj, err := project.Load(fsys)
+	proj, err := load(fsys)
 	if err != nil {
 		root.Close()
 		return nil, err

@@ -18,39 +18,57 @@ import (
 // watchProject generates now and whenever the project changes, until ctx ends. What is wrong with the project is told,
 // and watching goes on: only a command line that can never be right, and a folder without a project, end it.
 func watchProject(ctx context.Context, s *streams, o generateOptions) error {
-	switch {
-	case o.check:
-		return usageError("--check looks once, and --watch goes on")
-	case o.write.output == outputSARIF:
+	if o.write.output == outputSARIF {
 		return usageError("-o sarif is one report, and --watch goes on")
 	}
-	project, err := openProject(&streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir})
+	if err := checkWatch(o.check); err != nil {
+		return err
+	}
+	project, err := openForeign(&streams{in: s.in, out: io.Discard, err: io.Discard, dir: s.dir}, len(o.Paths) > 0)
 	if err != nil {
 		return err
 	}
 	project.Close()
-	w := &projectWatch{streams: s, options: o, dir: project.dir}
-	w.options.watch, w.options.write.quiet = false, true
-	return watch.Run(ctx, watch.Options{Folders: []string{project.dir}, Run: w.run})
+	o.watch, o.write.quiet = false, true
+	return watchFolder(ctx, s, project.dir, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
+		o.Inputs = inputs
+		return runGenerate(ctx, s, o)
+	})
 }
 
-// projectWatch is a command that goes on with --watch.
-type projectWatch struct {
+// checkWatch refuses a command line that wants both --watch and --check.
+func checkWatch(check bool) error {
+	if check {
+		return usageError("--check looks once, and --watch goes on")
+	}
+	return nil
+}
+
+// generation generates once. It tells inputs what it has read.
+type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)) error
+
+// watchFolder generates now, and whenever something in dir changes, which is absolute, or what was read outside of it.
+func watchFolder(ctx context.Context, s *streams, dir string, generate generation) error {
+	w := &watcher{streams: s, generate: generate, dir: dir}
+	return watch.Run(ctx, watch.Options{Folders: []string{dir}, Run: w.run})
+}
+
+// watcher is a command that goes on with --watch.
+type watcher struct {
 	streams  *streams
-	options  generateOptions
+	generate generation
 	dir      string // absolute
 	runs     int
 	problems string // what was wrong in the last run
 }
 
 // run generates once. It tells what is wrong if that is news, or if something was written.
-func (w *projectWatch) run(ctx context.Context) (watch.More, error) {
+func (w *watcher) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
 	var inputs source.Inputs
-	w.options.Inputs = func(in source.Inputs) { inputs = in }
 	stop := showProgress(w.streams.err)
-	err := runGenerate(ctx, inner, w.options)
+	err := w.generate(ctx, inner, func(in source.Inputs) { inputs = in })
 	stop()
 	if ctx.Err() != nil {
 		return watch.More{}, ctx.Err()
@@ -66,7 +84,7 @@ func (w *projectWatch) run(ctx context.Context) (watch.More, error) {
 	return outside(w.dir, inputs), nil
 }
 
-func (w *projectWatch) tell(out, problems string) {
+func (w *watcher) tell(out, problems string) {
 	w.streams.printf("%s", out)
 	switch {
 	case problems == "" && w.problems != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"strings"
 
@@ -101,6 +102,13 @@ func files(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
+// changes are what a command writes: a *plan.Plan, or what kctrl gen makes.
+type changes interface {
+	Changes() iter.Seq[plan.Change]
+	Len() int
+	Diff() string
+}
+
 // finishPlan ends a writing command: it applies plan to the project folder, unless this is a dry run, and prints what
 // was done. next are the commands to type now.
 func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
@@ -109,16 +117,21 @@ func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan
 			return err
 		}
 	}
-	if o.quiet && plan.Len() == 0 {
+	return printDone(s, o, plan, next...)
+}
+
+// printDone prints what was written, or would be.
+func printDone(s *streams, o writeOptions, done changes, next ...string) error {
+	if o.quiet && done.Len() == 0 {
 		return nil
 	}
 	if o.output == outputJSON {
-		return printResult(s, o, plan, next)
+		return printResult(s, o, done, next)
 	}
 	if o.diff {
-		s.printf("%s", plan.Diff())
+		s.printf("%s", done.Diff())
 	} else {
-		printChanges(s, o.dryRun, plan)
+		printChanges(s, o.dryRun, done)
 	}
 	if !o.dryRun {
 		printNext(s, next)
@@ -142,9 +155,9 @@ func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
 	return p.Apply(ctx, root, command)
 }
 
-func printResult(s *streams, o writeOptions, plan *plan.Plan, next []string) error {
+func printResult(s *streams, o writeOptions, done changes, next []string) error {
 	r := result{DryRun: o.dryRun, Changes: []resultChange{}, Next: next}
-	for change := range plan.Changes() {
+	for change := range done.Changes() {
 		r.Changes = append(r.Changes, resultChange{Op: change.Op.String(), Path: change.Path, Template: change.Template})
 	}
 	encoder := json.NewEncoder(s.out)
@@ -157,13 +170,13 @@ const bundleFolder = "third_party/kctrl"
 
 func isBundled(c plan.Change) bool { return strings.HasPrefix(c.Path, bundleFolder+"/") }
 
-func printChanges(s *streams, dryRun bool, plan *plan.Plan) {
+func printChanges(s *streams, dryRun bool, done changes) {
 	verb := ""
 	if dryRun {
 		verb = "would "
 	}
 	bundled, packages := false, map[string]bool{} // of the runtime
-	for change := range plan.Changes() {
+	for change := range done.Changes() {
 		if isBundled(change) {
 			bundled = true
 			if path.Ext(change.Path) == ".go" {
@@ -176,7 +189,7 @@ func printChanges(s *streams, dryRun bool, plan *plan.Plan) {
 	switch {
 	case bundled:
 		s.printf("%swrite %s (%d packages)\n", verb, bundleFolder, len(packages))
-	case plan.Len() == 0:
+	case done.Len() == 0:
 		s.printf("nothing to do\n")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -29,7 +28,8 @@ import (
 )
 
 // Run plans what the markers of the project in dir, an absolute path, ask for. Files that are in the plan already count
-// as written, and those it deletes as gone. proj, which may be nil, names the kinds that must be there.
+// as written, and those it deletes as gone. proj, which may be nil, names the kinds that must be there. In a foreign one
+// nothing changes but the files that are generated.
 //
 // What is wrong with the project comes back at once, joined from *diagnostic.Error in the order of position, and nothing
 // is added to the plan.
@@ -37,7 +37,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	if err := o.check(); err != nil {
 		return err
 	}
-	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen()}
+	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen(), foreign: proj != nil && proj.Foreign}
 	if err := g.runCached(ctx); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 			return err
 		}
 	}
-	if err := g.write(); err != nil || proj == nil {
+	if err := g.write(); err != nil || proj == nil || proj.Foreign {
 		return err
 	}
 	return scaffold.PlanLists(plan, proj)
@@ -71,6 +71,7 @@ type generation struct {
 	options Options
 	// generators are those that the options name.
 	generators []chosen
+	foreign    bool // whether the project is not one of kctrl
 
 	kinds   map[schema.GroupVersionKind]bool
 	outputs []output
@@ -205,11 +206,13 @@ func headerError(name, message string, cause error) error {
 // checkKinds reports the kinds that PROJECT lists and that no Go type stands for.
 func (g *generation) checkKinds(proj *project.Project) error {
 	var errs []error
-	for _, r := range proj.Resources {
+	for i, r := range proj.Resources {
+		at := proj.Position(i, "")
+		at.Filename = project.File
 		kind := schema.GroupVersionKind{Group: r.APIGroup(), Version: r.Version, Kind: r.Kind}
 		if r.API && !g.kinds[kind] {
 			errs = append(errs, &diagnostic.Error{
-				Pos:     token.Position{Filename: project.File},
+				Pos:     at,
 				Message: fmt.Sprintf("lists %s, but no Go type is that kind", r),
 				Hint:    fmt.Sprintf("bring back the type %s with its markers, or remove the kind from %s", r.Kind, project.File),
 			})

@@ -24,14 +24,16 @@ func (g *generation) write() error {
 	made := map[string]bool{}
 	for _, o := range g.outputs {
 		made[o.Path] = true
-		if err := g.list(o); err != nil {
-			return err
+		if !g.foreign {
+			if err := g.list(o); err != nil {
+				return err
+			}
 		}
 		if err := g.writeFile(o); err != nil {
 			return err
 		}
 	}
-	if !g.complete() {
+	if !g.complete() || g.foreign {
 		return nil
 	}
 	if err := g.prune(made); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/load"
 	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/regular"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
@@ -28,6 +29,9 @@ type Options struct {
 	AllowUnknown []string
 	// Cache keeps results. The zero value keeps nothing.
 	Cache incremental.Store
+	// Inputs is told what the result depends on, as far as that is known, whether there is one or not; not of a result that
+	// was kept. Nil means nobody is.
+	Inputs func(source.Inputs)
 }
 
 // Run generates in memory. It fails only where controller-gen does; what else is wrong with markers is in the warnings of
@@ -45,10 +49,15 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	result, err := a.run(ctx, nil, patterns)
-	if err == nil && cached && a.program != nil {
-		if inputs, complete := a.program.Inputs(); complete && !a.wasThorough {
-			kept.keep(result, inputs)
-		}
+	if a.program == nil {
+		return result, err
+	}
+	inputs, complete := a.program.Inputs()
+	if o.Inputs != nil {
+		o.Inputs(inputs)
+	}
+	if err == nil && cached && complete && !a.wasThorough {
+		kept.keep(result, inputs)
 	}
 	return result, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
@@ -45,6 +46,27 @@ func (r *Result) Write(ctx context.Context, root string) error {
 		r.isWritten(stamps)
 	}
 	return nil
+}
+
+// Changes returns what [Result.Write] would change, by the names that a user in the folder of the command has for the files.
+func (r *Result) Changes(root string) ([]transaction.Change, error) {
+	if len(r.current) > 0 {
+		return nil, nil
+	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, r.writeError(root, err)
+	}
+	changes, err := r.changes(root)
+	for i, c := range changes {
+		name := filepath.FromSlash(c.Path)
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(root, name)
+		}
+		changes[i].Path = filepath.ToSlash(r.relative(name))
+	}
+	slices.SortFunc(changes, func(a, b transaction.Change) int { return strings.Compare(a.Path, b.Path) })
+	return changes, err
 }
 
 // compare returns what is not as it has to be, and how the files looked before that was found out: these stamps show

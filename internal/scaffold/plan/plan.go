@@ -29,8 +29,9 @@ type Plan struct {
 	fsys fs.FS
 	// files holds every file the plan decided on, by path, whether its content changes or not.
 	files map[string]*planned
-	// lock is nil until it is first needed.
-	lock *project.Lock
+	// lock is nil until it is first needed. One that is not kept is never written.
+	lock     *project.Lock
+	unlocked bool
 	// lockFile is PROJECT.lock on disk, and lockText what it holds, as project.Lock.Marshal writes it.
 	lockFile planned
 	lockText []byte
@@ -50,6 +51,12 @@ type planned struct {
 // New returns an empty plan for the project in fsys, which it only reads.
 func New(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}}
+}
+
+// NewWithoutLock returns an empty plan for a folder that is no project of kctrl. It is as [New] returns it but for PROJECT.lock,
+// which is neither read nor written: no file is known to be kctrl's.
+func NewWithoutLock(fsys fs.FS) *Plan {
+	return &Plan{fsys: fsys, files: map[string]*planned{}, lock: &project.Lock{}, unlocked: true}
 }
 
 // Write plans a file under the policy [Guarded]; see [Plan.WriteFile].
@@ -241,7 +248,7 @@ func (s *planned) change(path string) (Change, bool) {
 }
 
 func (p *Plan) lockChange(spelling bool) (Change, bool) {
-	if p.lock == nil {
+	if p.lock == nil || p.unlocked {
 		return Change{}, false
 	}
 	text := p.lock.Marshal()

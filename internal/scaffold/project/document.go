@@ -124,11 +124,7 @@ func isLine(text string) bool {
 func Load(fsys fs.FS) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diagnostic.Error{
-			Message: "no PROJECT file in this folder",
-			Hint:    "run kctrl init to make a project, or name the folder of one with -C",
-			Cause:   err,
-		}
+		return nil, missing(err, "")
 	}
 	if err != nil {
 		return nil, diagnostic.AtFile(File, "cannot read", err)
@@ -144,6 +140,85 @@ func Load(fsys fs.FS) (*Project, error) {
 		return nil, err
 	}
 	return project, nil
+}
+
+// LoadForeign reads what there is of a project whose markers kctrl is asked about, whoever made it: the PROJECT file of kctrl,
+// that of kubebuilder in version 3, or, where packages are named, a go.mod alone. Errors are those of [Load].
+func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
+	text, err := fs.ReadFile(fsys, File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, modErr := fs.Stat(fsys, "go.mod"); modErr != nil {
+			return nil, missing(err, "")
+		} else if !named {
+			return nil, missing(err, "in a Go module without one, say which packages to look at: --paths=./...; else ")
+		}
+		return &Project{Foreign: true}, nil
+	case err == nil && len(text) <= maxFileSize:
+		if doc, err := parseDocument(text); err == nil && isPeer(doc.Content[0]) {
+			return parsePeer(doc.Content[0])
+		}
+	}
+	return Load(fsys)
+}
+
+// missing says that there is no PROJECT file. other is what else than making one can be done, and begins the hint.
+func missing(err error, other string) error {
+	return &diagnostic.Error{
+		Message: "no PROJECT file in this folder",
+		Hint:    other + "run kctrl init to make a project, or name the folder of one with -C",
+		Cause:   err,
+	}
+}
+
+// peerVersion is the version of kubebuilder's PROJECT file that kctrl reads.
+const peerVersion = "3"
+
+func isPeer(root *yaml.Node) bool {
+	version := edit.Find(root, "version")
+	return version != nil && version.Kind == yaml.ScalarNode && version.Value == peerVersion
+}
+
+// parsePeer reads the kinds out of a PROJECT file of kubebuilder. What else is in it, such as plugins, is kubebuilder's to
+// check.
+func parsePeer(root *yaml.Node) (*Project, error) {
+	p := &Project{Foreign: true, places: map[string]place{}}
+	list := edit.Find(root, "resources")
+	if list == nil || list.Tag == "!!null" {
+		return p, nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		return nil, fileError(list, "resources: want a list, got "+edit.Describe(list), yamlRemedy)
+	}
+	var errs []error
+	for i, item := range list.Content {
+		if item.Kind != yaml.MappingNode {
+			errs = append(errs, fileError(item, "resources: want group, version, kind and so on, got "+edit.Describe(item), yamlRemedy))
+			continue
+		}
+		text := func(key string) string {
+			value := edit.Find(item, key)
+			if value == nil || value.Kind == yaml.ScalarNode {
+				return scalar(value)
+			}
+			errs = append(errs, fileError(value, key+": want a text, got "+edit.Describe(value), yamlRemedy))
+			return ""
+		}
+		p.places[resourceName(i)] = place{pos: edit.Position(File, item)}
+		p.Resources = append(p.Resources, Resource{
+			Group: text("group"), Domain: text("domain"), Version: text("version"), Kind: text("kind"), Plural: text("plural"),
+			API: edit.Find(item, "api") != nil && text("external") != "true", Controller: text("controller") == "true",
+		})
+	}
+	return p, errors.Join(errs...)
+}
+
+// scalar returns the text of a scalar; "" if there is none, or null.
+func scalar(node *yaml.Node) string {
+	if node == nil || node.Tag == "!!null" {
+		return ""
+	}
+	return node.Value
 }
 
 // checkModule refuses a project whose go.mod names another module, so that no import of it would be found. A go.mod that
@@ -170,11 +245,11 @@ func Parse(text []byte) (*Project, error) {
 		return nil, err
 	}
 	root := doc.Content[0]
-	p := &Project{source: text, places: map[string]place{}}
-	r := &reader{project: p}
 	if version := edit.Find(root, "version"); version == nil || version.Value != Version {
 		return nil, unsupportedVersion(root, version)
 	}
+	p := &Project{source: text, places: map[string]place{}}
+	r := &reader{project: p}
 	r.mapping(root, "", projectFields(p), "resources")
 	if list := edit.Find(root, "resources"); list != nil {
 		r.resources(list)
@@ -251,7 +326,7 @@ func isPeerVersion(version string) bool {
 }
 
 // peerRemedy is what kctrl does for a project of kubebuilder: as much as for any Go module.
-const peerRemedy = "kctrl gen takes the place of controller-gen in it; the other commands want a project made by kctrl init"
+const peerRemedy = "kctrl generate, manifests and gen work in one of version 3; the other commands want a project made by kctrl init"
 
 func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}

@@ -42,6 +42,9 @@ type Project struct {
 	Kctrl string
 	// Resources are the kinds of the project in the order they were added.
 	Resources []Resource
+	// Foreign says that the project is not one of kctrl, but of kubebuilder or just a Go module: kctrl writes what its
+	// markers ask for, and nothing else. It is not in the file.
+	Foreign bool
 
 	// source is the text the project was loaded from, nil for a new one.
 	source []byte
@@ -191,7 +194,7 @@ func (p *Project) Blank() *Project {
 	return &blank
 }
 
-// Position returns where the file gives a field of the resource at an index, such as "controller". It is not valid if the
+// Position returns where the file gives a field of the resource at an index, such as "controller", or, with no name, the whole resource. It is not valid if the
 // resource was not loaded from a file.
 func (p *Project) Position(at int, field string) token.Position {
 	return p.places[resourceName(at)+field].pos

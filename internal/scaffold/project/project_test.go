@@ -203,7 +203,7 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"second document", head + "---\na: b\n", []string{"PROJECT:5:1: the file has a second document", "remove it"}},
 		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing", "this kctrl supports projects of version kctrl/v1"}},
 		{"kubebuilder", "layout:\n- go.kubebuilder.io/v4\nversion: \"3\"\n", []string{
-			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl gen takes the place of controller-gen in it; the other commands want a project made by kctrl init"}},
+			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl generate, manifests and gen work in one of version 3; the other commands want a project made by kctrl init"}},
 		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version: want a text, got a list`, "this kctrl supports"}},
 		{"missing fields", "version: kctrl/v1\nrepo: example.com/g\n", []string{
 			"PROJECT:1:1: domain is missing", "write domain: example.com",
