@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,6 +17,9 @@ func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 		flags.StringVar(to, f.Name, f.Default, f.Usage)
 	case *[]string:
 		flags.StringSliceVar(to, f.Name, nil, f.Usage)
+		if flag := flags.Lookup(f.Name); f.Pairs {
+			flag.Value = pairList{flag.Value}
+		}
 	case **int:
 		flags.Var(optionalInt{to}, f.Name, f.Usage)
 	case **bool:
@@ -25,6 +29,22 @@ func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 		panic("flag " + f.Name + " sets nothing that a flag can")
 	}
 }
+
+// pairList is a flag with a list, each item of which is name=value.
+type pairList struct{ pflag.Value }
+
+// Set adds pairs.
+func (v pairList) Set(text string) error {
+	for item := range strings.SplitSeq(text, ",") {
+		if !strings.Contains(item, "=") {
+			return errors.New("want pairs")
+		}
+	}
+	return v.Value.Set(text)
+}
+
+// Type names the flag's type in help texts.
+func (pairList) Type() string { return "stringToString" }
 
 // optionalInt is a flag with a number, of which a negative one means none.
 type optionalInt struct{ to **int }

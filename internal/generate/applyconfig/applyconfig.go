@@ -46,7 +46,7 @@ var Generator = generator.Generator{
 	SetHeader: func(options any, file, _ string) { options.(*Options).HeaderFile = file },
 	Flags: func(options any) []generator.Flag {
 		return []generator.Flag{
-			{Name: "external-apply-configurations", To: &options.(*Options).ExternalApplyConfigurations, Usage: "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
+			{Name: "external-apply-configurations", Pairs: true, To: &options.(*Options).ExternalApplyConfigurations, Usage: "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
 		}
 	},
 }

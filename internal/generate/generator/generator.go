@@ -66,6 +66,8 @@ type Flag struct {
 	// they are set; a negative number stands for nil.
 	To      any
 	Default string
+	// Pairs says that each item of a *[]string is name=value.
+	Pairs bool
 }
 
 // Input is what a generator works with. Files go to the output rule, or to Write.
