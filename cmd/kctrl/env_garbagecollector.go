@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/kubectl"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
@@ -28,7 +28,7 @@ func newEnvGarbageCollectorCommand(s *streams) *cobra.Command {
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			config, err := kubectl.LoadConfig(kubeconfig)
 			if err != nil {
 				return err
 			}

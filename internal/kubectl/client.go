@@ -50,9 +50,9 @@ type Client struct {
 
 // Connect returns a client of the server that a kubeconfig points at. Nothing is asked of the server yet.
 func Connect(kubeconfig string) (*Client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := LoadConfig(kubeconfig)
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
+		return nil, err
 	}
 	c := &Client{Namespace: metav1.NamespaceDefault, Timeout: DefaultTimeout, config: rest.CopyConfig(config)}
 	scheme := runtime.NewScheme()
@@ -63,6 +63,15 @@ func Connect(kubeconfig string) (*Client, error) {
 	config.WarningHandler = warnings{c}
 	c.rest, err = rest.UnversionedRESTClientFor(config)
 	return c, err
+}
+
+// LoadConfig reads the way to a server from a kubeconfig file. Errors are *diagnostic.Error.
+func LoadConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
+	}
+	return config, nil
 }
 
 // warnings passes on what the server warns of.
