@@ -270,3 +270,28 @@ func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
 		ok(t, r.stop())
 	})
 }
+
+func TestInformersAreStartedBeforeControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"})
+		var own *Context
+		launched(t, m, Options{}, Descriptor{Name: "a", Election: controller.Election{Off: true}, New: func(_ context.Context, c *Context) (Controller, error) {
+			own = c
+			return &fake{run: func(ctx context.Context) error {
+				select {
+				case <-c.InformersStarted():
+					<-ctx.Done()
+					return nil
+				case <-time.After(time.Second):
+					return errBroken
+				}
+			}}, nil
+		}})
+		r := start(t, m)
+		time.Sleep(time.Minute)
+		if own.launch.runners["a"].status().State != Running {
+			t.Errorf("got %+v", own.launch.runners["a"].status())
+		}
+		ok(t, r.stop())
+	})
+}
