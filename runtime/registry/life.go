@@ -110,6 +110,9 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 			parts = append(parts, added)
 		}
 	}
+	if err := l.claim(d.Name, parts); err != nil {
+		return nil, nil, err
+	}
 	switch len(parts) {
 	case 0:
 		return nil, nil, nil
@@ -117,6 +120,24 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 		return parts[0], beside, nil
 	}
 	return parts, beside, nil
+}
+
+// claim takes the names that what was built has in logs and metrics. Two controllers must not share one.
+func (l *launch) claim(owner string, built []Controller) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, part := range built {
+		part, isNamed := part.(named)
+		if !isNamed {
+			continue
+		}
+		name := part.Name()
+		if other, taken := l.names[name]; taken && other != owner {
+			return fmt.Errorf("it builds %q, and so does controller %s; give one of them another name, by Named", name, other)
+		}
+		l.names[name] = owner
+	}
+	return nil
 }
 
 // electionOf returns the election of the controller that was built.
@@ -280,7 +301,7 @@ func (r *runner) wait(ctx context.Context) bool {
 		return true
 	}
 	for _, first := range r.launch.special {
-		if !first.election.Off && groupName(first.election) != groupName(r.election) {
+		if !first.election.Off && (r.election.Off || groupName(first.election) != groupName(r.election)) {
 			continue // whoever leads that group starts it
 		}
 		select {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -294,4 +295,56 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 		}
 		ok(t, r.stop())
 	})
+}
+
+// TestSpecialControllerOfAnotherProcessStallsNobody has a lease that somebody else holds.
+func TestSpecialControllerOfAnotherProcessStallsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := manager.Options{LeaderElection: true, LeaderElectionID: "x", LeaderElectionNamespace: "ns"}
+		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so that nobody leads
+		l := launched(t, m, Options{},
+			Descriptor{Name: "special", SpecialHandling: true, New: building(&fake{})},
+			Descriptor{Name: "elected", New: building(&fake{})},
+			Descriptor{Name: "everywhere", Election: controller.Election{Off: true}, New: building(&fake{})})
+		r := start(t, m)
+		time.Sleep(time.Minute)
+		if got := states(l); got != "elected=waiting everywhere=running special=waiting" {
+			t.Errorf("got %s", got)
+		}
+		ok(t, r.stop())
+	})
+}
+
+func TestControllersDoNotShareANameInLogsAndMetrics(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{})
+	r := New(Options{})
+	build := func(_ context.Context, c *Context) (Controller, error) {
+		return controller.For[*corev1.ConfigMap](c).Build(idle)
+	}
+	r.Register(Descriptor{Name: "a", New: build}, Descriptor{Name: "b", New: build})
+	if err := r.AddTo(t.Context(), m); err == nil || err.Error() != `controller b: it builds "configmap", and so does controller a; give one of them another name, by Named` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServerThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		config := s.config()
+		config.Transport = hanging{}
+		m, err := manager.New(config, manager.Options{})
+		ok(t, err)
+		begun := time.Now()
+		if err := WaitForAPIServer(t.Context(), m, 7*time.Second); err == nil || time.Since(begun) != 7*time.Second || !strings.Contains(err.Error(), "is not ready after 7s") {
+			t.Errorf("got %v after %s", err, time.Since(begun))
+		}
+	})
+}
+
+// hanging is the way to a server that takes requests and answers none.
+type hanging struct{}
+
+func (hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-req.Context().Done()
+	return nil, req.Context().Err()
 }

@@ -159,19 +159,28 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 	var lines []string
 	for _, namespace := range namespaces {
 		r := right{mapping.Resource.Group, mapping.Resource.Resource, need.Subresource, namespace}
-		var refused []string
+		var refused, refusedAccount []string
 		for _, verb := range need.Verbs {
-			allowed, err := r.review(ctx, live, verb)
-			if err != nil {
-				return append(lines, fmt.Sprintf("cannot ask for the right to %s %s: %v", verb, r.path(), err))
+			asks := live
+			if verb == "list" || verb == "watch" {
+				asks = l.manager.Live() // for the cache does so, whoever the controller is
 			}
-			if !allowed {
+			allowed, err := r.review(ctx, asks, verb)
+			switch {
+			case err != nil:
+				return append(lines, fmt.Sprintf("cannot ask for the right to %s %s: %v", verb, r.path(), err))
+			case allowed:
+			case asks == live && l.registry.opts.UseServiceAccountCredentials:
+				refusedAccount = append(refusedAccount, verb)
+			default:
 				refused = append(refused, verb)
 			}
 		}
 		if len(refused) > 0 {
-			lines = append(lines, fmt.Sprintf("may not %s %s%s; the marker %s would allow it",
-				strings.Join(refused, ", "), r.path(), r.where(), r.marker(refused)))
+			lines = append(lines, fmt.Sprintf("may not %s; the marker %s would allow it", r.said(refused), r.marker(refused)))
+		}
+		if len(refusedAccount) > 0 {
+			lines = append(lines, fmt.Sprintf("may not %s; a role that is bound to its service account would allow it", r.said(refusedAccount)))
 		}
 	}
 	return lines
@@ -183,11 +192,13 @@ type right struct{ group, resource, subresource, namespace string }
 // path returns the resource as RBAC writes it.
 func (r right) path() string { return strings.Trim(r.resource+"/"+r.subresource, "/") }
 
-func (r right) where() string {
+// said returns what verbs do to the resource, and where.
+func (r right) said(verbs []string) string {
+	what := strings.Join(verbs, ", ") + " " + r.path()
 	if r.namespace == "" {
-		return ""
+		return what
 	}
-	return " in namespace " + r.namespace
+	return what + " in namespace " + r.namespace
 }
 
 // marker returns the RBAC marker that grants verbs.

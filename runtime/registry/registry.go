@@ -206,13 +206,14 @@ type launch struct {
 	mu       sync.Mutex
 	accounts map[string]*http.Client // by the name of the service account
 	runners  map[string]*runner
-	others   map[string]State // of controllers that do not run
-	missing  []missing        // what the preflight has found
+	names    map[string]string // whose controller has which name in logs and metrics
+	others   map[string]State  // of controllers that do not run
+	missing  []missing         // what the preflight has found
 }
 
 // AddTo adds the controllers that are enabled to a manager that has not started: it waits for the API server, looks whether what
 // they need is there, and builds them. An error that the user of the program can mend by its flags is a [manager.UsageError].
-// After an error the manager is not to be run.
+// After an error the manager is not to be run. A manager takes one registry.
 func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
 	_, err := r.launch(ctx, m)
 	return err
@@ -224,6 +225,7 @@ func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, err
 	}
 	l := &launch{
 		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
+		names:   map[string]string{},
 		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.", "controller"),
 	}
 	if err := l.decide(); err != nil {

@@ -65,8 +65,10 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	defer t.mu.Unlock()
 	switch {
 	case err == nil:
-		t.token, t.expires = renewed, expires
-		t.refresh = asked.Add(time.Duration(tokenShare * float64(expires.Sub(asked))))
+		// By a clock that is ahead of the API server's every token has expired, and each request would ask for one.
+		t.token = renewed
+		t.refresh = asked.Add(max(tokenRetry, time.Duration(tokenShare*float64(expires.Sub(asked)))))
+		t.expires = expires
 		return renewed, nil
 	case token != "" && time.Now().Before(t.expires):
 		t.refresh = time.Now().Add(tokenRetry)

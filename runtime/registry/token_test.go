@@ -135,3 +135,32 @@ func TestServiceAccountsNeedANamespace(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestClockThatIsAheadDoesNotAskForATokenEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer()
+		s.lifetime = -time.Hour
+		c := account(t, s, manager.Options{})
+		for range 20 {
+			ok(t, client.IgnoreNotFound(c.Live().Get(t.Context(), corev1Key("a"), &corev1.ConfigMap{})))
+		}
+		if s.tokensIssued() != 1 {
+			t.Errorf("got %d tokens", s.tokensIssued())
+		}
+	})
+}
+
+func TestPreflightAsksWithTheIdentityThatWillBeUsed(t *testing.T) {
+	s := newAPIServer()
+	s.refused = []string{"root update configmaps", "system/configmaps list configmaps", "system/configmaps create configmaps", "root watch configmaps"}
+	m, _ := newManager(t, s, manager.Options{})
+	r := New(Options{UseServiceAccountCredentials: true, ServiceAccountNamespace: "system", Preflight: PreflightFail})
+	r.Register(Descriptor{Name: "configmaps", New: building(&fake{}), Needs: []Need{
+		{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Verbs: []string{"list", "watch", "update", "create"}},
+	}})
+	want := "controller configmaps: may not watch configmaps; the marker // +kubebuilder:rbac:groups=\"\",resources=configmaps,verbs=watch would allow it\n" +
+		"controller configmaps: may not create configmaps; a role that is bound to its service account would allow it"
+	if err := r.AddTo(t.Context(), m); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
