@@ -244,6 +244,12 @@ func start(t *testing.T, m *manager.Manager) *running {
 	return r
 }
 
+// pass lets virtual time pass, and all settle that it has woken: what that has done can then be read.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func (r *running) stop() error {
 	r.cancel()
 	<-r.ended

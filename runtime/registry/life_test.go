@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,7 +62,7 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if got := states(l); got != "done=ended failing=running good=running never=failed" {
 			t.Errorf("got %s", got)
 		}
@@ -95,7 +96,7 @@ func TestPauseBetweenRestartsHasABoundAndIsForgotten(t *testing.T) {
 			}}, nil
 		}})
 		r := start(t, m)
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		ok(t, r.stop())
 		if pause := begun[14].Sub(begun[13]); pause < restartMost/2 || pause > restartMost {
 			t.Errorf("a late pause is %s", pause)
@@ -122,12 +123,15 @@ func TestFatalControllerEndsTheManager(t *testing.T) {
 func TestStartHasJitterThatTheEndOfTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		var mu sync.Mutex
 		begun := map[string]time.Duration{}
 		zero := time.Now()
 		var descriptors []Descriptor
 		for _, name := range []string{"a", "b", "c"} {
 			descriptors = append(descriptors, Descriptor{Name: name, SpecialHandling: name == "c", New: building(&fake{run: func(ctx context.Context) error {
+				mu.Lock()
 				begun[name] = time.Since(zero)
+				mu.Unlock()
 				<-ctx.Done()
 				return nil
 			}})})
@@ -137,8 +141,7 @@ func TestStartHasJitterThatTheEndOfTheContextEnds(t *testing.T) {
 		if got := states(l); got != "a=waiting b=waiting c=running" {
 			t.Errorf("got %s", got)
 		}
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
+		pass(2 * time.Minute)
 		for _, name := range []string{"a", "b"} {
 			if begun[name] < time.Minute || begun[name] > 2*time.Minute {
 				t.Errorf("%s began after %s", name, begun[name])
@@ -167,13 +170,7 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 		one := func(name string, special bool) Descriptor {
 			return Descriptor{Name: name, SpecialHandling: special, New: func(context.Context, *Context) (Controller, error) {
 				order = append(order, "build "+name)
-				return &fake{run: func(ctx context.Context) error {
-					if special {
-						time.Sleep(time.Second) // it goes on while the others start
-					}
-					<-ctx.Done()
-					return nil
-				}}, nil
+				return &fake{}, nil
 			}}
 		}
 		l := launched(t, m, Options{}, one("a", false), one("tokens", true), one("z", false))
@@ -222,7 +219,7 @@ func TestReadyAndHealthyAreWhatTheControllerSaysWhileItRuns(t *testing.T) {
 		if runner.Ready() != nil || runner.healthy(nil) != nil || l.started.Value("sick") != 0 {
 			t.Error("one that waits is not ready")
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if !errors.Is(runner.Ready(), errBroken) || !errors.Is(runner.healthy(nil), errBroken) || l.started.Value("sick") != 1 {
 			t.Errorf("got %v, %v, %v", runner.Ready(), runner.healthy(nil), l.started.Value("sick"))
 		}
@@ -289,7 +286,7 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 			}}, nil
 		}})
 		r := start(t, m)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if own.launch.runners["a"].status().State != Running {
 			t.Errorf("got %+v", own.launch.runners["a"].status())
 		}
@@ -307,7 +304,7 @@ func TestSpecialControllerOfAnotherProcessStallsNobody(t *testing.T) {
 			Descriptor{Name: "elected", New: building(&fake{})},
 			Descriptor{Name: "everywhere", Election: controller.Election{Off: true}, New: building(&fake{})})
 		r := start(t, m)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := states(l); got != "elected=waiting everywhere=running special=waiting" {
 			t.Errorf("got %s", got)
 		}

@@ -90,7 +90,7 @@ func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 			m, log := newManager(t, s, manager.Options{})
 			l := launched(t, m, Options{Controllers: strings.Split(list, ",")}, forConfigMaps, forSecrets)
 			r := start(t, m)
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			var listed []string
 			for resource := range s.listed {
 				listed = append(listed, resource)
@@ -123,7 +123,7 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 		if got := states(l); got != "configmap=running other=running own=disabled secret=disabled" {
 			t.Errorf("got %s", got)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if s.listed["secrets"] || !s.listed["configmaps"] {
 			t.Errorf("listed %v", s.listed)
 		}
