@@ -223,7 +223,8 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 }
 
 func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+	whole := m
 	ok(t, corev1.AddToScheme(m.Scheme()))
 	var asked []string
 	enabled := func(name string) bool {
@@ -238,6 +239,10 @@ func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
 			t.Error("setup ran the manager")
 		}
 		m.EventRecorder("a")
+		own, err := m.Webhooks()
+		if whole, wholeErr := whole.Webhooks(); err != nil || wholeErr != nil || own != whole {
+			t.Errorf("the webhooks are not those of the manager: %v, %v", err, wholeErr)
+		}
 		return errors.Join(
 			controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{WarmUp: true}).Complete(idle),
 			controller.For[*corev1.Secret](m).Complete(idle),

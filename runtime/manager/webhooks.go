@@ -66,6 +66,7 @@ type WebhookOptions struct {
 //
 // Or, for development, the server is told to the API server by URL ([WebhookOptions].Manifests), which takes nothing at all.
 func (m *Manager) Webhooks() (*server.Server, error) {
+	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.webhooks != nil {

@@ -90,12 +90,17 @@ func (r *Registry) FeatureGates() *FeatureGates { return r.gates }
 // Validate returns everything that is wrong with descriptors and options: names that are there twice or cannot be, aliases that
 // are names, unknown feature gates, and the like. It is for a unit test; AddTo and Main validate too.
 func (r *Registry) Validate() error {
-	errs := []error{r.gatesErr, validate(r.descriptors, r.gates)}
+	return errors.Join(r.gatesErr, validate(r.descriptors, r.gates), r.checkOptions())
+}
+
+// checkOptions returns what is wrong with the options, which flags may have set.
+func (r *Registry) checkOptions() error {
+	var errs []error
 	if r.opts.StartInterval < 0 {
-		errs = append(errs, fmt.Errorf("the start interval is %s", r.opts.StartInterval))
+		errs = append(errs, fmt.Errorf("controller-start-interval: want 0 or more, got %s", r.opts.StartInterval))
 	}
 	if r.opts.APIServerTimeout < 0 {
-		errs = append(errs, fmt.Errorf("the timeout of the API server is %s", r.opts.APIServerTimeout))
+		errs = append(errs, fmt.Errorf("api-server-timeout: want 0 or more, got %s", r.opts.APIServerTimeout))
 	}
 	if !slices.Contains([]Preflight{PreflightWarn, PreflightFail, PreflightOff}, r.opts.Preflight) {
 		errs = append(errs, fmt.Errorf("unknown preflight %q", r.opts.Preflight))
@@ -220,8 +225,11 @@ func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
 }
 
 func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, error) {
-	if err := r.Validate(); err != nil {
+	if err := errors.Join(r.gatesErr, validate(r.descriptors, r.gates)); err != nil {
 		return nil, err
+	}
+	if err := r.checkOptions(); err != nil {
+		return nil, &manager.UsageError{Err: err}
 	}
 	l := &launch{
 		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
