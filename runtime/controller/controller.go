@@ -79,7 +79,7 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 	c.events = newEventQueue(c.queue, opts.Debounce)
 	c.parking = newParking(func(request R, priority int) {
 		// It was got, so its time had come, even if it backs off.
-		c.queue.AddWith(workqueue.AddOptions{Priority: priority, IgnoreBackoff: true}, request)
+		c.queue.AddWith(workqueue.AddOptions{Priority: priority, Interrupt: workqueue.InterruptAlways}, request)
 	})
 	return c
 }

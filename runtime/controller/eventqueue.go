@@ -103,7 +103,7 @@ func (q *eventQueue[R]) AddAfter(request R, d time.Duration) {
 // AddWith adds requests for no event of an object: the source, which is no part of the reconciler, asks for them.
 func (q *eventQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, q.debounce)
-	o.Hasten = true
+	o.Interrupt = workqueue.InterruptLimited
 	q.noteFailures(o, requests)
 	q.queue.AddWith(o, requests...)
 }
@@ -238,13 +238,16 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, c.queue.debounce)
 	c.queue.noteFailures(o, requests)
 	plain := c.note(o, requests)
-	o.Hasten = true
+	o.Interrupt = workqueue.InterruptLimited
 	if plain == nil {
 		c.queue.queue.AddWith(o, requests...)
 		return
 	}
 	for i, request := range requests {
-		o.Hasten = !plain[i]
+		o.Interrupt = workqueue.InterruptLimited
+		if plain[i] {
+			o.Interrupt = workqueue.InterruptNever
+		}
 		c.queue.queue.AddWith(o, request)
 	}
 }
@@ -252,7 +255,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // note notes why requests are added, before a worker can get them. It returns which of them must not interrupt their
 // backoff, nil for none: for nearly all events there is none to interrupt, and nothing to decide.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
-	o.Hasten = true
+	o.Interrupt = workqueue.InterruptLimited
 	c.queue.mu.Lock()
 	defer c.queue.mu.Unlock()
 	for i, request := range requests {

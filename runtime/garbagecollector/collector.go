@@ -124,7 +124,7 @@ func (c *Collector) act(todo changes) {
 	for _, n := range todo.verify {
 		tasks = append(tasks, task{n, true})
 	}
-	c.queue.AddWith(workqueue.AddOptions{Hasten: true}, tasks...)
+	c.queue.AddWith(workqueue.AddOptions{Interrupt: workqueue.InterruptLimited}, tasks...)
 	for _, e := range todo.invalid {
 		c.tellInvalid(e)
 	}

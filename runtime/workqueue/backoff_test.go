@@ -191,13 +191,13 @@ func TestAddWithoutFailureIsImmediate(t *testing.T) {
 }
 
 // Q07.
-func TestIgnoreBackoffIsImmediateAndKeepsTheFailures(t *testing.T) {
-	urgent := AddOptions{IgnoreBackoff: true}
+func TestInterruptAlwaysIsImmediateAndKeepsTheFailures(t *testing.T) {
+	always := AddOptions{Interrupt: InterruptAlways}
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
 		q.Add("a")
 		fail(t, q, "a")
-		q.AddWith(urgent, "a")
+		q.AddWith(always, "a")
 		wantGetAfter(t, q, "a", 0)
 		if retries := q.Retries("a"); retries != 1 {
 			t.Errorf("%d retries, want 1", retries)
@@ -206,22 +206,22 @@ func TestIgnoreBackoffIsImmediateAndKeepsTheFailures(t *testing.T) {
 		q.AddRateLimited("a") // An early failure: the backoff goes on.
 		q.Done("a")
 		wantGetAfter(t, q, "a", 59*time.Second)
-		q.AddWith(urgent, "a")
+		q.AddWith(always, "a")
 		q.AddRateLimited("a")
 		q.Done("a")
 		wantGetAfter(t, q, "a", 0)
 		q.Done("a")
 		time.Sleep(24 * time.Hour)
-		wantItems(t, got(q)) // The urgent attempt was the retry.
+		wantItems(t, got(q)) // The always attempt was the retry.
 	})
 }
 
 // Q07.
-func TestDelayCanIgnoreTheBackoff(t *testing.T) {
+func TestDelayCanInterruptTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Hour})
 		q.AddRateLimited("a")
-		q.AddWith(AddOptions{IgnoreBackoff: true, After: time.Minute}, "a")
+		q.AddWith(AddOptions{Interrupt: InterruptAlways, After: time.Minute}, "a")
 		wantGetAfter(t, q, "a", time.Minute)
 	})
 }

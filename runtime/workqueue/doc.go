@@ -26,7 +26,7 @@
 //   - Of several delays for one item the earliest counts. A plain Add does not take back a delay: the item is
 //     got now, and again when the delay has passed.
 //   - A failing item backs off on its own: twice as long each time, up to a maximum that never overflows. While it does,
-//     neither an Add nor another failure cuts the backoff short or makes it longer. [AddOptions].Hasten makes an attempt
+//     neither an Add nor another failure cuts the backoff short or makes it longer. [InterruptLimited] makes an attempt
 //     before its end, at most one each [Options].ExtraEvery, which does not count when it fails.
 //   - [Queue.Drain] returns without an error only when nothing is ready and nothing is processing.
 //   - The queue keeps no reference to an item that has been got and is done, has not failed, and was not added again.

@@ -26,9 +26,8 @@ type entry[T comparable] struct {
 
 	dirty      bool
 	processing bool
-	// urgent is set when the item was added while processing by somebody who ignores its backoff, and hastened when it
-	// was so with Hasten.
-	urgent, hastened bool
+	// interrupt is the strongest with which the item was added while processing.
+	interrupt Interrupt
 	// priority is the highest with which the item was added since it became dirty.
 	priority priority
 	// placed is the priority of the level in which the entry is ready or, of one that is processing, the one that it had
@@ -48,10 +47,10 @@ type entry[T comparable] struct {
 type delay struct {
 	// at is when the item becomes dirty. An item waits iff it has one.
 	at instant
-	// floor is how long the item backs off after the last failure. Until then it does not become ready, unless somebody
-	// ignores its backoff.
+	// floor is how long the item backs off after the last failure. Until then it does not become ready, unless an
+	// [Interrupt] lets it.
 	floor instant
-	// extra is when the item was last made dirty during a backoff by Hasten.
+	// extra is when the item was last made dirty during a backoff by InterruptLimited.
 	extra instant
 	// failures is how often the item failed since the last Forget.
 	failures int32

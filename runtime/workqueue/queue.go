@@ -19,7 +19,7 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest time that an item waits after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// ExtraEvery is the shortest time between two attempts at one item that [AddOptions].Hasten makes during its
+	// ExtraEvery is the shortest time between two attempts at one item that [InterruptLimited] makes during its
 	// backoff. Zero means 1 s.
 	ExtraEvery time.Duration
 	// Aging is how long an item has to be ready to rise by one priority. Zero means 1 s.
@@ -167,19 +167,19 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 
 // returnLocked puts an entry that is no longer processing where it belongs.
 func (q *Queue[T]) returnLocked(e *entry[T]) {
-	urgent, hastened := e.urgent, e.hastened
-	e.urgent, e.hastened = false, false
+	interrupt := e.interrupt
+	e.interrupt = InterruptNever
 	if !e.dirty {
 		q.releaseLocked(e)
 		return
 	}
 	now := q.now()
 	at := e.floor
-	switch {
-	case urgent:
+	switch interrupt {
+	case InterruptAlways:
 		at = now
-	case hastened:
-		at = q.hastenLocked(e, now)
+	case InterruptLimited:
+		at = q.interruptLocked(e, now)
 	}
 	if at <= now {
 		e.priority = max(e.priority, q.overtakeLocked(e, now))
@@ -261,14 +261,24 @@ type AddOptions struct {
 	// RateLimited says that the item failed, which lets it back off as [Queue.AddRateLimited] does. When there is an
 	// After as well, the later time counts.
 	RateLimited bool
-	// IgnoreBackoff lets the item be got although it backs off. The failures are not forgotten, and an attempt that fails
-	// before the end of the backoff neither ends it nor makes it longer. It means nothing beside RateLimited.
-	IgnoreBackoff bool
-	// Hasten is IgnoreBackoff for a change that calls for another attempt, such as one by a user: of several during a
-	// backoff the first makes an attempt at once, and those that follow make one when [Options].ExtraEvery has passed
-	// since the last that was made so.
-	Hasten bool
+	// Interrupt says whether the item is got although it backs off. It means nothing beside RateLimited.
+	Interrupt Interrupt
 }
+
+// Interrupt says whether an item is got before the end of its backoff. The failures are not forgotten by that, and an attempt
+// that fails before the end neither ends the backoff nor makes it longer.
+type Interrupt int8
+
+const (
+	// InterruptNever leaves the item until its backoff ends.
+	InterruptNever Interrupt = iota
+	// InterruptLimited is for a change that calls for another attempt, such as one by a user: of several during a backoff the
+	// first makes an attempt at once, and those that follow make one when [Options].ExtraEvery has passed since the last that
+	// was made so.
+	InterruptLimited
+	// InterruptAlways is for an attempt whose time has come already.
+	InterruptAlways
+)
 
 // Add marks the items as dirty, in one step. One that is dirty already keeps its place; one that is processing becomes
 // ready at its Done; one that backs off does so when it has. On a closed queue it does nothing.
@@ -279,8 +289,8 @@ func (q *Queue[T]) Add(items ...T) { q.AddWith(AddOptions{}, items...) }
 func (q *Queue[T]) AddAfter(item T, d time.Duration) { q.AddWith(AddOptions{After: d}, item) }
 
 // AddRateLimited says that the item failed, and adds it after a delay: the base delay, doubled by every failure
-// before this since the last [Queue.Forget]. Until then the item backs off: no other add makes it ready, save with
-// IgnoreBackoff, and a call while it does neither counts as a failure nor makes it longer. On a closed queue it does
+// before this since the last [Queue.Forget]. Until then the item backs off: no other add makes it ready, save by
+// an [Interrupt], and a call while it does neither counts as a failure nor makes it longer. On a closed queue it does
 // nothing.
 func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: true}, item) }
 
@@ -323,22 +333,25 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	if o.RateLimited {
 		q.failLocked(e, now)
 	}
-	urgent, hasten := o.IgnoreBackoff && !o.RateLimited, o.Hasten && !o.RateLimited
+	interrupt := o.Interrupt
+	if o.RateLimited {
+		interrupt = InterruptNever
+	}
 	switch {
-	case e.floor <= at || urgent:
-	case !hasten:
+	case e.floor <= at || interrupt == InterruptAlways:
+	case interrupt == InterruptNever:
 		at = e.floor
 	case at > now:
 		at = max(at, q.nextExtra(e))
 	case !e.processing: // or else Done decides
-		at = q.hastenLocked(e, now)
+		at = q.interruptLocked(e, now)
 	}
 	if at > now {
 		q.waitLocked(e, at, p)
 		return false
 	}
 	if e.processing {
-		e.urgent, e.hastened = e.urgent || urgent, e.hastened || hasten
+		e.interrupt = max(e.interrupt, interrupt)
 	}
 	return q.dirtyLocked(e, p, now)
 }
@@ -351,9 +364,9 @@ func (q *Queue[T]) nextExtra(e *entry[T]) instant {
 	return min(e.extra.add(q.extraEvery), e.floor)
 }
 
-// hastenLocked returns when an entry becomes ready that was hastened, and notes that it interrupts its backoff if that is
-// now.
-func (q *Queue[T]) hastenLocked(e *entry[T], now instant) instant {
+// interruptLocked returns when an entry becomes ready that was added with InterruptLimited, and notes that it interrupts its
+// backoff if that is now.
+func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	if e.floor <= now {
 		return now
 	}
@@ -639,7 +652,9 @@ func (q *Queue[T]) promote() (added int) {
 		}
 		if now < e.floor {
 			e.extra = now
-			e.urgent = e.urgent || e.processing
+			if e.processing {
+				e.interrupt = InterruptAlways // its time has come, and Done shall not make it wait again
+			}
 		}
 		if q.dirtyLocked(e, e.waitPriority, now) {
 			added++

@@ -312,7 +312,7 @@ func TestDelayThatPassesDuringProcessingRunsAgain(t *testing.T) {
 	})
 }
 
-var hasten = AddOptions{Hasten: true}
+var interrupt = AddOptions{Interrupt: InterruptLimited}
 
 // Q07: of several changes during a backoff the first makes an attempt at once, and the next one each second.
 func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
@@ -321,13 +321,13 @@ func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
 		q.Add("a")
 		fail(t, q, "a")
 		time.Sleep(10 * time.Second)
-		q.AddWith(hasten, "a")
+		q.AddWith(interrupt, "a")
 		wantGetAfter(t, q, "a", 0)
-		q.AddWith(hasten, "a") // while it is processing
+		q.AddWith(interrupt, "a") // while it is processing
 		q.AddRateLimited("a")
-		q.AddWith(hasten, "a")
+		q.AddWith(interrupt, "a")
 		q.Done("a")
-		q.AddWith(hasten, "a")
+		q.AddWith(interrupt, "a")
 		wantItems(t, got(q))
 		wantGetAfter(t, q, "a", time.Second)
 		q.AddRateLimited("a")
@@ -348,7 +348,7 @@ func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
 		q.Add("a")
 		mustGet(t, q, "a")
-		q.AddWith(hasten, "a")
+		q.AddWith(interrupt, "a")
 		q.AddRateLimited("a")
 		q.Done("a")
 		wantGetAfter(t, q, "a", 0)
@@ -362,23 +362,23 @@ func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
 func TestChangeCanBeDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
-		q.AddWith(hasten, "a")
+		q.AddWith(interrupt, "a")
 		wantGetAfter(t, q, "a", 0)
-		q.AddWith(AddOptions{Hasten: true, After: time.Second}, "a")
+		q.AddWith(AddOptions{Interrupt: InterruptLimited, After: time.Second}, "a")
 		q.Done("a")
 		wantGetAfter(t, q, "a", time.Second)
 		q.AddRateLimited("a")
 		q.Done("a")
-		q.AddWith(AddOptions{Hasten: true, After: 5 * time.Second}, "a")
+		q.AddWith(AddOptions{Interrupt: InterruptLimited, After: 5 * time.Second}, "a")
 		wantGetAfter(t, q, "a", 5*time.Second)
-		q.AddWith(AddOptions{Hasten: true, After: time.Hour}, "a")
+		q.AddWith(AddOptions{Interrupt: InterruptLimited, After: time.Hour}, "a")
 		q.AddRateLimited("a")
 		q.Done("a")
 		wantGetAfter(t, q, "a", 55*time.Second)
 	})
 }
 
-// Q07: an item that always fails, and is hastened and added at random, while it is processing too, is got exactly when
+// Q07: an item that always fails, and is interrupted and added at random, while it is processing too, is got exactly when
 // its backoff ends or a change asks for it: no change is lost, none is answered twice, and the delays grow as if there
 // were none.
 func TestBackoffWithRandomChangesFollowsTheRule(t *testing.T) {
@@ -404,7 +404,7 @@ func runChanges(t *testing.T, random *rand.Rand) {
 			pause(others, most)
 			mu.Lock()
 			if others.IntN(2) == 0 {
-				q.AddWith(hasten, "a")
+				q.AddWith(interrupt, "a")
 				asked = cmp.Or(asked, now())
 			} else {
 				q.Add("a")
