@@ -183,7 +183,7 @@ func (c *Controller[R]) work(ctx context.Context) {
 				if !ok {
 					return
 				}
-				c.process(ctx, request)
+				c.attempt(ctx, request)
 			}
 		})
 	}

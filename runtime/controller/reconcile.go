@@ -27,9 +27,9 @@ type PanicError struct {
 // Error is the value in one line.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// process reconciles one request and decides when it is next. A request whose writes the caches have not seen is parked
+// attempt reconciles one request and decides when it is next. A request whose writes the caches have not seen is parked
 // until they have.
-func (c *Controller[R]) process(ctx context.Context, request R) {
+func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
 	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)

@@ -1,12 +1,9 @@
 package informer
 
-import (
-	"slices"
+import "github.com/kctrl-dev/kctrl/runtime/object"
 
-	"github.com/kctrl-dev/kctrl/runtime/object"
-)
-
-// edge is a change that waits in a backlog.
+// edge is a change that waits, in a [DeltaFIFO] for the store or in an outbox for a handler. Both keep within their bounds
+// in the same way, by compact.
 type edge[E any] interface {
 	// slot returns the key of the object that changed, and how compact treats the edge.
 	slot() (object.Key, slotKind)
@@ -81,35 +78,12 @@ func foldLast[E edge[E]](out []E, gone []bool, stack []int) []int {
 // compactAbove is how many edges may wait before they are compacted: up to here everything is delivered as it came.
 const compactAbove = 256
 
-// backlog is a first-in-first-out buffer of edges that compacts itself when it has doubled since it last did. So it
-// holds at most twice what compacting leaves, and a push costs O(1) on average. It is guarded by its owner.
-type backlog[E edge[E]] struct {
-	compact func([]E) []E
-	items   []E
-	limit   int // compact when more than limit wait; 0 is compactAbove
-}
+// bound is how many edges may wait in a buffer: when more do it compacts itself. That is twice what it came to the last time, so
+// that it never holds more than twice what its objects need, and a push costs O(1) on average. The zero value is compactAbove,
+// and it is never less.
+type bound struct{ limit int }
 
-// push appends e and returns by how many edges the backlog was compacted.
-func (b *backlog[E]) push(e E) int {
-	b.items = append(b.items, e)
-	if len(b.items) <= max(b.limit, compactAbove) {
-		return 0
-	}
-	before := len(b.items)
-	b.items = b.compact(b.items)
-	b.limit = 2 * len(b.items)
-	return before - len(b.items)
-}
+func (b bound) isPassed(waiting int) bool { return waiting > max(b.limit, compactAbove) }
 
-// take removes the first n edges and returns them.
-func (b *backlog[E]) take(n int) []E {
-	if n == len(b.items) {
-		taken := b.items
-		b.items, b.limit = nil, 0
-		return taken
-	}
-	taken := slices.Clone(b.items[:n])
-	clear(b.items[:n])
-	b.items = b.items[n:]
-	return taken
-}
+// leave makes room for as many edges again as there are.
+func (b *bound) leave(waiting int) { b.limit = 2 * waiting }

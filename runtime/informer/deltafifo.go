@@ -31,8 +31,8 @@ type Delta[T object.Object] struct {
 
 	// byKey has, for Replaced, Objects by their keys, unless it is nil. The receiver may keep and change it.
 	byKey map[object.Key]T
-	// rested has, for Replaced, what Objects would have, if that rests in another form at the receiver.
-	rested *listed[T]
+	// stored has, for Replaced, what Objects would have, if the receiver stores another form.
+	stored *listed[T]
 }
 
 // Deltas are successive steps, oldest first.
@@ -40,8 +40,8 @@ type Deltas[T object.Object] []Delta[T]
 
 // count returns the number of objects of a Replaced.
 func (d Delta[T]) count() int {
-	if d.rested != nil {
-		return len(d.rested.order)
+	if d.stored != nil {
+		return len(d.stored.order)
 	}
 	return len(d.Objects)
 }
@@ -54,10 +54,10 @@ func (d Delta[T]) listed() iter.Seq[object.Key] {
 				return
 			}
 		}
-		if d.rested == nil {
+		if d.stored == nil {
 			return
 		}
-		for _, key := range d.rested.order {
+		for _, key := range d.stored.order {
 			if !yield(key) {
 				return
 			}
@@ -98,7 +98,8 @@ var ErrClosed = errors.New("delta queue is closed")
 // maxBatch is the most deltas that one Pop hands out.
 const maxBatch = 1000
 
-// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive.
+// DeltaFIFO carries deltas from one producer to one consumer, in the order in which they arrive: from a reflector, which the
+// server would cut off if it waited, to the store.
 //
 // A list arrives as one Replaced delta and is handed out alone, so the consumer can take over the whole state at once
 // and finds the deletions that were missed by comparing. While the consumer keeps up, every delta is delivered. When
@@ -113,7 +114,8 @@ type DeltaFIFO[T object.Object] struct {
 
 	mu       sync.Mutex
 	changed  sync.Cond // signalled when something was pushed or the queue was closed
-	pending  backlog[Delta[T]]
+	pending  Deltas[T]
+	bound    bound
 	inflight Deltas[T] // taken by Pop, and perhaps not yet in the consumer's state
 	closed   bool
 }
@@ -127,7 +129,6 @@ func NewDeltaFIFO[T object.Object](known func(object.Key) bool) *DeltaFIFO[T] {
 	}
 	f := &DeltaFIFO[T]{known: known, synced: make(chan struct{})}
 	f.changed.L = &f.mu
-	f.pending.compact = f.compactLocked
 	return f
 }
 
@@ -146,8 +147,8 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 			return
 		}
 	case Bookmark:
-		if n := len(f.pending.items); n > 0 {
-			f.pending.items[n-1].ResourceVersion = d.ResourceVersion
+		if n := len(f.pending); n > 0 {
+			f.pending[n-1].ResourceVersion = d.ResourceVersion
 			return
 		}
 	default:
@@ -155,7 +156,10 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 			d.Key = object.KeyOf(d.Object)
 		}
 	}
-	f.pending.push(d)
+	f.pending = append(f.pending, d)
+	if f.bound.isPassed(len(f.pending)) {
+		f.compactLocked()
+	}
 	f.changed.Signal()
 }
 
@@ -199,7 +203,7 @@ func (f *DeltaFIFO[T]) Synced() <-chan struct{} { return f.synced }
 func (f *DeltaFIFO[T]) Len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.pending.items)
+	return len(f.pending)
 }
 
 // Close makes Push do nothing, and Pop return ErrClosed once nothing waits any more. Closing twice is fine.
@@ -221,25 +225,31 @@ func (f *DeltaFIFO[T]) closeSyncedLocked() {
 func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.pending.items) == 0 && !f.closed && ctx.Err() == nil {
+	for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
 		f.changed.Wait()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(f.pending.items) == 0 {
+	if len(f.pending) == 0 {
 		return nil, ErrClosed
 	}
-	f.inflight = f.pending.take(f.batchLocked())
+	if n := f.batchLocked(); n < len(f.pending) {
+		f.inflight = slices.Clone(f.pending[:n]) // what waits goes on in that array
+		clear(f.pending[:n])
+		f.pending = f.pending[n:]
+	} else {
+		f.inflight, f.pending, f.bound = f.pending, nil, bound{}
+	}
 	return f.inflight, nil
 }
 
 // batchLocked returns how many deltas go together: those before the next Replaced or Sync, or that one alone.
 func (f *DeltaFIFO[T]) batchLocked() int {
-	alone := slices.IndexFunc(f.pending.items, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
+	alone := slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
 	switch alone {
 	case -1:
-		return min(len(f.pending.items), maxBatch)
+		return min(len(f.pending), maxBatch)
 	case 0:
 		return 1
 	}
@@ -247,27 +257,27 @@ func (f *DeltaFIFO[T]) batchLocked() int {
 }
 
 func (f *DeltaFIFO[T]) indexLocked(t EventType) int {
-	return slices.IndexFunc(f.pending.items, func(d Delta[T]) bool { return d.Type == t })
+	return slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == t })
 }
 
 // supersedeLocked drops a Replaced that still waits and what came after it: the new one says what has become of all
 // that. What came before stays, with the edges it holds.
 func (f *DeltaFIFO[T]) supersedeLocked() {
 	if i := f.indexLocked(Replaced); i >= 0 {
-		f.pending.items = slices.Delete(f.pending.items, i, len(f.pending.items))
+		f.pending = slices.Delete(f.pending, i, len(f.pending))
 	}
 }
 
-// compactLocked is how the backlog of a DeltaFIFO becomes shorter. The version of the last delta stays that of the
-// whole backlog: when the last one is applied, so is everything.
-func (f *DeltaFIFO[T]) compactLocked(pending []Delta[T]) []Delta[T] {
-	version := lastVersion(pending)
-	out := f.withoutUnseenLocked(compact(pending))
-	if len(out) == 0 {
-		return append(out, Delta[T]{Type: Bookmark, ResourceVersion: version})
+// compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits: when the
+// last one is applied, so is everything.
+func (f *DeltaFIFO[T]) compactLocked() {
+	version := lastVersion(f.pending)
+	f.pending = f.withoutUnseenLocked(compact(f.pending))
+	if len(f.pending) == 0 {
+		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
-	out[len(out)-1].ResourceVersion = version
-	return out
+	f.pending[len(f.pending)-1].ResourceVersion = version
+	f.bound.leave(len(f.pending))
 }
 
 func lastVersion[T object.Object](pending []Delta[T]) string {

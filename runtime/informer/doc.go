@@ -34,7 +34,9 @@
 //   - No failure of the source ends an informer. It waits, twice as long each time up to half a minute and as long as
 //     the server asks for, and goes on; [Informer.Err] says what is wrong until it no longer is.
 //   - Memory is bounded by the number of objects. A buffer delivers everything as long as few events wait, and folds the
-//     events of each object when many do: see [DeltaFIFO]. An object that came and went while a handler was that far
+//     events of each object when many do. There are two, by one rule: the [DeltaFIFO] bounds how far the store, and the handler
+//     of a [Private] informer, may be behind the watch; and each other handler has an outbox, which bounds how far that one may
+//     be behind the store. An object that came and went while a handler was that far
 //     behind is not told at all.
 //
 // # Concurrency

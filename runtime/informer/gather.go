@@ -58,10 +58,10 @@ func newPackedState[T object.Object](store *contents[T], size int) *packedState[
 }
 
 func (s *packedState[T]) set(key object.Key, obj T, readable bool) {
-	var rested resting[T]
+	var form stored[T]
 	if readable {
 		var err error
-		if rested, err = s.store.restLike(key, obj); err != nil {
+		if form, err = s.store.storedLike(key, obj); err != nil {
 			s.store.log.Error("keep an object", "key", key, "err", err)
 			readable = false
 		}
@@ -75,7 +75,7 @@ func (s *packedState[T]) set(key object.Key, obj T, readable bool) {
 	if _, has := s.objects.find(key); !has {
 		s.order = append(s.order, key)
 	}
-	s.objects.put(key, rested)
+	s.objects.put(key, form)
 }
 
 func (s *packedState[T]) remove(key object.Key) {
@@ -86,9 +86,9 @@ func (s *packedState[T]) remove(key object.Key) {
 }
 
 func (s *packedState[T]) replaced(version string) Delta[T] {
-	d := Delta[T]{Type: Replaced, ResourceVersion: version, rested: &listed[T]{objects: s.objects, order: s.order}}
+	d := Delta[T]{Type: Replaced, ResourceVersion: version, stored: &listed[T]{objects: s.objects, order: s.order}}
 	if s.removed {
-		d.rested.order = s.latest()
+		d.stored.order = s.latest()
 	}
 	for key := range s.unreadable {
 		d.Retained = append(d.Retained, key)
@@ -109,19 +109,19 @@ func (s *packedState[T]) latest() []object.Key {
 	return latest
 }
 
-// restLike returns obj in the form in which it rests: that of what is in the store already, if that is the same state.
-func (c *contents[T]) restLike(key object.Key, obj T) (resting[T], error) {
+// storedLike returns obj in the form in which it is stored: that of what is in the store already, if that is the same state.
+func (c *contents[T]) storedLike(key object.Key, obj T) (stored[T], error) {
 	c.mu.RLock()
-	form := c.items
-	held, has := form.find(key)
+	items := c.items
+	held, has := items.find(key)
 	c.mu.RUnlock()
 	if has && held.is([]byte(obj.GetUID()), []byte(obj.GetResourceVersion())) {
 		return held, nil
 	}
-	return form.rest(obj)
+	return items.form(obj)
 }
 
-// listed are the objects of a list in the form in which they will rest.
+// listed are the objects of a list in the form in which the store will have them.
 type listed[T object.Object] struct {
 	objects items[T]
 	order   []object.Key // each once; nil is the order of whole
@@ -129,10 +129,10 @@ type listed[T object.Object] struct {
 }
 
 // all returns the objects in the order of the list.
-func (l *listed[T]) all() iter.Seq2[object.Key, resting[T]] {
-	return func(yield func(object.Key, resting[T]) bool) {
+func (l *listed[T]) all() iter.Seq2[object.Key, stored[T]] {
+	return func(yield func(object.Key, stored[T]) bool) {
 		for _, obj := range l.whole {
-			if !yield(object.KeyOf(obj), resting[T]{whole: obj}) {
+			if !yield(object.KeyOf(obj), stored[T]{whole: obj}) {
 				return
 			}
 		}
@@ -146,15 +146,15 @@ func (l *listed[T]) all() iter.Seq2[object.Key, resting[T]] {
 
 // listed returns what d lists in the form in which c keeps it. The delta is of a whole state.
 func (c *contents[T]) listed(d Delta[T]) *listed[T] {
-	if d.rested != nil {
-		return d.rested
+	if d.stored != nil {
+		return d.stored
 	}
 	if c.packs {
 		state := newPackedState(c, len(d.Objects))
 		for _, obj := range d.Objects {
 			state.set(object.KeyOf(obj), obj, true)
 		}
-		return state.replaced("").rested
+		return state.replaced("").stored
 	}
 	objects, once := d.byKey, d.Objects
 	if objects == nil {
@@ -165,11 +165,11 @@ func (c *contents[T]) listed(d Delta[T]) *listed[T] {
 
 // added returns an Added for every object, which is packed, in the order of the list.
 func (l *listed[T]) added() batch[T] {
-	s := &sleepers[T]{packed: make([]pack.Packed, 0, len(l.order)), example: Event[T]{Type: Added}}
+	s := &packedEvents[T]{packed: make([]pack.Packed, 0, len(l.order)), example: Event[T]{Type: Added}}
 	for _, obj := range l.all() {
 		s.packed, s.packer = append(s.packed, obj.packed), obj.packer
 	}
-	return batch[T]{asleep: s}
+	return batch[T]{packed: s}
 }
 
 // initialState is what the initial events have come to so far. Mostly they are one state of each object, which then are

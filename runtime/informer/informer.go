@@ -193,7 +193,7 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 func (i *Informer[T]) handle(deltas Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	events := i.process(deltas)
+	events := i.advance(deltas)
 	first := deltas[0].Type == Replaced && !i.synced
 	if first {
 		i.synced = true
@@ -345,9 +345,9 @@ func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 // A failing list or watch is retried for as long as Run runs.
 func (c *core[T]) Err() error { return c.reflector.Err() }
 
-// process brings the store to the state after deltas and returns what that means for handlers.
-func (c *core[T]) process(deltas Deltas[T]) batch[T] {
-	events := c.contents.process(deltas)
+// advance brings the store to the state after deltas and returns what that means for handlers.
+func (c *core[T]) advance(deltas Deltas[T]) batch[T] {
+	events := c.contents.advance(deltas)
 	if c.observer == nil {
 		return events
 	}

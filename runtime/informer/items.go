@@ -10,37 +10,37 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// items are the objects of a store by their keys, in the form in which they rest there: whole, or packed.
+// items are the objects of a store by their keys, as the store has them: whole, or packed.
 type items[T object.Object] interface {
 	len() int
-	find(key object.Key) (resting[T], bool)
-	// rest returns obj in the form in which it rests. It changes nothing.
-	rest(obj T) (resting[T], error)
+	find(key object.Key) (stored[T], bool)
+	// form returns obj as it is stored. It changes nothing.
+	form(obj T) (stored[T], error)
 	// put makes obj the object of key, and returns the key with the strings that the object keeps alive anyway.
-	put(key object.Key, obj resting[T]) object.Key
+	put(key object.Key, obj stored[T]) object.Key
 	remove(key object.Key)
 	keys() iter.Seq[object.Key]
 	// all returns what there is at the time of the iteration.
-	all() iter.Seq2[object.Key, resting[T]]
+	all() iter.Seq2[object.Key, stored[T]]
 	// snapshot returns the objects of those keys, which exist; of size many if that is not 0. The iteration needs no lock.
 	snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
-	// stored returns the events that are told of all there is now, like example.
-	stored(example Event[T]) batch[T]
+	// events returns those that are told of all there is now, like example.
+	events(example Event[T]) batch[T]
 	// empty returns items of the same form, with room for that many.
 	empty(size int) items[T]
 }
 
-// resting is an object in the form in which it rests in a store.
-type resting[T object.Object] struct {
+// stored is an object as a store has it.
+type stored[T object.Object] struct {
 	whole  T // also that of a packed object, once it was asked for
 	packed pack.Packed
-	packer *pack.Packer[T] // of packed, until whole is there; nil for one that rests whole
+	packer *pack.Packer[T] // of packed, until whole is there; nil for one that is whole
 }
 
 // object returns the object itself: the one in the store, or one of the caller's own.
-func (r *resting[T]) object() T {
+func (r *stored[T]) object() T {
 	if r.packer != nil {
 		r.whole, r.packer = unpack(r.packer, r.packed), nil
 	}
@@ -49,7 +49,7 @@ func (r *resting[T]) object() T {
 
 // sameObject reports whether r and other, which have one key and one form, are states of one object and not of one that
 // was deleted and created again.
-func (r *resting[T]) sameObject(other *resting[T]) bool {
+func (r *stored[T]) sameObject(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameObject(other.packed)
 	}
@@ -57,7 +57,7 @@ func (r *resting[T]) sameObject(other *resting[T]) bool {
 }
 
 // sameState reports whether r and other, which are states of one object, are one state.
-func (r *resting[T]) sameState(other *resting[T]) bool {
+func (r *stored[T]) sameState(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameState(other.packed)
 	}
@@ -66,7 +66,7 @@ func (r *resting[T]) sameState(other *resting[T]) bool {
 }
 
 // is reports whether r is the state of the object that has that UID and that resource version.
-func (r *resting[T]) is(uid, version []byte) bool {
+func (r *stored[T]) is(uid, version []byte) bool {
 	if r.packed != "" {
 		return r.packed.IsState(uid, version)
 	}
@@ -101,8 +101,8 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	}
 }
 
-// snapshot returns what m has for keys, which are in it, each made an object by wake when it is come to.
-func snapshot[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], size int, wake func(R) T) iter.Seq2[object.Key, T] {
+// snapshot returns what m has for keys, which are in it, each opened when it is come to.
+func snapshot[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], size int, open func(R) T) iter.Seq2[object.Key, T] {
 	type entry struct {
 		key object.Key
 		obj R
@@ -113,22 +113,22 @@ func snapshot[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.K
 	}
 	return func(yield func(object.Key, T) bool) {
 		for _, e := range entries {
-			if !yield(e.key, wake(e.obj)) {
+			if !yield(e.key, open(e.obj)) {
 				return
 			}
 		}
 	}
 }
 
-// pick returns what m has for keys, which are in it, each made an object by wake when it is come to.
-func pick[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], wake func(R) T) iter.Seq[T] {
+// pick returns what m has for keys, which are in it, each opened when it is come to.
+func pick[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
 	var picked []R
 	for key := range keys {
 		picked = append(picked, m[key])
 	}
 	return func(yield func(T) bool) {
 		for _, obj := range picked {
-			if !yield(wake(obj)) {
+			if !yield(open(obj)) {
 				return
 			}
 		}
@@ -140,14 +140,14 @@ type wholeItems[T object.Object] map[object.Key]T
 
 func (w wholeItems[T]) len() int { return len(w) }
 
-func (w wholeItems[T]) find(key object.Key) (resting[T], bool) {
+func (w wholeItems[T]) find(key object.Key) (stored[T], bool) {
 	obj, ok := w[key]
-	return resting[T]{whole: obj}, ok
+	return stored[T]{whole: obj}, ok
 }
 
-func (w wholeItems[T]) rest(obj T) (resting[T], error) { return resting[T]{whole: obj}, nil }
+func (w wholeItems[T]) form(obj T) (stored[T], error) { return stored[T]{whole: obj}, nil }
 
-func (w wholeItems[T]) put(key object.Key, obj resting[T]) object.Key {
+func (w wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
 	w[key] = obj.whole
 	return key
 }
@@ -156,10 +156,10 @@ func (w wholeItems[T]) remove(key object.Key) { delete(w, key) }
 
 func (w wholeItems[T]) keys() iter.Seq[object.Key] { return maps.Keys(w) }
 
-func (w wholeItems[T]) all() iter.Seq2[object.Key, resting[T]] {
-	return func(yield func(object.Key, resting[T]) bool) {
+func (w wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
+	return func(yield func(object.Key, stored[T]) bool) {
 		for key, obj := range w {
-			if !yield(key, resting[T]{whole: obj}) {
+			if !yield(key, stored[T]{whole: obj}) {
 				return
 			}
 		}
@@ -174,7 +174,7 @@ func (w wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
 	return pick(w, keys, func(obj T) T { return obj })
 }
 
-func (w wholeItems[T]) stored(example Event[T]) batch[T] {
+func (w wholeItems[T]) events(example Event[T]) batch[T] {
 	events := make([]Event[T], 0, len(w))
 	for _, obj := range w {
 		events = append(events, about(obj, example))
@@ -217,17 +217,17 @@ type packedItems[T object.Object] struct {
 
 func (p packedItems[T]) len() int { return len(p.packed) }
 
-func (p packedItems[T]) find(key object.Key) (resting[T], bool) {
+func (p packedItems[T]) find(key object.Key) (stored[T], bool) {
 	packed, ok := p.packed[key]
-	return resting[T]{packed: packed, packer: p.packer}, ok
+	return stored[T]{packed: packed, packer: p.packer}, ok
 }
 
-func (p packedItems[T]) rest(obj T) (resting[T], error) {
+func (p packedItems[T]) form(obj T) (stored[T], error) {
 	packed, err := p.packer.Pack(obj)
-	return resting[T]{whole: obj, packed: packed}, err
+	return stored[T]{whole: obj, packed: packed}, err
 }
 
-func (p packedItems[T]) put(key object.Key, obj resting[T]) object.Key {
+func (p packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
 	delete(p.packed, key) // the strings of the old one are part of what was packed before
 	key = p.packer.Key(obj.packed)
 	p.packed[key] = obj.packed
@@ -238,10 +238,10 @@ func (p packedItems[T]) remove(key object.Key) { delete(p.packed, key) }
 
 func (p packedItems[T]) keys() iter.Seq[object.Key] { return maps.Keys(p.packed) }
 
-func (p packedItems[T]) all() iter.Seq2[object.Key, resting[T]] {
-	return func(yield func(object.Key, resting[T]) bool) {
+func (p packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
+	return func(yield func(object.Key, stored[T]) bool) {
 		for key, packed := range p.packed {
-			if !yield(key, resting[T]{packed: packed, packer: p.packer}) {
+			if !yield(key, stored[T]{packed: packed, packer: p.packer}) {
 				return
 			}
 		}
@@ -249,17 +249,17 @@ func (p packedItems[T]) all() iter.Seq2[object.Key, resting[T]] {
 }
 
 func (p packedItems[T]) snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T] {
-	return snapshot(p.packed, keys, size, p.wake)
+	return snapshot(p.packed, keys, size, p.unpack)
 }
 
 func (p packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
-	return pick(p.packed, keys, p.wake)
+	return pick(p.packed, keys, p.unpack)
 }
 
-func (p packedItems[T]) wake(packed pack.Packed) T { return unpack(p.packer, packed) }
+func (p packedItems[T]) unpack(packed pack.Packed) T { return unpack(p.packer, packed) }
 
-func (p packedItems[T]) stored(example Event[T]) batch[T] {
-	return batch[T]{asleep: &sleepers[T]{
+func (p packedItems[T]) events(example Event[T]) batch[T] {
+	return batch[T]{packed: &packedEvents[T]{
 		packed:  slices.AppendSeq(make([]pack.Packed, 0, len(p.packed)), maps.Values(p.packed)),
 		packer:  p.packer,
 		example: example,
@@ -270,15 +270,15 @@ func (p packedItems[T]) empty(size int) items[T] {
 	return packedItems[T]{make(map[object.Key]pack.Packed, size), p.packer}
 }
 
-// sleepers are events about packed objects, which are unpacked when the events are delivered.
-type sleepers[T object.Object] struct {
+// packedEvents are events about packed objects, which are unpacked when the events are delivered.
+type packedEvents[T object.Object] struct {
 	packed  []pack.Packed
 	packer  *pack.Packer[T]
 	example Event[T]
 }
 
 // take removes the first events, at most that many.
-func (s *sleepers[T]) take(most int) []Event[T] {
+func (s *packedEvents[T]) take(most int) []Event[T] {
 	count := min(most, len(s.packed))
 	events := make([]Event[T], count)
 	for i, packed := range s.packed[:count] {

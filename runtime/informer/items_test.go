@@ -41,20 +41,20 @@ func TestRelistKeepsWhatWasPacked(t *testing.T) {
 		}
 		return unsafe.StringData(string(held.packed))
 	}
-	c.process(Deltas[meta]{listedNodes(c, 1, "a", "b")})
+	c.advance(Deltas[meta]{listedNodes(c, 1, "a", "b")})
 	a, b := packedAt("a"), packedAt("b")
-	c.process(Deltas[meta]{nodeDelta(Updated, "b", 2)})
+	c.advance(Deltas[meta]{nodeDelta(Updated, "b", 2)})
 	if packedAt("a") != a || packedAt("b") == b {
 		t.Error("an update has packed the wrong object")
 	}
-	if c.process(Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
+	if c.advance(Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
 		t.Error("the list has packed again what has not changed, or has kept what is gone")
 	}
 	// the list was read before the store came to its state
 	early := newPackedState(packedContents(t, &metav1.PartialObjectMetadata{}), 0)
 	o := node("a", 1)
 	early.set(object.KeyOf(o), o, true)
-	if c.process(Deltas[meta]{early.replaced("9")}); packedAt("a") != a {
+	if c.advance(Deltas[meta]{early.replaced("9")}); packedAt("a") != a {
 		t.Error("the list has taken the place of the same state")
 	}
 	for key, held := range c.items.all() {
@@ -86,7 +86,7 @@ func TestPackedListIsWhatArrivedLast(t *testing.T) {
 		t.Errorf("%d objects are listed: %v", d.count(), keys)
 	}
 	var got []string
-	for events := range c.process(Deltas[meta]{d}).chunks() {
+	for events := range c.advance(Deltas[meta]{d}).chunks() {
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, e.Object.ResourceVersion))
 		}
@@ -107,15 +107,15 @@ func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
 	update := func(u *unstructured.Unstructured) Deltas[*unstructured.Unstructured] {
 		return Deltas[*unstructured.Unstructured]{{Type: Updated, Key: object.KeyOf(u), Object: u, ResourceVersion: u.GetResourceVersion()}}
 	}
-	c.process(update(state("a", "1", "text")))
-	if events := c.process(update(state("a", "2", 'c'))); events.len() != 0 || c.version != "2" {
+	c.advance(update(state("a", "1", "text")))
+	if events := c.advance(update(state("a", "2", 'c'))); events.len() != 0 || c.version != "2" {
 		t.Errorf("%d events at %s", events.len(), c.version)
 	}
 	listed := newPackedState(c, 0)
 	for _, u := range []*unstructured.Unstructured{state("a", "3", 'c'), state("b", "3", "text")} {
 		listed.set(object.KeyOf(u), u, true)
 	}
-	if events := c.process(Deltas[*unstructured.Unstructured]{listed.replaced("3")}); events.len() != 1 {
+	if events := c.advance(Deltas[*unstructured.Unstructured]{listed.replaced("3")}); events.len() != 1 {
 		t.Errorf("%d events of a list", events.len())
 	}
 	if u, ok, _ := c.at(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
@@ -129,9 +129,9 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	for i := range 3 * atOnce {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	first := c.process(Deltas[meta]{listedNodes(c, 1, names...)})
+	first := c.advance(Deltas[meta]{listedNodes(c, 1, names...)})
 	if len(first.events) != 0 || first.len() != len(names) {
-		t.Errorf("%d of %d events are awake", len(first.events), first.len())
+		t.Errorf("%d of %d events are unpacked", len(first.events), first.len())
 	}
 	first.markInitial()
 	var one, other outbox[meta]
@@ -184,9 +184,9 @@ func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 	for i := range 2*maxBatch + 1 {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	c.process(Deltas[meta]{listedNodes(c.contents, 7, names...)})
-	c.process(Deltas[meta]{nodeDelta(Updated, "n5", 8), {Type: Bookmark, ResourceVersion: "9"}})
-	c.process(Deltas[meta]{listedNodes(c.contents, 9)})
+	c.advance(Deltas[meta]{listedNodes(c.contents, 7, names...)})
+	c.advance(Deltas[meta]{nodeDelta(Updated, "n5", 8), {Type: Bookmark, ResourceVersion: "9"}})
+	c.advance(Deltas[meta]{listedNodes(c.contents, 9)})
 	if fmt.Sprint(got) != "[1000@ 1000@ 1@7 1@9 2001@9]" {
 		t.Errorf("got %v", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// listener calls one handler from one goroutine. What the handler has not been told yet waits in a backlog, which
+// listener calls one handler from one goroutine. What the handler has not been told yet waits in an outbox, which
 // compacts per key, so a slow handler holds up nobody and costs memory for objects, not for changes.
 type listener[T object.Object] struct {
 	handler  Handler[T]
@@ -111,11 +111,11 @@ func (l *listener[T]) stop() {
 const atOnce = 8
 
 // outbox is what a listener has to deliver: events, in the batches in which they came, which all listeners share, and
-// the mark at which it is synced. It compacts itself as a [backlog] does. It is guarded by its owner.
+// the mark at which it is synced. It keeps within its bound, and is guarded by its owner.
 type outbox[T object.Object] struct {
 	batches []batch[T]
 	events  int // in all batches
-	limit   int // compact when more than limit events wait; 0 is compactAbove
+	bound   bound
 }
 
 func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
@@ -126,17 +126,17 @@ func (o *outbox[T]) push(b batch[T], initial bool) int {
 	if count := b.len(); count > 0 {
 		o.batches = append(o.batches, b.own())
 		o.events += count
-		o.limit = max(o.limit, 2*count)
+		o.bound.limit = max(o.bound.limit, 2*count)
 	}
 	if initial {
 		o.batches = append(o.batches, batch[T]{})
 	}
-	if o.events <= max(o.limit, compactAbove) {
+	if !o.bound.isPassed(o.events) {
 		return 0
 	}
 	before := o.events
 	o.compact()
-	o.limit = 2 * o.events
+	o.bound.leave(o.events)
 	return before - o.events
 }
 
@@ -227,14 +227,14 @@ func (n notice[T]) fold(next notice[T]) (notice[T], folding) {
 // not changed any more.
 type batch[T object.Object] struct {
 	events []Event[T]
-	asleep *sleepers[T] // further events; nil is none
+	packed *packedEvents[T] // further events; nil is none
 }
 
 func (b batch[T]) len() int {
-	if b.asleep == nil {
+	if b.packed == nil {
 		return len(b.events)
 	}
-	return len(b.events) + len(b.asleep.packed)
+	return len(b.events) + len(b.packed.packed)
 }
 
 // markInitial marks the events of a first list.
@@ -242,24 +242,24 @@ func (b batch[T]) markInitial() {
 	for n := range b.events {
 		b.events[n].Initial = b.events[n].Type == Added
 	}
-	if b.asleep != nil {
-		b.asleep.example.Initial = b.asleep.example.Type == Added
+	if b.packed != nil {
+		b.packed.example.Initial = b.packed.example.Type == Added
 	}
 }
 
 // own returns b for one who takes events from it.
 func (b batch[T]) own() batch[T] {
-	if b.asleep != nil {
-		asleep := *b.asleep
-		b.asleep = &asleep
+	if b.packed != nil {
+		packed := *b.packed
+		b.packed = &packed
 	}
 	return b
 }
 
 // take removes the first events, at most that many, from a batch of one's own.
 func (b *batch[T]) take(most int) []Event[T] {
-	if b.asleep != nil && len(b.events) == 0 {
-		return b.asleep.take(most)
+	if b.packed != nil && len(b.events) == 0 {
+		return b.packed.take(most)
 	}
 	count := min(len(b.events), most)
 	events := b.events[:count:count]
@@ -267,11 +267,11 @@ func (b *batch[T]) take(most int) []Event[T] {
 	return events
 }
 
-// chunks returns the events, at least one time some or none, so that few objects are awake at a time. It reports for
+// chunks returns the events, at least one time some or none, so that few objects are unpacked at a time. It reports for
 // each whether it is the last.
 func (b batch[T]) chunks() iter.Seq2[[]Event[T], bool] {
 	return func(yield func([]Event[T], bool) bool) {
-		if b.asleep == nil {
+		if b.packed == nil {
 			yield(b.events, true)
 			return
 		}

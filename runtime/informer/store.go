@@ -134,7 +134,7 @@ func (c *contents[T]) known() client.Known[T] {
 }
 
 // setLocked makes obj the object of key in place of old, which is nil if there is none.
-func (c *contents[T]) setLocked(key object.Key, obj, old *resting[T]) {
+func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
 	c.removeLocked(key, old)
 	key = c.items.put(key, *obj)
 	c.nameLocked(key)
@@ -145,7 +145,7 @@ func (c *contents[T]) setLocked(key object.Key, obj, old *resting[T]) {
 }
 
 // removeLocked removes old, the object of key. It does nothing without one.
-func (c *contents[T]) removeLocked(key object.Key, old *resting[T]) {
+func (c *contents[T]) removeLocked(key object.Key, old *stored[T]) {
 	if old == nil {
 		return
 	}
@@ -299,9 +299,9 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	return obj, ok, version
 }
 
-// process brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, and returns what that means
+// advance brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, and returns what that means
 // for handlers.
-func (c *contents[T]) process(deltas Deltas[T]) batch[T] {
+func (c *contents[T]) advance(deltas Deltas[T]) batch[T] {
 	switch deltas[0].Type {
 	case Replaced:
 		return c.replace(deltas[0])
@@ -309,7 +309,7 @@ func (c *contents[T]) process(deltas Deltas[T]) batch[T] {
 		c.mu.Lock()
 		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
 		c.mu.Unlock()
-		return c.items.stored(Event[T]{Type: Updated})
+		return c.items.events(Event[T]{Type: Updated})
 	}
 	return batch[T]{events: c.apply(deltas)}
 }
@@ -339,7 +339,7 @@ func (c *contents[T]) applyAll(deltas Deltas[T]) (events []Event[T], failed []er
 		}
 		switch d.Type {
 		case Added, Updated:
-			now, err := c.items.rest(d.Object)
+			now, err := c.items.form(d.Object)
 			if err != nil {
 				failed = append(failed, err)
 				break
@@ -360,7 +360,7 @@ func (c *contents[T]) applyAll(deltas Deltas[T]) (events []Event[T], failed []er
 
 // setStateLocked makes now the object of key in place of old and appends what that means for handlers: nothing if it is
 // in the same state.
-func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now *resting[T]) []Event[T] {
+func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now *stored[T]) []Event[T] {
 	before := old
 	if old != nil && !old.sameObject(now) {
 		events = append(events, missed(old.object()))
@@ -442,10 +442,10 @@ func (c *contents[T]) missing(items items[T]) []Event[T] {
 }
 
 // initial returns an Added for every object, as a new handler gets it.
-func (c *contents[T]) initial() batch[T] { return c.items.stored(Event[T]{Type: Added, Initial: true}) }
+func (c *contents[T]) initial() batch[T] { return c.items.events(Event[T]{Type: Added, Initial: true}) }
 
 // change is the event of an object that is there in a new state. Nil is no old one.
-func change[T object.Object](old, now *resting[T]) Event[T] {
+func change[T object.Object](old, now *stored[T]) Event[T] {
 	if old == nil {
 		return Event[T]{Type: Added, Object: now.object()}
 	}
@@ -460,7 +460,7 @@ func merged[T object.Object](e Event[T]) Event[T] {
 
 // appendDeletion appends the event of an object that is gone. That of an object that was never seen, which is nil, is told
 // too.
-func appendDeletion[T object.Object](events []Event[T], old *resting[T], d Delta[T]) []Event[T] {
+func appendDeletion[T object.Object](events []Event[T], old *stored[T], d Delta[T]) []Event[T] {
 	if d.FinalStateUnknown {
 		if old != nil {
 			events = append(events, missed(old.object()))
