@@ -31,6 +31,7 @@
 // controller's reconciles write with their contexts, or with contexts made of these: that is somebody else's, since otherwise a
 // controller that has failed for lack of what another one makes would wait out its backoff when it is there. When it is not
 // certain who made a change, it is somebody else's: such as one by a client with another Journal, one whose answer was lost or
-// comes after its event, unless that is an event of the request which is reconciled, one that was sent before in the same
-// words, one in an event that stands for several changes, and one that thousands of others have followed before its event came.
+// takes longer than a second after its event, unless that is an event of the request which is reconciled, one that was sent
+// before in the same words, one in an event that stands for several changes, and one that thousands of others have followed
+// before its event came.
 package controller
