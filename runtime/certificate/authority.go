@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -49,7 +50,10 @@ type Authority struct {
 	current *generation      // the last that was in the Secret; nil before
 	serving *tls.Certificate // that of current, or of one before while targets do not trust that yet
 	err     error            // why clients may not accept serving
-	served  chan struct{}    // closed when there is something to serve
+	// agreed is since when, without a break, all targets have trusted the next signer, which is agreedOn.
+	agreed   time.Time
+	agreedOn *big.Int      // the serial number; nil is none
+	served   chan struct{} // closed when there is something to serve
 }
 
 // defaultLifetime is that of certificates.
@@ -207,7 +211,7 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return min(max(time.Until(a.pace.due(a.current)), 100*time.Millisecond), resync), nil
+	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
 }
 
 // readTargets returns those that could be read.
@@ -262,12 +266,36 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 		return newGeneration(now, a.opts.Lifetime, names)
 	}
 	bundle := base.bundle()
-	trusted := complete && !slices.ContainsFunc(trusts, func(t *trust) bool { return !t.has(bundle) })
-	wanted, err := a.pace.advance(base, now, names, trusted)
+	everybody := complete && !slices.ContainsFunc(trusts, func(t *trust) bool { return !t.has(bundle) })
+	wanted, err := a.pace.advance(base, now, names, a.trusted(base, now, everybody))
 	if err == nil && wanted != base {
 		a.logger.Info("changed the certificates of the webhooks", "names", names, "rotating", wanted.next != nil, "expires", wanted.leaf.Leaf.NotAfter)
 	}
 	return wanted, err
+}
+
+// trusted reports whether the next signer of g may sign: once everybody has trusted it for a while, since API servers learn of their
+// targets by watches of their own.
+func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case g.next == nil || !everybody:
+		a.agreedOn = nil
+		return false
+	case a.agreedOn == nil || a.agreedOn.Cmp(g.next.certificate.SerialNumber) != 0:
+		a.agreed, a.agreedOn = now, g.next.certificate.SerialNumber
+	}
+	return now.Sub(a.agreed) >= a.pace.overlap
+}
+
+// dueLocked is when there is something to do.
+func (a *Authority) dueLocked() time.Time {
+	due := a.pace.due(a.current)
+	if a.agreedOn != nil && a.agreed.Add(a.pace.overlap).After(due) {
+		return a.agreed.Add(a.pace.overlap)
+	}
+	return due
 }
 
 // secret returns the Secret with nothing but its identity.
