@@ -383,15 +383,8 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	bundle := g.bundle()
 	var errs []error
 	for _, t := range trusts {
-		if !t.has(bundle) {
-			if err := t.inject(ctx, a.opts.Client, bundle); err != nil {
-				errs = append(errs, fmt.Errorf("inject the CA into %s: %w", t.target, err))
-				continue
-			}
-			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
-		}
-		if !t.has(bundle) {
-			errs = append(errs, fmt.Errorf("%s has not taken the CA", t.target))
+		if err := a.teach(ctx, t, bundle); err != nil {
+			errs = append(errs, fmt.Errorf("inject the CA into %s: %w", t.target, err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -401,6 +394,30 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	defer a.mu.Unlock()
 	a.serveLocked(g)
 	return accepts(bundle, g.leaf.Leaf, time.Now())
+}
+
+// teach makes a target trust those in bundle, as other replicas do at the same time.
+func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
+	for range maxConflicts {
+		if t.has(bundle) {
+			return nil
+		}
+		err := t.inject(ctx, a.opts.Client, bundle)
+		if err == nil && t.has(bundle) {
+			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
+			return nil
+		}
+		if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+		// It is not as it was read.
+		fresh, err := t.target.read(ctx, a.opts.Client)
+		if err != nil {
+			return err
+		}
+		*t = *fresh
+	}
+	return fmt.Errorf("it was changed %d times meanwhile, or does not take it", maxConflicts)
 }
 
 func (a *Authority) serveLocked(g *generation) {

@@ -212,7 +212,7 @@ func trusted(t *testing.T, live *client.REST, name string) []byte {
 
 func testRotation(t *testing.T, config *rest.Config) {
 	live := connect(t, config)
-	const lifetime = 18 * time.Second
+	const lifetime = 24 * time.Second
 	r := start(t, live, "rotation", lifetime)
 	other := start(t, live, "rotation", lifetime)
 	install(t, live, "rotation", r)
