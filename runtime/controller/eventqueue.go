@@ -194,7 +194,7 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 // counts reports whether an event calls for another attempt at a request that backs off, now. When that depends on writes
 // that are under way, it is decided later.
 func (q *eventQueue[R]) counts(request R, u undecided) bool {
-	if q.isAnswer(request, u) {
+	if q.isAnswer(request, u) || q.own.made(u.event) {
 		return false
 	}
 	return !q.own.whenTold(u.kind, u.event, u.writes, func() { q.decide(request, u) }) && !q.own.made(u.event)

@@ -203,7 +203,7 @@ func (w *world) watch(ctx context.Context, kind string) {
 			w.must = append(w.must, asked{w.now(), max(w.now(), w.busy[kind])})
 		}
 		if s.must || merged {
-			w.may = append(w.may, w.now())
+			w.may = append(w.may, w.now(), max(w.now(), w.busy[kind])) // a worker may get the request as that becomes known
 		}
 		w.mu.Unlock()
 		handler.Because(w.queue, kind, e).Add(theThing)
