@@ -33,6 +33,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -121,7 +122,7 @@ func New(live *client.REST, opts Options) *Cache {
 		floors:    map[schema.GroupKind]*floor{},
 	}
 	if !opts.DisableConsistency {
-		live.Journal().Subscribe(c.written)
+		journal.Subscribe(live.Journal(), c.written)
 	}
 	return c
 }

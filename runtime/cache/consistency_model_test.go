@@ -17,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -77,12 +78,12 @@ func (a *author) put(name string, h *history) {
 }
 
 // tell tells the cache of a write, at once or when its watch may have told it already.
-func (a *author) tell(w client.Write) {
+func (a *author) tell(w journal.Write) {
 	if a.chance(3) {
 		time.Sleep(time.Duration(a.random.IntN(3000)) * time.Millisecond)
 	}
 	w.GVK = configMapKind
-	a.live.Journal().Tell(a.ctx, w)
+	journal.Tell(a.ctx, a.live.Journal(), w)
 }
 
 // write creates or changes an object.
@@ -90,7 +91,7 @@ func (a *author) write() {
 	name, h := a.pick()
 	a.put(name, h)
 	o := h.now.DeepCopy()
-	a.tell(client.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+	a.tell(journal.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
 	a.record(h, true)
 }
 
@@ -98,7 +99,7 @@ func (a *author) write() {
 func (a *author) subresource() {
 	if name, h := a.pick(); h.now != nil {
 		a.put(name, h)
-		a.tell(client.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
+		a.tell(journal.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
 		a.record(h, true)
 	}
 }
@@ -126,7 +127,7 @@ func (a *author) vague() {
 	default:
 		a.put(name, h)
 	}
-	a.tell(client.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
+	a.tell(journal.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
 	a.record(h, true)
 }
 
@@ -140,7 +141,7 @@ func (a *author) erase() {
 
 // eraseAll deletes all objects in one request. Some of them stay for a while.
 func (a *author) eraseAll() {
-	var writes []client.Write
+	var writes []journal.Write
 	var changed []*history
 	for _, h := range a.objects {
 		if h.now == nil {
@@ -162,8 +163,8 @@ func (a *author) eraseAll() {
 	}
 }
 
-func (a *author) delete(h *history, all bool) client.Write {
-	w := client.Write{Key: object.KeyOf(h.now), UID: h.now.UID, Gone: !all, Ending: all}
+func (a *author) delete(h *history, all bool) journal.Write {
+	w := journal.Write{Key: object.KeyOf(h.now), UID: h.now.UID, Gone: !all, Ending: all}
 	if a.chance(2) {
 		w.Before = h.now.ResourceVersion
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -32,13 +33,13 @@ func withUID(name, uid string) *corev1.ConfigMap {
 // write puts o on the server, and tells of it as a client does.
 func (f *fixture) write(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.put(configMaps, o)
-	f.live.Journal().Tell(ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+	journal.Tell(ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
 }
 
 // erase deletes o from the server, and tells of it as a client does: without a version.
 func (f *fixture) erase(ctx context.Context, o *corev1.ConfigMap) {
 	f.api.remove(configMaps, o)
-	f.live.Journal().Tell(ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Gone: true})
+	journal.Tell(ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Gone: true})
 }
 
 // takes fails unless what takes d.
@@ -171,7 +172,7 @@ func TestDeletionThatMayHaveBegunIsSeenWithItsTimestamp(t *testing.T) {
 		now := metav1.Now()
 		o.DeletionTimestamp, o.Finalizers = &now, []string{"example.com/hold"}
 		f.api.put(configMaps, o)
-		f.live.Journal().Tell(f.ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Ending: true})
+		journal.Tell(f.ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Ending: true})
 		var got corev1.ConfigMap
 		f.takes(time.Second, func() {
 			if err := f.get("ns", "existing", &got); err != nil || got.DeletionTimestamp == nil {
@@ -185,7 +186,7 @@ func TestWriteInAnotherVersionOfTheKindCounts(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
 		f.api.put(configMaps, a)
-		f.live.Journal().Tell(f.ctx, client.Write{
+		journal.Tell(f.ctx, f.live.Journal(), journal.Write{
 			GVK: schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, Key: object.KeyOf(a), ResourceVersion: a.ResourceVersion,
 		})
 		f.takes(time.Second, func() { expect(t, "list", f.list(), "ns/a", "ns/existing") })
@@ -309,7 +310,7 @@ func TestDisabledKindsAreReadLive(t *testing.T) {
 
 func TestWritesAreTracked(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
-		ctx, writes := cache.TrackWrites(f.ctx)
+		ctx, writes := journal.Track(f.ctx)
 		if writes.Timeout() != 0 || writes.WhenSeen(func() { t.Error("called") }) {
 			t.Error("there are writes before the first")
 		}
@@ -354,7 +355,7 @@ func TestDeletionsBeyondEveryBoundAreNotReadStale(t *testing.T) {
 			for _, o := range all {
 				before := o.ResourceVersion
 				f.api.remove(configMaps, o)
-				f.live.Journal().Tell(f.ctx, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: before, Ending: true})
+				journal.Tell(f.ctx, f.live.Journal(), journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: before, Ending: true})
 			}
 			for n := 0; n < len(all); n += 300 {
 				if err := f.get("ns", all[n].Name, &corev1.ConfigMap{}); !errors.Is(err, cache.ErrStale) {
@@ -376,14 +377,14 @@ func TestDeletionsBeyondEveryBoundAreNotReadStale(t *testing.T) {
 func TestDeletionsThatTheStoreHasSeenFirstLeaveNothingOpen(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		i := f.declare(&corev1.ConfigMap{})
-		var writes []client.Write
+		var writes []journal.Write
 		for _, o := range f.eraseMany(3000) {
-			writes = append(writes, client.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: o.ResourceVersion, Ending: true})
+			writes = append(writes, journal.Write{GVK: configMapKind, Key: object.KeyOf(o), UID: o.UID, Before: o.ResourceVersion, Ending: true})
 			f.api.remove(configMaps, o)
 		}
 		synctest.Wait()
 		for _, w := range writes {
-			f.live.Journal().Tell(f.ctx, w)
+			journal.Tell(f.ctx, f.live.Journal(), w)
 		}
 		if open := i.Open(); open != 0 {
 			t.Errorf("%d writes are open", open)
@@ -394,7 +395,7 @@ func TestDeletionsThatTheStoreHasSeenFirstLeaveNothingOpen(t *testing.T) {
 func TestEventsAreOneKindInTwoGroups(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		i := f.declare(&corev1.Event{})
-		f.live.Journal().Tell(f.ctx, client.Write{
+		journal.Tell(f.ctx, f.live.Journal(), journal.Write{
 			GVK: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
 			Key: object.Key{Namespace: "ns", Name: "a"}, ResourceVersion: "99",
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -180,7 +181,7 @@ func versionOf(text string) uint64 {
 
 // note adds a write, and returns what the store has to catch up with: nothing if it has already,
 // or if the write says too little to tell.
-func (l *ledger) note(w client.Write) (unseen []*write) {
+func (l *ledger) note(w journal.Write) (unseen []*write) {
 	l.mu.Lock()
 	defer l.unlockAndWake()
 	l.noted++
@@ -209,7 +210,7 @@ func (l *ledger) note(w client.Write) (unseen []*write) {
 }
 
 // labelsOf returns a copy of the labels of the object after w, or nil if they are not known.
-func labelsOf(w client.Write) labels.Set {
+func labelsOf(w journal.Write) labels.Set {
 	if w.Object == nil {
 		return nil
 	}
@@ -262,7 +263,7 @@ func (l *ledger) noteUnknownLocked(key object.Key, number uint64) {
 }
 
 // noteDeletionLocked returns nil when there is nothing to catch up with.
-func (l *ledger) noteDeletionLocked(w client.Write, held object.Object, isHeld bool) *write {
+func (l *ledger) noteDeletionLocked(w journal.Write, held object.Object, isHeld bool) *write {
 	if last := l.deleted[w.UID]; last.isOpen() {
 		last.ending = last.ending && w.Ending
 		last.upper, last.last = 0, l.noted // what the server said before this says nothing of it

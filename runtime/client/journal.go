@@ -7,97 +7,18 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Write is a change that the API server has made for a client of this process, or may have made. Dry runs are none.
-type Write struct {
-	// GVK is the kind of the changed object, in the version of the request.
-	GVK schema.GroupVersionKind
-	// Key and UID name the changed object. UID is empty when the server did not say.
-	Key object.Key
-	UID types.UID
-	// ResourceVersion is that of the object after the change. It is empty when the server did not say, as it does not
-	// for most deletions.
-	ResourceVersion string
-	// Before is a version at which an object that is Gone or Ending was there. It is empty if that is not known.
-	Before string
-	// Unknown says that the object may have changed, or may be gone: the server did not say what has become of it, as after a
-	// binding or an eviction of a pod, or its answer was lost.
-	Unknown bool
-	// Gone says that the object does not exist any more.
-	Gone bool
-	// Ending says that the object is gone, or has a deletion timestamp: the server did not say which.
-	Ending bool
-	// Base is the resource version that the caller's object had before the call, if it had one. A write that leaves the
-	// object at that version has changed nothing.
-	Base string
-	// Body is what was sent, or nil. It may be read until the function that is told of the write returns.
-	Body []byte
-	// Object is the object after the change, as the caller gets it, or nil. It may be read until the function that is
-	// told of the write returns.
-	Object object.Object
-}
-
-// Journal tells caches and controllers of the writes of all clients that share it. The zero value is ready for use, and all
-// methods are safe for concurrent use. It keeps nothing of a write.
-type Journal struct {
-	mu    sync.RWMutex
-	told  []func(context.Context, Write)
-	begun []func(context.Context, Write) (end func())
-}
-
-// Subscribe lets told be called for each write from now on, before the call that wrote returns, with the context of that
-// call. It must not block. Calls may be concurrent.
-func (j *Journal) Subscribe(told func(ctx context.Context, w Write)) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.told = append(j.told, told)
-}
-
-// SubscribeBegin lets begun be called before each write is sent from now on, and what it returns when the write has been told,
-// or has failed: a watch may show a write before it is told. Both must not block, and calls may be concurrent. Of the write
-// GVK and Key are known, without a name if it is of a whole collection, or if the server is to choose one. Nil is nothing to
-// be called at the end.
-func (j *Journal) SubscribeBegin(begun func(ctx context.Context, w Write) (end func())) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.begun = append(j.begun, begun)
-}
-
-// Tell passes w on. A client of another kind than [REST] that writes calls it.
-func (j *Journal) Tell(ctx context.Context, w Write) {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	for _, told := range j.told {
-		told(ctx, w)
-	}
-}
-
-// Begin says that w is about to be sent, as [Journal.SubscribeBegin] has it. A client of another kind than [REST] that writes
-// calls it, and what it returns after Tell.
-func (j *Journal) Begin(ctx context.Context, w Write) (end func()) {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	var ends []func()
-	for _, begun := range j.begun {
-		if ended := begun(ctx, w); ended != nil {
-			ends = append(ends, ended)
-		}
-	}
-	return func() {
-		for _, ended := range ends {
-			ended()
-		}
-	}
-}
+// Journal tells the caches and controllers of this process of the writes of all clients that share it. The zero value is ready
+// for use, and it is safe for concurrent use. It keeps nothing of a write.
+type Journal = journal.Journal
 
 // Journal returns where the writes of c are told.
 func (c *REST) Journal() *Journal { return c.journal }
@@ -107,12 +28,12 @@ func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 	if r.method == http.MethodGet || r.isDryRun() {
 		return func() {}
 	}
-	return c.journal.Begin(ctx, r.target())
+	return journal.Begin(ctx, c.journal, r.target())
 }
 
-// target returns a Write of what r is to change.
-func (r *request) target() Write {
-	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
+// target returns a [journal.Write] of what r is to change.
+func (r *request) target() journal.Write {
+	w := journal.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
 	if w.GVK.GroupKind() == bindingKind {
 		w.GVK.Kind = "Pod"
 	}
@@ -128,7 +49,7 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 	if r.isDryRun() {
 		return
 	}
-	w := Write{
+	w := journal.Write{
 		GVK:             r.resource.gvk,
 		Key:             object.Key{Namespace: r.namespace, Name: r.name},
 		UID:             obj.GetUID(),
@@ -144,7 +65,7 @@ func (c *REST) tellWritten(ctx context.Context, r *request, base string, obj obj
 	if r.subresource != "" && r.subresource != statusSubresource {
 		w.Object = nil // it may be of another kind, such as a Scale
 	}
-	c.journal.Tell(ctx, w)
+	journal.Tell(ctx, c.journal, w)
 }
 
 // isOrder reports whether what is posted is not the object that the path names, such as an eviction.
@@ -166,7 +87,7 @@ func (c *REST) tellUnknown(ctx context.Context, r *request) {
 		return
 	}
 	w.Unknown = true
-	c.journal.Tell(ctx, w)
+	journal.Tell(ctx, c.journal, w)
 }
 
 // tellLost tells of a request that has failed with err, if the server may have carried it out all the same: its answer was
@@ -220,13 +141,13 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 		c.tellLost(ctx, r, err)
 		return
 	}
-	w := Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
+	w := journal.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
 	switch {
 	case r.name == "":
 		for i := range answer.Items {
 			item := &answer.Items[i]
 			w.Key, w.UID, w.Before, w.Ending = object.KeyOf(item), item.UID, item.ResourceVersion, true
-			c.journal.Tell(ctx, w)
+			journal.Tell(ctx, c.journal, w)
 		}
 		return
 	case answer.Kind == "Status" && answer.Details != nil && answer.Details.UID != "":
@@ -242,5 +163,5 @@ func (c *REST) tellDeleted(ctx context.Context, r *request, obj object.Object, b
 			w.Gone, w.Ending = r.resource.endOf(&answer)
 		}
 	}
-	c.journal.Tell(ctx, w)
+	journal.Tell(ctx, c.journal, w)
 }

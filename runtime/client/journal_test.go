@@ -20,19 +20,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// journal keeps what it is told, all of which must have begun and not ended.
-type journal struct {
+// told keeps what a journal tells, all of which must have begun and not ended.
+type told struct {
 	mu     sync.Mutex
-	begun  map[*client.Write]bool
-	writes []client.Write
+	begun  map[*journal.Write]bool
+	writes []journal.Write
 }
 
-func subscribe(t *testing.T, j *client.Journal) *journal {
-	kept := &journal{begun: map[*client.Write]bool{}}
-	j.Subscribe(func(_ context.Context, w client.Write) {
+func subscribe(t *testing.T, j *client.Journal) *told {
+	kept := &told{begun: map[*journal.Write]bool{}}
+	journal.Subscribe(j, func(_ context.Context, w journal.Write) {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.writes = append(kept.writes, w)
@@ -40,7 +41,7 @@ func subscribe(t *testing.T, j *client.Journal) *journal {
 			t.Errorf("told of %+v, which has not begun", w)
 		}
 	})
-	j.SubscribeBegin(func(_ context.Context, w client.Write) func() {
+	journal.SubscribeBegin(j, func(_ context.Context, w journal.Write) func() {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
 		kept.begun[&w] = true
@@ -58,7 +59,7 @@ func subscribe(t *testing.T, j *client.Journal) *journal {
 	return kept
 }
 
-func (j *journal) hasBegunLocked(told client.Write) bool {
+func (j *told) hasBegunLocked(told journal.Write) bool {
 	for w := range j.begun {
 		if w.GVK == told.GVK && (w.Key == told.Key || w.Key.Name == "" && w.Key.Namespace == told.Key.Namespace) {
 			return true
@@ -68,7 +69,7 @@ func (j *journal) hasBegunLocked(told client.Write) bool {
 }
 
 // took returns the writes since the last call.
-func (j *journal) took() []client.Write {
+func (j *told) took() []journal.Write {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	writes := j.writes
@@ -77,7 +78,7 @@ func (j *journal) took() []client.Write {
 }
 
 // took1 returns the only write since the last call.
-func (j *journal) took1(t *testing.T, what string) client.Write {
+func (j *told) took1(t *testing.T, what string) journal.Write {
 	t.Helper()
 	writes := j.took()
 	if len(writes) != 1 {
@@ -317,7 +318,7 @@ func writes() map[string]written {
 }
 
 // writeTo returns what a write tells the journal when the server answers it, whatever it asks for, with answer.
-func writeTo(t *testing.T, w written, answered answer) ([]client.Write, error) {
+func writeTo(t *testing.T, w written, answered answer) ([]journal.Write, error) {
 	s := newServer()
 	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding", "ServiceAccount/serviceaccounts/serviceaccount"))
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -283,7 +284,7 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if c.ended {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
-	if j := source.JournalOf(s); j != nil {
+	if j := journal.Of(s); j != nil {
 		c.events.own.follow(j)
 	}
 	f := &feed[R]{source: s, first: !isClosed(c.synced), ended: make(chan struct{})}

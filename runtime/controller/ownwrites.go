@@ -14,6 +14,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -111,8 +112,8 @@ func (o *ownWrites) follow(j *client.Journal) {
 	}
 	maps.DeleteFunc(o.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
 	o.journals[pointer] = struct{}{}
-	j.Subscribe(o.note)
-	j.SubscribeBegin(o.begin)
+	journal.Subscribe(j, o.note)
+	journal.SubscribeBegin(j, o.begin)
 }
 
 type writerKey struct{}
@@ -129,7 +130,7 @@ func (o *ownWrites) isOwn(ctx context.Context) bool {
 }
 
 // begin notes that a write is about to be sent, until the function that it returns is called.
-func (o *ownWrites) begin(ctx context.Context, w client.Write) (end func()) {
+func (o *ownWrites) begin(ctx context.Context, w journal.Write) (end func()) {
 	if !o.isOwn(ctx) {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (o *ownWrites) whenTold(kind string, e event, begins uint64, ask func()) bo
 
 // note remembers a write of this process, if it is an own one. Of one by a reconcile of another controller it remembers only
 // what was sent.
-func (o *ownWrites) note(ctx context.Context, w client.Write) {
+func (o *ownWrites) note(ctx context.Context, w journal.Write) {
 	if w.UID == "" {
 		return
 	}
@@ -205,7 +206,7 @@ func (o *ownWrites) note(ctx context.Context, w client.Write) {
 // server does not say. A patch or an apply that was sent before is one that mostly changes nothing, and so may be one of
 // which it is forgotten whether it was, unless the object is one that is never sent the same again, such as the time. What was
 // never sent before is meant to change something, and so is a change of an object that was read.
-func (o *ownWrites) mayBeIdleLocked(w client.Write) bool {
+func (o *ownWrites) mayBeIdleLocked(w journal.Write) bool {
 	if w.Body == nil {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 )
 
 // parking holds back requests whose last reconcile wrote what the caches have not seen yet: a reconcile now would wait for
@@ -18,13 +18,13 @@ type parking[R comparable] struct {
 	held map[R]*held
 }
 
-// writes are what a reconcile wrote. *[cache.Writes] are some.
+// writes are what a reconcile wrote. *[journal.Writes] are some.
 type writes interface {
 	Timeout() time.Duration
 	WhenSeen(seen func()) bool
 }
 
-var _ writes = (*cache.Writes)(nil)
+var _ writes = (*journal.Writes)(nil)
 
 // held is a request that has to wait if it is asked for.
 type held struct {

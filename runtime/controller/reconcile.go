@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -39,7 +40,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	c.metrics.active.Add(1, c.name)
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
-	tracking, writes := cache.TrackWrites(log.IntoContext(ctx, logger))
+	tracking, writes := journal.Track(log.IntoContext(ctx, logger))
 	state, because := c.events.begin(request)
 	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)

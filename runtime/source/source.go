@@ -14,6 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/journal"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
@@ -66,24 +67,12 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 	return nil
 }
 
-// Journal implements the interface that [JournalOf] looks for.
+// Journal implements the interface that [journal.Of] looks for.
 func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
 
 func (k *kind[T, R]) Err() error { return k.informer.Err() }
 
 func (k *kind[T, R]) String() string { return "kind " + k.name }
-
-// JournalOf returns the journal of the writes of this process that the events of s may come of, or nil when it knows of
-// none. It is that of the cache for a [Kind], and that of its method Journal for any other source that has one.
-func JournalOf[R comparable](s Source[R]) *client.Journal {
-	if o, ok := s.(optional[R]); ok {
-		s = o.Source
-	}
-	if told, ok := s.(interface{ Journal() *client.Journal }); ok {
-		return told.Journal()
-	}
-	return nil
-}
 
 // typedEvent gives the objects of an event their Go type, which the cache promises.
 func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event[T] {
@@ -179,6 +168,9 @@ func (f *function[R]) String() string { return f.name }
 func Optional[R comparable](s Source[R]) Source[R] { return optional[R]{s} }
 
 type optional[R comparable] struct{ Source[R] }
+
+// Journal is that of the source.
+func (o optional[R]) Journal() *client.Journal { return journal.Of(o.Source) }
 
 // IsAbsent reports whether s is [Optional], and its kind is not there.
 func IsAbsent[R comparable](s Source[R]) bool {
