@@ -160,7 +160,7 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 	return func(yield func(T, error) bool) {
 		var none T
 		o, err := client.ListOptionsOf(opts...)
-		if err == nil && (o.ForServer() || o.Limit != 0 || o.Continue != "") {
+		if err == nil && (o.Live || o.NotOlderThan != "" || o.Limit != 0 || o.Continue != "") {
 			err = errors.New("an index cannot be read with such options")
 		}
 		if err != nil {

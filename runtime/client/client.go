@@ -118,7 +118,7 @@ func (s *split) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return err
 	}
-	if o.ForServer() {
+	if o.forServer() {
 		return s.Client.Get(ctx, key, obj, opts...)
 	}
 	return s.reader.Get(ctx, key, obj, opts...)
@@ -129,7 +129,7 @@ func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return err
 	}
-	if o.ForServer() {
+	if o.forServer() {
 		return s.Client.List(ctx, list, opts...)
 	}
 	return s.reader.List(ctx, list, opts...)

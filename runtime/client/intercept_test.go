@@ -275,14 +275,14 @@ func TestSumsOfOptionsAreOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := client.ListOptionsOf(&list); err != nil || !reflect.DeepEqual(got, list) || !got.ForServer() {
+	if got, err := client.ListOptionsOf(&list); err != nil || !reflect.DeepEqual(got, list) {
 		t.Errorf("list: got %+v, %v", got, err)
 	}
 	get, err := client.GetOptionsOf(client.Live, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := client.GetOptionsOf(&get); err != nil || !reflect.DeepEqual(got, get) || !got.ForServer() {
+	if got, err := client.GetOptionsOf(&get); err != nil || !reflect.DeepEqual(got, get) {
 		t.Errorf("get: got %+v, %v", got, err)
 	}
 }

@@ -49,8 +49,8 @@ type GetOptions struct {
 	conflicts
 }
 
-// ForServer reports whether the options ask for something that a cache cannot answer.
-func (o *GetOptions) ForServer() bool { return o.Live || o.NotOlderThan != "" }
+// forServer reports whether the options ask for something that a cache cannot answer.
+func (o *GetOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
 // ListOptions is what all options of a List add up to. Its pointer is an option itself.
 type ListOptions struct {
@@ -72,8 +72,8 @@ type ListOptions struct {
 	conflicts
 }
 
-// ForServer reports whether the options ask for something that a cache cannot answer.
-func (o *ListOptions) ForServer() bool { return o.Live || o.NotOlderThan != "" }
+// forServer reports whether the options ask for something that a cache cannot answer.
+func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
 // WriteOptions is what all options of a Create, Update, Patch or Apply add up to. Its pointer is an option itself.
 type WriteOptions struct {

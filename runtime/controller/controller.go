@@ -389,10 +389,16 @@ func (c *Controller[R]) excuseAbsent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.feeds {
-		if f.waiting && source.IsAbsent(f.source) {
+		if f.waiting && isAbsent(f.source) {
 			c.settleLocked(f)
 		}
 	}
+}
+
+// isAbsent reports whether s is [source.Optional], and its kind is not there.
+func isAbsent(s any) bool {
+	optional, ok := s.(interface{ IsAbsent() bool })
+	return ok && optional.IsAbsent()
 }
 
 // unsynced returns the sources that are waited for, in the order in which they were added.

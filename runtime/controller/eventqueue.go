@@ -70,8 +70,6 @@ type undecided struct {
 	writes uint64
 }
 
-var _ handler.CausalQueue[string] = (*eventQueue[string])(nil)
-
 func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *eventQueue[R] {
 	return &eventQueue[R]{queue: queue, debounce: debounce, own: newOwnWrites(), requests: map[R]*requestState[R]{}}
 }

@@ -5,9 +5,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// CausalQueue is a Queue that wants to know why requests are added. That of a controller is one.
-type CausalQueue[R comparable] interface {
-	Queue[R]
+// causal is a Queue that wants to know why requests are added. That of a controller is one.
+type causal[R comparable] interface {
 	// Because returns the queue for what a handler adds for one event of an object of that kind. It is used during that
 	// call of the handler only.
 	Because(kind string, e informer.Event[object.Object]) Queue[R]
@@ -15,7 +14,7 @@ type CausalQueue[R comparable] interface {
 
 // Because returns queue for what a handler adds for e, which is about an object of that kind.
 func Because[T object.Object, R comparable](queue Queue[R], kind string, e informer.Event[T]) Queue[R] {
-	causal, ok := queue.(CausalQueue[R])
+	told, ok := queue.(causal[R])
 	if !ok {
 		return queue
 	}
@@ -25,5 +24,5 @@ func Because[T object.Object, R comparable](queue Queue[R], kind string, e infor
 	if e.Type == informer.Updated {
 		untyped.Old = e.Old
 	}
-	return causal.Because(kind, untyped)
+	return told.Because(kind, untyped)
 }

@@ -172,13 +172,5 @@ type optional[R comparable] struct{ Source[R] }
 // Journal is that of the source.
 func (o optional[R]) Journal() *client.Journal { return journal.Of(o.Source) }
 
-// IsAbsent reports whether s is [Optional], and its kind is not there.
-func IsAbsent[R comparable](s Source[R]) bool {
-	return IsOptional(s) && meta.IsNoMatchError(s.Err())
-}
-
-// IsOptional reports whether s is [Optional].
-func IsOptional[R comparable](s Source[R]) bool {
-	_, ok := s.(optional[R])
-	return ok
-}
+// IsAbsent reports whether the kind is not there. A controller does not wait for such a source.
+func (o optional[R]) IsAbsent() bool { return meta.IsNoMatchError(o.Err()) }
