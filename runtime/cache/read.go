@@ -60,7 +60,7 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 // get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server,
 // as it is when i is nil.
 func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
-	if i == nil || i.live || (o.Live || o.NotOlderThan != "") {
+	if i == nil || i.live || o.Live || o.NotOlderThan != "" {
 		return nil, false, nil
 	}
 	convert, ok := i.to(prototype)
@@ -233,7 +233,7 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func
 // to make objects like prototype of what they have.
 func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []*part, convert) {
 	i := c.declared(gvk)
-	if i == nil || i.live || (o.Live || o.NotOlderThan != "") {
+	if i == nil || i.live || o.Live || o.NotOlderThan != "" {
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)

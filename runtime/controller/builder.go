@@ -45,7 +45,7 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 		b := &Builder[T, reconcile.Request]{manager: m, forKind: true}
 		return b.fail(fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form))
 	}
-	return ForPrototype(m, reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T))
+	return ForPrototype(m, object.New[T]())
 }
 
 // ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has

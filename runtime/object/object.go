@@ -4,6 +4,7 @@ package object
 
 import (
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,6 +55,16 @@ func GVK(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, err
 		return schema.GroupVersionKind{}, fmt.Errorf("%T is registered as several kinds: %v", o, gvks)
 	}
 	return gvks[0], nil
+}
+
+// New returns a new, empty object of the pointer type T, such as New[*corev1.Pod](). It panics when T is no pointer
+// type, because there is nothing it could allocate.
+func New[T Object]() T {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer {
+		panic(fmt.Sprintf("object.New: %s is not a pointer type", t))
+	}
+	return reflect.New(t.Elem()).Interface().(T)
 }
 
 // Mask returns the fields that o has if it was read with a mask, such as "metadata" and "status.conditions", and nil if it is the

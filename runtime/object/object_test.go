@@ -72,6 +72,28 @@ func TestKindOfATypeWithTwoKindsIsAnError(t *testing.T) {
 	}
 }
 
+func TestNewReturnsAnEmptyObjectEachTime(t *testing.T) {
+	a, b := object.New[*coordinationv1.Lease](), object.New[*coordinationv1.Lease]()
+	a.SetName("hello")
+	if a == b || b.GetName() != "" {
+		t.Error("two calls share an object")
+	}
+	u := object.New[*unstructured.Unstructured]()
+	u.SetName("hello")
+	if u.GetName() != "hello" {
+		t.Error("an unstructured object cannot be named")
+	}
+}
+
+func TestNewOfAnInterfaceTypePanics(t *testing.T) {
+	defer func() {
+		if got, want := fmt.Sprint(recover()), "object.New: object.Object is not a pointer type"; got != want {
+			t.Errorf("panicked with %q, want %q", got, want)
+		}
+	}()
+	object.New[object.Object]()
+}
+
 func ExampleKeyOf() {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
 	fmt.Println(object.KeyOf(lease))
