@@ -136,6 +136,8 @@ var rewordings = []struct{ contains, message, hint string }{
 	{contains: "no deep copy can be made", hint: "write the type's DeepCopyInto by hand, or leave it out with +kubebuilder:object:generate=false"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},
 	{contains: "interface type is not supported", hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},
+	{contains: "no apply configuration can have type", hint: "give the type a name, or leave the field out of the JSON form"},
+	{contains: "unsafe.Pointer", hint: "use an integer, or leave the field out of the JSON form"},
 	{contains: "are both", hint: "give one of them another kind or +versionName, or take its package out of paths"},
 	{contains: "has no storage version", hint: "add // +kubebuilder:storageversion to the type of one version"},
 	{contains: "does not serve any version", hint: "remove // +kubebuilder:unservedversion from the type of one version"},

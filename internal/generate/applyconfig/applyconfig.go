@@ -4,6 +4,7 @@
 package applyconfig
 
 import (
+	"fmt"
 	"go/types"
 	"path"
 	"path/filepath"
@@ -137,6 +138,10 @@ func (g *generation) schema(ctx genall.GenerationContext, enabled, roots []strin
 func (g *generation) files(schema string) ([]artifact.File, error) {
 	var files []artifact.File
 	add := func(name string, f *file, pkg string) error {
+		if f.strange != nil {
+			g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("no apply configuration can have type %s", f.strange), f.at))
+			return nil
+		}
 		content, err := f.format(g.settings.header, pkg)
 		files = append(files, artifact.File{Path: filepath.Join(g.dir, filepath.FromSlash(name)), Content: content})
 		return err

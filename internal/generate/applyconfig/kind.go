@@ -47,6 +47,9 @@ func (g *generation) writeStruct(f *file, t *apiType) {
 		_, doc := g.above(m.field)
 		f.comment(withoutMarkers(doc))
 		written := f.typ(g.applied(m.typ))
+		if f.strange != nil && f.at == nil {
+			f.at = m.field
+		}
 		switch {
 		case m.embedded && (tags.inline || types.IsInterface(m.typ)):
 			f.printf("%s `json:\"%s\"`\n", written, tags)

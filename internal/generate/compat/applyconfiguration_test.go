@@ -460,3 +460,16 @@ func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 		t.Errorf("not one schema of the type:\n%s", schema)
 	}
 }
+
+// TestTypesWithoutApplyConfigurationsHaveAPosition: controller-gen panics at the last, and writes code that does not compile
+// for others.
+func TestTypesWithoutApplyConfigurationsHaveAPosition(t *testing.T) {
+	for field, want := range map[string]string{"chan int": "chan int", "map[string]unsafe.Pointer": "unsafe.Pointer", "[3]unsafe.Pointer": "unsafe.Pointer"} {
+		dir := applied(t, "// +kubebuilder:resource", "")
+		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"unsafe\"\n\nvar _ unsafe.Pointer\n\ntype ThingSpec struct {\n\tF "+field+" `json:\"f\"`\n}\n")
+		_, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{})
+		if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/spec.go:8:") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser 
 }
 
 // NeedSchema makes the parser read the schema of a type, with those of all types that it consists of. The parser panics at
-// the predeclared type error, which is of no package: that is reported where it stands.
+// the predeclared type error and at unsafe.Pointer, which are of no package: that is reported where it stands.
 func NeedSchema(parser *crd.Parser, ident crd.TypeIdent) {
 	defer func() {
 		if reason := recover(); reason != nil && !reportErrorTypes(parser) {
@@ -73,7 +73,8 @@ func NeedSchema(parser *crd.Parser, ident crd.TypeIdent) {
 	parser.NeedSchemaFor(ident)
 }
 
-// reportErrorTypes reports where types whose schemas were needed use the predeclared type error, and whether any does.
+// reportErrorTypes reports where types whose schemas were needed use the predeclared type error or unsafe.Pointer, and
+// whether any does.
 func reportErrorTypes(parser *crd.Parser) bool {
 	found := false
 	for ident := range parser.Schemata {
@@ -81,9 +82,12 @@ func reportErrorTypes(parser *crd.Parser) bool {
 		if info == nil {
 			continue
 		}
-		report := func(at ast.Node) {
+		report := func(at ast.Node, t types.Type) {
 			found = true
 			err := errors.New("error is an interface type, and an interface type is not supported in CRD schemas")
+			if t == types.Typ[types.UnsafePointer] {
+				err = errors.New("unsafe.Pointer is not supported in CRD schemas")
+			}
 			ident.Package.AddError(loader.ErrFromNode(err, at))
 		}
 		if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
@@ -98,16 +102,22 @@ func reportErrorTypes(parser *crd.Parser) bool {
 	return found
 }
 
-// eachErrorType visits the places in a type whose values are of type error.
-func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node)) {
+// eachErrorType visits the places in a type whose values are of type error or unsafe.Pointer.
+func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t types.Type)) {
+	unsafe := types.Typ[types.UnsafePointer]
 	predeclared := types.Universe.Lookup("error").Type()
 	ast.Inspect(of, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.FuncType, *ast.InterfaceType:
 			return false
+		case *ast.SelectorExpr:
+			if t := pkg.TypesInfo.TypeOf(node); t == unsafe {
+				visit(node, unsafe)
+			}
+			return false
 		case *ast.Ident:
 			if t := pkg.TypesInfo.TypeOf(node); t != nil && types.Unalias(t) == predeclared {
-				visit(node)
+				visit(node, predeclared)
 			}
 		}
 		return true
