@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // wireServer answers each request, on a connection of its own in memory, with the bytes that answer has.
@@ -169,7 +168,7 @@ func TestWatchThatIsCutTellsNothingElse(t *testing.T) {
 			if err != nil {
 				return names, err
 			}
-			names += e.Object.(object.Object).GetName()
+			names += e.Object.GetName()
 		}
 	}
 	for how, answer := range framings("application/json;stream=watch", []byte(body)) {
