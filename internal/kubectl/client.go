@@ -67,7 +67,9 @@ func Connect(kubeconfig string) (*Client, error) {
 
 // LoadConfig reads the way to a server from a kubeconfig file. Errors are *diagnostic.Error.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	// Without an explicit file clientcmd looks elsewhere, and warns on standard error.
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "name a kubeconfig file that has a current context", Cause: err}
 	}
