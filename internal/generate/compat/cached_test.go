@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
@@ -135,6 +136,24 @@ func TestChangesOfInputsCount(t *testing.T) {
 				t.Error("the change was not seen")
 			}
 		})
+	}
+}
+
+func TestInputsOfAKeptResultAreTold(t *testing.T) {
+	dir, store := warm(t, manyGenerators)
+	command, err := compat.Parse(strings.Fields(manyGenerators))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := func(store incremental.Store) (told source.Inputs) {
+		_, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store, Inputs: func(i source.Inputs) { told = i }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	if kept, made := inputs(store), inputs(incremental.Store{}); len(made) == 0 || len(kept) != len(made) {
+		t.Errorf("a kept result has %d inputs, one that is made %d", len(kept), len(made))
 	}
 }
 

@@ -68,7 +68,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fields := reflect.TypeFor[Options]()
 	for i := range fields.NumField() {
 		switch name := fields.Field(i).Name; name {
-		case "Dir", "Cache": // the first is another project, and the second is where it is kept
+		case "Dir", "Cache", "Inputs": // another project, where it is kept, and who is told of it
 		case "BuildTags":
 			count("no build tag", Options{BuildTags: []string{}}, "crd")
 			count("another build tag", Options{BuildTags: []string{"other"}}, "crd")

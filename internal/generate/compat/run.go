@@ -29,8 +29,7 @@ type Options struct {
 	AllowUnknown []string
 	// Cache keeps results. The zero value keeps nothing.
 	Cache incremental.Store
-	// Inputs is told what the result depends on, as far as that is known, whether there is one or not; not of a result that
-	// was kept. Nil means nobody is.
+	// Inputs is told what the result depends on, as far as that is known, whether there is one or not. Nil means nobody is.
 	Inputs func(source.Inputs)
 }
 
@@ -45,6 +44,7 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	kept, cached := c.memo(o)
 	if cached {
 		if result, ok := kept.restore(); ok {
+			o.tellInputs(kept)
 			return result, ctx.Err()
 		}
 	}
@@ -60,6 +60,16 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 		kept.keep(result, inputs)
 	}
 	return result, err
+}
+
+// tellInputs tells of those of a result that was kept.
+func (o Options) tellInputs(kept memo) {
+	if o.Inputs == nil {
+		return
+	}
+	if entry, ok := kept.store.Get(kept.key); ok {
+		o.Inputs(entry.Inputs)
+	}
 }
 
 // run generates: quickly, unless there is a reason why not, or else as controller-gen does.
