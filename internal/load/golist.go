@@ -308,6 +308,7 @@ func listHint(text string) string {
 		{"updates to go.mod needed", "run go mod tidy"},
 		{"module lookup disabled", "run go mod download where the module proxy can be reached"},
 		{"dial tcp", "run go mod download where the module proxy can be reached"},
+		{"reading http", "run go mod download where the module proxy has that version, or correct it in go.mod"},
 		{"inconsistent vendoring", "run go mod vendor"},
 		{"vendor/modules.txt", "run go mod vendor"},
 		{"import cycle", "move what both packages need into a third"},

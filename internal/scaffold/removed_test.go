@@ -38,7 +38,6 @@ func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 	}
 }
 
-// planGenerate does what kctrl generate and kctrl manifests do before they write.
 // withRoleName returns the options of kctrl manifests --role-name, for the role alone.
 func withRoleName(name string) generate.Options {
 	o := generate.Options{Generators: []string{generate.RBAC}}
@@ -50,6 +49,7 @@ func withRoleName(name string) generate.Options {
 	return o
 }
 
+// planGenerate does what kctrl generate and kctrl manifests do before they write.
 func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))

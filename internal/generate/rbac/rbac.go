@@ -18,17 +18,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
-// fileName is the usual name of the file.
-const fileName = "role.yaml"
+const (
+	// fileName is the usual name of the file.
+	fileName = "role.yaml"
+	// roleName is the usual name of the role.
+	roleName = "manager-role"
+)
 
 // Generator makes a file with a ClusterRole, and a Role for each namespace that a rule names.
 var Generator = generator.Generator{
 	Name:           "rbac",
-	Options:        rbac.Generator{RoleName: "manager-role"},
+	Options:        rbac.Generator{RoleName: roleName},
 	Follows:        true,
 	PackageMarkers: []string{rbac.RuleDefinition.Name},
 	Generate: func(in generator.Input, options genall.Generator) error {
-		return options.Generate(&in.GenerationContext)
+		o := options.(rbac.Generator)
+		if in.Strict {
+			o.RoleName = cmp.Or(o.RoleName, roleName)
+		}
+		return o.Generate(&in.GenerationContext)
 	},
 	SetHeader: func(options any, file, year string) {
 		o := options.(*rbac.Generator)
