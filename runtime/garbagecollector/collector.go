@@ -116,16 +116,16 @@ func (c *Collector) awaitGraph(ctx context.Context) {
 
 // act queues what is to be looked at. A new reference to an owner that was not found at some other place does not wait for
 // the next attempt at that.
-func (c *Collector) act(todo changes) {
-	tasks := make([]task, 0, len(todo.look)+len(todo.verify))
-	for _, n := range todo.look {
+func (c *Collector) act(due changes) {
+	tasks := make([]task, 0, len(due.look)+len(due.verify))
+	for _, n := range due.look {
 		tasks = append(tasks, task{n, false})
 	}
-	for _, n := range todo.verify {
+	for _, n := range due.verify {
 		tasks = append(tasks, task{n, true})
 	}
 	c.queue.AddWith(workqueue.AddOptions{Interrupt: workqueue.InterruptLimited}, tasks...)
-	for _, e := range todo.invalid {
+	for _, e := range due.invalid {
 		c.tellInvalid(e)
 	}
 }
@@ -188,13 +188,13 @@ func (c *Collector) tellOwners(i item) {
 	if len(i.asked) == 0 {
 		return
 	}
-	var todo changes
+	var due changes
 	c.graph.mu.Lock()
 	for _, e := range i.asked {
-		todo.asked(e)
+		due.asked(e)
 	}
 	c.graph.mu.Unlock()
-	c.act(todo)
+	c.act(due)
 }
 
 var (
@@ -277,11 +277,11 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 		case owner != nil:
 			errs = append(errs, errUnseen)
 		default:
-			var todo changes
+			var due changes
 			c.graph.mu.Lock()
-			c.graph.relations.verifiedAbsent(i.node, at, &todo)
+			c.graph.relations.verifiedAbsent(i.node, at, &due)
 			c.graph.mu.Unlock()
-			c.act(todo)
+			c.act(due)
 		}
 	}
 	return errors.Join(errs...)

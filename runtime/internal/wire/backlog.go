@@ -16,21 +16,30 @@ const (
 	maxWorkers = 4
 )
 
+// decodeParts decodes each part on a goroutine of its own, and the first, with the caller's cursor, on this one. It returns
+// after the last has ended.
+func decodeParts[T object.Object, P any](d *Decoder[T], first *cursor, parts [][]byte, decode func(*cursor, []byte) P) []P {
+	decoded := make([]P, len(parts))
+	var working sync.WaitGroup
+	for i, part := range parts[1:] {
+		working.Go(func() {
+			c := d.cursor()
+			defer d.release(c)
+			decoded[i+1] = decode(c, part)
+		})
+	}
+	decoded[0] = decode(first, parts[0])
+	working.Wait()
+	return decoded
+}
+
 // decodeBacklog decodes the events that have arrived already into ready, in order, on several processors. It leaves all
 // that is not an event in one line to the caller, with what follows it. It returns after the last goroutine has ended.
 func (s *Stream[T]) decodeBacklog(workers int) {
 	parts := split(s.frames.unused(), workers)
-	decoded := make([]backlogPart[T], len(parts))
-	var working sync.WaitGroup
-	for i, lines := range parts[1:] {
-		working.Go(func() {
-			c := s.decoder.cursor()
-			defer s.decoder.release(c)
-			decoded[i+1] = s.decoder.backlogPart(c, lines, s.known)
-		})
-	}
-	decoded[0] = s.decoder.backlogPart(s.cursor, parts[0], s.known)
-	working.Wait()
+	decoded := decodeParts(s.decoder, s.cursor, parts, func(c *cursor, lines []byte) backlogPart[T] {
+		return s.decoder.backlogPart(c, lines, s.known)
+	})
 	for i, part := range decoded {
 		s.ready = append(s.ready, part.events...)
 		s.frames.used(part.used)
@@ -160,17 +169,9 @@ func (r *listReader[T]) decodeBacklog(workers int) bool {
 	if len(parts) == 1 {
 		return false
 	}
-	decoded := make([]itemsPart[T], len(parts))
-	var working sync.WaitGroup
-	for i, data := range parts[1:] {
-		working.Go(func() {
-			c := r.decoder.cursor()
-			defer r.decoder.release(c)
-			decoded[i+1] = r.decoder.itemsPart(c, data, r.known)
-		})
-	}
-	decoded[0] = r.decoder.itemsPart(r.cursor, parts[0], r.known)
-	working.Wait()
+	decoded := decodeParts(r.decoder, r.cursor, parts, func(c *cursor, items []byte) itemsPart[T] {
+		return r.decoder.itemsPart(c, items, r.known)
+	})
 	for i, part := range decoded {
 		if len(part.items) == 0 {
 			return i > 0
