@@ -119,7 +119,7 @@ func seedsOf(t *testing.T) (seeds []int) {
 		}
 		return seeds
 	}
-	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_GRAPHS"), "24")) {
+	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_GRAPHS"), "12")) {
 		seeds = append(seeds, seed)
 	}
 	return seeds
@@ -485,7 +485,7 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 	if a.verb == "delete" {
 		return client.IgnoreNotFound(live.Delete(ctx, made.DeepCopy(), client.PropagationPolicy(a.policy), client.Preconditions{UID: &uid}))
 	}
-	for {
+	for { // a collector writes a few times, if at all
 		now := untyped(made.GroupVersionKind(), made.GetNamespace(), made.GetName())
 		if err := live.Get(ctx, object.KeyOf(made), now); err != nil {
 			return client.IgnoreNotFound(err)
@@ -497,26 +497,33 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 	}
 }
 
-// settle returns when the collector has done all that the state of the server calls for: when nothing has changed while the collector has three times collected an object of each kind, which
-// come after all that it had to do.
+// settle returns when the collector has done all that the state of the server calls for: when nothing has changed while the
+// collector has three times collected an object of each kind, which come after all that it had to do.
 func (tr *trial) settle() {
 	tr.Helper()
+	ctx, cancel := context.WithTimeoutCause(tr.Context(), patience, errPatience)
+	defer cancel()
 	states := tr.states()
 	for quiet := 0; quiet < 3; quiet++ {
-		tr.mark()
+		tr.mark(ctx)
 		now := tr.states()
-		if !slices.EqualFunc(states, now, maps.Equal) {
-			quiet = -1
+		for i := range now {
+			if maps.Equal(states[i], now[i]) {
+				continue
+			}
+			if quiet = -1; ctx.Err() != nil {
+				tr.Fatalf("graph %d goes on changing, from %v to %v: %v", tr.worlds[i].seed, states[i], now[i], context.Cause(ctx))
+			}
 		}
 		states = now
 	}
 }
 
 // mark makes an object of each kind whose owner does not exist, and returns when they are gone.
-func (tr *trial) mark() {
+func (tr *trial) mark(ctx context.Context) {
 	tr.Helper()
 	tr.rounds++
-	var running sync.WaitGroup
+	var marks []*unstructured.Unstructured
 	for _, gvk := range []schema.GroupVersionKind{configMap, secret, widget, pool} {
 		namespace := "default"
 		if gvk == pool {
@@ -533,9 +540,11 @@ func (tr *trial) mark() {
 		if err := tr.live.Create(tr.Context(), marker); err != nil {
 			tr.Fatal(err)
 		}
-		running.Go(func() { testenv.AwaitGone(tr.Context(), tr, tr.live, marker) })
+		marks = append(marks, marker)
 	}
-	running.Wait()
+	for _, marker := range marks {
+		testenv.AwaitGone(ctx, tr, tr.live, marker)
+	}
 }
 
 // states returns the objects of each world, by their numbers.

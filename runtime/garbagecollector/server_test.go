@@ -3,17 +3,23 @@ package garbagecollector_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -27,15 +33,23 @@ import (
 func TestOnARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
-	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: events.NewSink(live)})
+	told := make(chan events.Event, 2) // two rules have something told
+	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: telling{events.NewSink(live), told}})
+	httpClient, err := rest.HTTPClientFor(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meddler := &meddler{RoundTripper: httpClient.Transport, live: live}
+	httpClient.Transport = meddler
 	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{
-		GraphOptions: garbagecollector.GraphOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))},
+		GraphOptions: garbagecollector.GraphOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), HTTPClient: httpClient},
 		Recorder:     broadcaster.Recorder(garbagecollector.Name),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	ended := make(chan error, 2)
 	go func() { ended <- broadcaster.Run(ctx) }()
 	go func() { ended <- collector.Run(ctx) }()
@@ -58,9 +72,11 @@ func TestOnARealServer(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errPatience)
+				defer cancel()
 				namespace := strings.ToLower(name)
-				f := &fixture{T: t, live: live, namespace: namespace, collector: collector, config: env.Config}
-				if err := live.Create(t.Context(), untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace)); err != nil {
+				f := &fixture{T: t, ctx: ctx, live: live, namespace: namespace, collector: collector, config: env.Config, told: told, meddler: meddler}
+				if err := live.Create(ctx, untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace)); err != nil {
 					t.Fatal(err)
 				}
 				rule(f)
@@ -76,13 +92,61 @@ func TestOnARealServer(t *testing.T) {
 	}
 }
 
+// patience is after what time a test gives up, and says what it has waited for.
+const patience = 3 * time.Minute
+
+var errPatience = fmt.Errorf("nothing has happened for %s", patience)
+
+// telling is a sink that tells of what it has stored.
+type telling struct {
+	events.Sink
+	told chan events.Event
+}
+
+func (s telling) Create(ctx context.Context, e events.Event) error {
+	err := s.Sink.Create(ctx, e)
+	if err == nil {
+		select {
+		case s.told <- e:
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// meddler changes an object whenever a request to delete it is on its way.
+type meddler struct {
+	http.RoundTripper
+	live    *client.REST
+	object  atomic.Pointer[unstructured.Unstructured]
+	deletes atomic.Int32
+}
+
+func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
+	o := m.object.Load()
+	if o == nil || r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/"+o.GetNamespace()+"/configmaps/"+o.GetName()) {
+		return m.RoundTripper.RoundTrip(r)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, m.deletes.Add(1))
+	if err := m.live.Patch(r.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return nil, err
+	}
+	return m.RoundTripper.RoundTrip(r)
+}
+
 type fixture struct {
 	*testing.T
+	ctx       context.Context
 	live      *client.REST
 	namespace string
 	collector *garbagecollector.Collector
 	config    *rest.Config
+	told      <-chan events.Event
+	meddler   *meddler
 }
+
+// Context ends when the rule has had its time.
+func (f *fixture) Context() context.Context { return f.ctx }
 
 // make creates an object with owners; an owner's references are to the objects as they are.
 func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *unstructured.Unstructured), owners ...*unstructured.Unstructured) *unstructured.Unstructured {
@@ -133,10 +197,16 @@ func (f *fixture) await(o *unstructured.Unstructured, done func(o *unstructured.
 func (f *fixture) settled() {
 	f.Helper()
 	for range 2 {
-		f.gone(f.make(configMap, "mark", func(o *unstructured.Unstructured) {
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody", UID: types.UID(o.GetNamespace() + "-nobody")}})
-		}))
+		f.seen(configMap)
 	}
+}
+
+// seen returns when the graph has all objects of a kind that are there: the collector has collected one that came later.
+func (f *fixture) seen(gvk schema.GroupVersionKind) {
+	f.Helper()
+	f.gone(f.make(gvk, "mark", func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody", UID: types.UID(o.GetNamespace() + "-nobody")}})
+	}))
 }
 
 // there fails unless the objects exist.
@@ -151,6 +221,15 @@ func (f *fixture) there(all ...*unstructured.Unstructured) {
 }
 
 func held(o *unstructured.Unstructured) { o.SetFinalizers([]string{hold}) }
+
+// blocks makes an object one that blocks the deletion of its owner.
+func blocks(owner *unstructured.Unstructured) func(o *unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		ref, yes := reference(owner), true
+		ref.BlockOwnerDeletion = &yes
+		o.SetOwnerReferences([]metav1.OwnerReference{ref})
+	}
+}
 
 func (f *fixture) release(o *unstructured.Unstructured) {
 	f.Helper()
@@ -173,17 +252,13 @@ func dependentsGoWithTheirOwner(f *fixture) {
 }
 
 func foregroundOwnerGoesAfterWhatBlocksIt(f *fixture) {
-	blocks := func(owner *unstructured.Unstructured) func(o *unstructured.Unstructured) {
-		return func(o *unstructured.Unstructured) {
-			ref, yes := reference(owner), true
-			ref.BlockOwnerDeletion = &yes
-			o.SetOwnerReferences([]metav1.OwnerReference{ref})
-			held(o)
-		}
-	}
 	a := f.make(widget, "a", nil)
-	b := f.make(configMap, "b", blocks(a))
+	b := f.make(configMap, "b", func(o *unstructured.Unstructured) {
+		blocks(a)(o)
+		held(o)
+	})
 	free := f.make(configMap, "free", held, a)
+	f.seen(configMap)
 	f.delete(a, metav1.DeletePropagationForeground)
 	deleting := func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
 	f.await(b, deleting)
@@ -198,6 +273,8 @@ func foregroundOwnerGoesAfterWhatBlocksIt(f *fixture) {
 func orphansStay(f *fixture) {
 	a, other := f.make(pool, "a", nil), f.make(configMap, "other", nil)
 	b, c := f.make(configMap, "b", nil, a), f.make(widget, "c", nil, a, other)
+	f.seen(configMap)
+	f.seen(widget)
 	f.delete(a, metav1.DeletePropagationOrphan)
 	f.gone(a)
 	f.await(b, unreferenced)
@@ -234,23 +311,19 @@ func ownerInAnotherNamespace(f *fixture) {
 	if err := f.live.Create(f.Context(), elsewhere); err != nil {
 		f.Fatal(err)
 	}
-	f.await(elsewhere, func(o *unstructured.Unstructured) bool {
-		_, seen := f.collector.Graph().Node(o.GetUID())
-		return seen
-	})
+	f.seen(configMap)
 	b := f.make(configMap, "b", nil, elsewhere)
 	f.gone(b)
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "EventList"})
-	for len(list.Items) == 0 {
-		if err := f.live.List(f.Context(), list, client.InNamespace(f.namespace)); err != nil {
-			f.Fatal(err)
+	var e events.Event
+	for e.Namespace != f.namespace {
+		select {
+		case e = <-f.told:
+		case <-f.Context().Done():
+			f.Fatalf("no event was told of: %v", context.Cause(f.Context()))
 		}
 	}
-	reason, _, _ := unstructured.NestedString(list.Items[0].Object, "reason")
-	note, _, _ := unstructured.NestedString(list.Items[0].Object, "note")
-	if reason != "OwnerRefInvalidNamespace" || !strings.Contains(note, `does not exist in namespace "`+f.namespace+`"`) {
-		f.Errorf("the event says %s: %s", reason, note)
+	if e.Reason != "OwnerRefInvalidNamespace" || !strings.Contains(e.Note, `does not exist in namespace "`+f.namespace+`"`) {
+		f.Errorf("the event says %s: %s", e.Reason, e.Note)
 	}
 	f.there(elsewhere)
 }
@@ -314,51 +387,49 @@ func kindsComeAndGo(f *fixture) {
 			})
 		})
 		a := f.make(configMap, "a", nil)
-		var b *unstructured.Unstructured
-		for b == nil { // the API server serves it a moment after it says so
-			o := untyped(gvk, f.namespace, "b")
-			o.SetOwnerReferences([]metav1.OwnerReference{reference(a)})
-			if err := f.live.Create(f.Context(), o); err == nil {
-				b = o
-			} else if f.Context().Err() != nil {
-				f.Fatal(err)
-			}
-		}
+		b := f.makeServed(gvk, "b", a)
 		c := f.make(configMap, "c", nil, b)
 		f.delete(a, metav1.DeletePropagationForeground)
 		f.gone(b, c)
 		d := f.make(configMap, "d", nil)
-		e := untyped(gvk, f.namespace, "e")
-		e.SetOwnerReferences([]metav1.OwnerReference{reference(d)})
-		if err := f.live.Create(f.Context(), e); err != nil {
-			f.Fatal(err)
-		}
-		for {
-			if _, seen := f.collector.Graph().Node(e.GetUID()); seen {
-				break
-			}
-		}
+		e := f.make(gvk, "e", blocks(d))
+		f.seen(gvk)
 		if err := f.live.Delete(f.Context(), made.DeepCopy()); err != nil {
 			f.Fatal(err)
 		}
 		f.gone(made)
-		for {
-			if _, seen := f.collector.Graph().Node(e.GetUID()); !seen {
-				break
-			}
-		}
 		f.delete(d, metav1.DeletePropagationForeground)
-		f.gone(d)
+		f.gone(d) // as the graph does not have what blocked it any more
+		if n, seen := f.collector.Graph().Node(e.GetUID()); seen {
+			f.Errorf("the graph has %s of a kind that is gone", n)
+		}
 	}
+}
+
+// makeServed creates an object of a new kind, which the API server serves a moment after it says so.
+func (f *fixture) makeServed(gvk schema.GroupVersionKind, name string, owner *unstructured.Unstructured) (o *unstructured.Unstructured) {
+	f.Helper()
+	var last error
+	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (done bool, err error) {
+		o = untyped(gvk, f.namespace, name)
+		o.SetOwnerReferences([]metav1.OwnerReference{reference(owner)})
+		last = f.live.Create(ctx, o)
+		if meta.IsNoMatchError(last) || apierrors.IsNotFound(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil {
+		f.Fatalf("create a %s: %v: %v", gvk.Kind, err, last)
+	}
+	return o
 }
 
 func circleGoesInTheForeground(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(widget, "b", nil)
 	tie := func(o, owner *unstructured.Unstructured) {
-		ref, yes := reference(owner), true
-		ref.BlockOwnerDeletion = &yes
-		o.SetOwnerReferences([]metav1.OwnerReference{ref})
+		blocks(owner)(o)
 		if err := f.live.Update(f.Context(), o); err != nil {
 			f.Fatal(err)
 		}
@@ -376,19 +447,11 @@ func circleGoesInTheForeground(f *fixture) {
 func changesWithoutEnd(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(configMap, "b", nil, a)
-	ended := make(chan error)
-	go func() {
-		for i := 0; ; i++ {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"n":"`+time.Duration(i).String()+`"}}}`))
-			if err := f.live.Patch(f.Context(), b.DeepCopy(), patch); err != nil {
-				ended <- client.IgnoreNotFound(err)
-				return
-			}
-		}
-	}()
+	f.meddler.object.Store(b)
 	f.delete(a, metav1.DeletePropagationBackground)
-	if err := <-ended; err != nil {
-		f.Error(err)
+	f.gone(b)
+	if n := f.meddler.deletes.Load(); n < 2 {
+		f.Errorf("the object was deleted in the state that was read: %d requests", n)
 	}
 }
 
@@ -404,7 +467,11 @@ func graphAnswers(f *fixture) {
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- graph.Run(ctx) }()
-	<-graph.Synced()
+	select {
+	case <-graph.Synced():
+	case <-f.Context().Done():
+		f.Errorf("the graph is not synced: %v", context.Cause(f.Context()))
+	}
 	if err := graph.Err(); err != nil {
 		f.Error(err)
 	}

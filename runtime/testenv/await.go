@@ -18,8 +18,9 @@ import (
 
 // Await returns the object that obj names as it is once done reports true of it. It asks about what the server has now,
 // and about every change from then on: it follows a watch and never polls. An object that is not there yet is waited
-// for. obj is not changed, and what is returned is the caller's. When ctx ends first, and when the server refuses, the
-// test fails with the last state that was seen.
+// for. done must be about the object alone: it is not asked again when something else changes. obj is not changed, and what
+// is returned is the caller's. When ctx ends first, and when the server refuses, the test fails with the last state that
+// was seen; give ctx an end, so that a test that waits for what never comes says so.
 //
 //	guestbook = testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool {
 //		return meta.IsStatusConditionTrue(g.Status.Conditions, "Ready")
