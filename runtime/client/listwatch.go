@@ -51,15 +51,6 @@ const (
 	CBOR     = Format(wire.CBOR)
 )
 
-// Identity is what tells a state of an object from all others. Its fields are only valid during the call that gets it.
-type Identity struct {
-	Namespace, Name, UID, ResourceVersion []byte
-}
-
-// Known returns the object that the caller has already in the state that is identified, if it has. It is asked before an
-// object is built, from the goroutines that decode.
-type Known[T object.Object] func(Identity) (T, bool)
-
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no
 // state: each call is one request.
 type ListWatcher[T object.Object] struct {
@@ -67,7 +58,6 @@ type ListWatcher[T object.Object] struct {
 	gvk     schema.GroupVersionKind
 	scope   Scope
 	decoder *wire.Decoder[T]
-	known   func() Known[T] // nil knows nothing
 }
 
 // NewListWatcher returns a ListWatcher for the kind of prototype: the Go type of a typed object, the kind that an
@@ -98,27 +88,6 @@ func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWa
 	return &ListWatcher[T]{client: c, gvk: gvk, scope: scope, decoder: decoder}, nil
 }
 
-// Reusing returns a ListWatcher that does not decode the objects of lists, and the initial ones of watches, that the
-// caller has already: it calls known at the beginning of each, and asks what that returns for each object. A list that
-// repeats what is known then costs little more than its pointers. known may return nil when there is nothing.
-func (lw *ListWatcher[T]) Reusing(known func() Known[T]) *ListWatcher[T] {
-	reusing := *lw
-	reusing.known = known
-	return &reusing
-}
-
-// reused returns what the caller has by now.
-func (lw *ListWatcher[T]) reused() wire.Known[T] {
-	if lw.known == nil {
-		return nil
-	}
-	known := lw.known()
-	if known == nil {
-		return nil
-	}
-	return func(id wire.Identity) (T, bool) { return known(Identity(id)) }
-}
-
 // List returns one page of the objects in scope. The scope and the selectors of opts must both match.
 func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*Page[T], error) {
 	r, err := lw.request(ctx, "list", opts)
@@ -132,7 +101,7 @@ func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*P
 		return nil, err
 	}
 	defer resp.Body.Close()
-	page, err := lw.decoder.List(resp.Body, resp.Header.Get("Content-Type"), lw.reused())
+	page, err := lw.decoder.List(resp.Body, resp.Header.Get("Content-Type"), wire.KnownBy[T](ctx))
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return nil, err
 	}
@@ -166,7 +135,7 @@ func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (S
 	}
 	var known wire.Known[T]
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
-		known = lw.reused()
+		known = wire.KnownBy[T](ctx)
 	}
 	events := lw.decoder.Watch(resp.Body, resp.Header.Get("Content-Type"), known)
 	return &stream[T]{ctx: ctx, cancel: cancel, what: r.String(), body: resp.Body, events: events}, nil
@@ -206,13 +175,10 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 
 // Page is one page of a list, as the API server returned it.
 type Page[T object.Object] struct {
-	// Items are the objects in the order of the server. The caller owns them, save those that Known says are shared.
+	// Items are the objects in the order of the server. The caller owns them.
 	Items []T
 	// ResourceVersion is that of the list: a watch started here misses nothing.
 	ResourceVersion string
 	// Continue is the token of the next page, empty on the last.
 	Continue string
-	// Known says of each item whether it is one that the caller had already, see [ListWatcher.Reusing]; nil is that none
-	// is. Such an item is shared with whoever has it.
-	Known []bool
 }

@@ -24,17 +24,13 @@ type WatchEvent[T object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark. An Error event of the server never appears here: Next returns it
 	// as an error.
 	Type watch.EventType
-	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it, unless
-	// Known is set.
+	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns it.
 	Object T
 	// ResourceVersion is that of the object, or of the bookmark.
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events of a streaming list (KEP-3157): all that
 	// existed at ResourceVersion has been sent before it.
 	InitialEventsEnd bool
-	// Known is set when Object is one that the caller had already, see [ListWatcher.Reusing]. It is shared with whoever
-	// has it.
-	Known bool
 }
 
 // Stream is an open watch. It is read by one goroutine; Close may be called from another, and more than once.
@@ -64,21 +60,17 @@ func (s *stream[T]) Next() (WatchEvent[T], error) {
 	if s.err != nil {
 		return WatchEvent[T]{}, s.err
 	}
-	event, err := s.next()
+	var event wire.Event[T]
+	err := net.ErrClosed // what was read before the stream ended is not returned after it
+	if s.ctx.Err() == nil && !s.closed.Load() {
+		event, err = s.events.Next()
+	}
 	if err != nil {
 		s.err = s.readError(err)
 		s.release()
 		return WatchEvent[T]{}, s.err
 	}
 	return WatchEvent[T](event), nil
-}
-
-// next returns the next event. What was read before the stream ended is not returned after it.
-func (s *stream[T]) next() (wire.Event[T], error) {
-	if s.ctx.Err() != nil || s.closed.Load() {
-		return wire.Event[T]{}, net.ErrClosed
-	}
-	return s.events.Next()
 }
 
 // Close implements [Stream].

@@ -26,7 +26,7 @@ func (s *run) because(name string, quiet bool) handler.Queue[string] {
 		now.ResourceVersion = "2"
 	}
 	e := informer.Event[object.Object]{Type: informer.Updated, Old: before, Object: now}
-	return handler.Because(s.queue, "Thing", e)
+	return becauseOf(s.queue, "Thing", e)
 }
 
 func TestReconcilerIsToldWhy(t *testing.T) {

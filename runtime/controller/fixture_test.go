@@ -12,7 +12,9 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -87,6 +89,13 @@ func start(t *testing.T, r reconcile.Func[string], opts controller.Options, more
 	s.queue = <-first.started
 	synctest.Wait()
 	return s
+}
+
+// becauseOf returns the queue of a controller for one event, as a source of a kind asks for it.
+func becauseOf[R comparable](queue handler.Queue[R], kind string, e informer.Event[object.Object]) handler.Queue[R] {
+	return queue.(interface {
+		Because(kind string, e informer.Event[object.Object]) handler.Queue[R]
+	}).Because(kind, e)
 }
 
 // end stops the controller and returns what Run returned.

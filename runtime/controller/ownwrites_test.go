@@ -195,7 +195,7 @@ func (w *world) watch(ctx context.Context, kind string) {
 			next := <-w.watches[kind]
 			s.now, s.must, merged = next.now, s.must || next.must, true
 		}
-		e := informer.Event[thing]{Type: informer.Added, Object: s.now, Merged: merged}
+		e := event{Type: informer.Added, Object: s.now, Merged: merged}
 		if s.old != nil {
 			e.Type, e.Old = informer.Updated, s.old
 		}
@@ -207,9 +207,10 @@ func (w *world) watch(ctx context.Context, kind string) {
 			w.may = append(w.may, w.now(), max(w.now(), w.busy[kind])) // a worker may get the request as that becomes known
 		}
 		w.mu.Unlock()
-		handler.Because(w.queue, kind, e).Add(theThing)
+		queue := w.queue.(*eventQueue[reconcile.Request])
+		queue.Because(kind, e).Add(theThing)
 		if w.intN(4) == 0 { // a resync
-			handler.Because(w.queue, kind, informer.Event[thing]{Type: informer.Updated, Old: s.now, Object: s.now}).Add(theThing)
+			queue.Because(kind, event{Type: informer.Updated, Old: s.now, Object: s.now}).Add(theThing)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	goruntime "runtime"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -99,7 +101,38 @@ func round(version string, objects ...string) string {
 	return b.String()
 }
 
+// changing is a source that changes what it passes on, as one may that gets objects of its own.
+type changing struct {
+	informer.ListerWatcher[configMap]
+}
+
+func (c changing) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[configMap], error) {
+	stream, err := c.ListerWatcher.Watch(ctx, options)
+	return changed{stream}, err
+}
+
+type changed struct{ client.Stream[configMap] }
+
+func (c changed) Next() (client.WatchEvent[configMap], error) {
+	event, err := c.Stream.Next()
+	if err == nil && event.Type != watch.Bookmark {
+		event.Object.Data["v"] += "?"
+	}
+	return event, err
+}
+
+// TestRelistKeepsTheObjectsThatHaveNotChanged says that they stay the same objects, and are transformed once, whatever the
+// store has and whoever is between it and the client.
 func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
+	for _, packed := range []bool{false, true} {
+		for _, between := range []string{"", "?"} {
+			relistKeeps(t, packed, between)
+		}
+	}
+}
+
+func relistKeeps(t *testing.T, packed bool, between string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := &relister{rounds: []string{round("9", "a", "1", "b", "2", "c", "3"), round("19", "a", "1", "b", "12", "d", "4")}}
 	scheme := runtime.NewScheme()
@@ -112,14 +145,26 @@ func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := client.NewListWatcher(c, &corev1.ConfigMap{}, client.Scope{})
+	watcher, err := client.NewListWatcher(c, &corev1.ConfigMap{}, client.Scope{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inf := informer.New(source, informer.Options[configMap]{Transform: func(o configMap) (configMap, error) {
+	source := informer.ListerWatcher[configMap](watcher)
+	if between != "" {
+		source = changing{watcher}
+	}
+	transformed := map[string]int{}
+	opts := informer.Options[configMap]{Transform: func(o configMap) (configMap, error) {
+		transformed[o.Name+o.ResourceVersion]++
 		o.Data["v"] += "!"
 		return o, nil
-	}})
+	}}
+	if packed {
+		if opts.Packed, err = informer.NewPacking(&corev1.ConfigMap{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inf := informer.New(source, opts)
 	done := make(chan error)
 	go func() { done <- inf.Run(ctx) }()
 	<-inf.Synced()
@@ -136,15 +181,18 @@ func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
 	})
 	close(server.expire)
 	<-relisted
-	if get("a") != a || a.Data["v"] != "1!" {
-		t.Errorf("the unchanged object is another one, or was transformed twice: %v", get("a"))
+	if (get("a") == a) == packed || get("a").Data["v"] != "1"+between+"!" {
+		t.Errorf("packed=%v %s: the unchanged object is another one, or was transformed twice: %v", packed, between, get("a"))
 	}
-	if get("b") == b || get("b").Data["v"] != "12!" || get("c") != nil || get("d").Data["v"] != "4!" {
-		t.Errorf("got %v, %v, %v", get("b"), get("c"), get("d"))
+	if get("b") == b || get("b").Data["v"] != "12"+between+"!" || get("c") != nil || get("d").Data["v"] != "4"+between+"!" {
+		t.Errorf("packed=%v %s: got %v, %v, %v", packed, between, get("b"), get("c"), get("d"))
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if want := map[string]int{"a1": 1, "b2": 1, "c3": 1, "b12": 1, "d4": 1}; !maps.Equal(transformed, want) {
+		t.Errorf("packed=%v %s: transformed %v", packed, between, transformed)
 	}
 }
 

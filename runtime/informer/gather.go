@@ -10,6 +10,8 @@ import (
 
 // gathering collects the whole state of a source.
 type gathering[T object.Object] interface {
+	// keep makes what the store has the object of key, if that is the state that obj is of, and reports whether it is.
+	keep(key object.Key, obj T) bool
 	// set makes obj the object of key. One that is not readable exists, but what is known of it stays.
 	set(key object.Key, obj T, readable bool)
 	remove(key object.Key)
@@ -17,8 +19,34 @@ type gathering[T object.Object] interface {
 	replaced(version string) Delta[T]
 }
 
+// same returns what c has of key, if that is the state that obj is of. A nil c has nothing.
+func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
+	if c == nil {
+		return held, false
+	}
+	c.mu.RLock()
+	held, same = c.items.find(key)
+	c.mu.RUnlock()
+	if c.packs {
+		return held, same && held.packed.IsState([]byte(obj.GetUID()), []byte(obj.GetResourceVersion()))
+	}
+	now := stored[T]{whole: obj}
+	return held, same && held.sameObject(&now) && held.sameState(&now)
+}
+
 // pagesState is what the pages of a list have come to so far.
-type pagesState[T object.Object] struct{ listed Delta[T] }
+type pagesState[T object.Object] struct {
+	store  *contents[T]
+	listed Delta[T]
+}
+
+func (s *pagesState[T]) keep(key object.Key, obj T) bool {
+	held, same := s.store.same(key, obj)
+	if same {
+		s.set(key, held.whole, true)
+	}
+	return same
+}
 
 func (s *pagesState[T]) set(key object.Key, obj T, readable bool) {
 	if !readable {
@@ -57,11 +85,19 @@ func newPackedState[T object.Object](store *contents[T], size int) *packedState[
 	}
 }
 
+func (s *packedState[T]) keep(key object.Key, obj T) bool {
+	held, same := s.store.same(key, obj)
+	if same {
+		s.put(key, held)
+	}
+	return same
+}
+
 func (s *packedState[T]) set(key object.Key, obj T, readable bool) {
 	var form stored[T]
 	if readable {
 		var err error
-		if form, err = s.store.storedLike(key, obj); err != nil {
+		if form, err = s.objects.form(obj); err != nil {
 			s.store.log.Error("keep an object", "key", key, "err", err)
 			readable = false
 		}
@@ -71,6 +107,10 @@ func (s *packedState[T]) set(key object.Key, obj T, readable bool) {
 		s.unreadable[key] = true
 		return
 	}
+	s.put(key, form)
+}
+
+func (s *packedState[T]) put(key object.Key, form stored[T]) {
 	delete(s.unreadable, key)
 	if _, has := s.objects.find(key); !has {
 		s.order = append(s.order, key)
@@ -109,18 +149,6 @@ func (s *packedState[T]) latest() []object.Key {
 	return latest
 }
 
-// storedLike returns obj in the form in which it is stored: that of what is in the store already, if that is the same state.
-func (c *contents[T]) storedLike(key object.Key, obj T) (stored[T], error) {
-	c.mu.RLock()
-	items := c.items
-	held, has := items.find(key)
-	c.mu.RUnlock()
-	if has && held.is([]byte(obj.GetUID()), []byte(obj.GetResourceVersion())) {
-		return held, nil
-	}
-	return items.form(obj)
-}
-
 // listed are the objects of a list in the form in which the store will have them.
 type listed[T object.Object] struct {
 	objects items[T]
@@ -152,7 +180,9 @@ func (c *contents[T]) listed(d Delta[T]) *listed[T] {
 	if c.packs {
 		state := newPackedState(c, len(d.Objects))
 		for _, obj := range d.Objects {
-			state.set(object.KeyOf(obj), obj, true)
+			if key := object.KeyOf(obj); !state.keep(key, obj) {
+				state.set(key, obj, true)
+			}
 		}
 		return state.replaced("").stored
 	}
@@ -175,14 +205,23 @@ func (l *listed[T]) added() batch[T] {
 // initialState is what the initial events have come to so far. Mostly they are one state of each object, which then are
 // only collected: a map that grew with them would take twice the memory of the one that is made when their number is known.
 type initialState[T object.Object] struct {
+	store      *contents[T]
 	order      collected[T]        // all states that arrived, also those that are not the last of their object
 	objects    map[object.Key]T    // the last states, from when one was removed; nil before
 	unreadable map[object.Key]bool // exist, but have no object because the transform failed
 }
 
-// newInitialState returns an empty state with room for that many objects.
-func newInitialState[T object.Object](size int) *initialState[T] {
-	return &initialState[T]{unreadable: make(map[object.Key]bool), order: collected[T]{room: size}}
+// newInitialState returns an empty state for store, which may be nil, with room for that many objects.
+func newInitialState[T object.Object](store *contents[T], size int) *initialState[T] {
+	return &initialState[T]{store: store, unreadable: make(map[object.Key]bool), order: collected[T]{room: size}}
+}
+
+func (s *initialState[T]) keep(key object.Key, obj T) bool {
+	held, same := s.store.same(key, obj)
+	if same {
+		s.set(key, held.whole, true)
+	}
+	return same
 }
 
 func (s *initialState[T]) set(key object.Key, obj T, readable bool) {

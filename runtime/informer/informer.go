@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -312,21 +311,10 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 	}
 	c.metrics.objects.SetFunc(func() float64 { return float64(c.contents.len()) }, c.label)
 	c.fifo = NewDeltaFIFO[T](c.contents.has)
-	if r, ok := lw.(reuser[T]); ok {
-		lw = r.Reusing(c.contents.known)
-	}
 	c.reflector = NewReflector(lw, c.fifo, opts.reflector())
+	c.reflector.store = c.contents
 	c.contents.log, c.contents.namespace = c.reflector.log, opts.Namespace
-	if opts.Packed != nil {
-		contents := c.contents
-		c.reflector.gather = func(size int) gathering[T] { return newPackedState(contents, size) }
-	}
 	return c
-}
-
-// reuser is a source that need not decode again what the store has.
-type reuser[T object.Object] interface {
-	Reusing(known func() client.Known[T]) *client.ListWatcher[T]
 }
 
 // Name returns the name from the options.

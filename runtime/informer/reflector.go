@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -56,8 +57,8 @@ type Reflector[T object.Object] struct {
 	mu      sync.Mutex
 	failure chan struct{} // closed by the next failure; nil when nobody has asked for it
 	size    int           // objects of the last streaming list; for Run alone
-	// gather returns where a state is gathered, with room for that many objects. Nil is for a sink of whole objects.
-	gather func(size int) gathering[T]
+	// store is where the sink brings everything. What it has is not decoded and transformed again. Nil is a sink that has none.
+	store *contents[T]
 }
 
 // NewReflector returns a reflector from source to sink. It starts nothing: [Reflector.Run] does.
@@ -113,6 +114,10 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 		s.phase = streamingList
 	}
 	defer func() { s.closeStream() }()
+	// Others than the client might change what they get, so they get nothing that the store has.
+	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
+		ctx = wire.WithKnown(ctx, r.store.known)
+	}
 	var pause backoff
 	for ctx.Err() == nil {
 		var err error
@@ -311,8 +316,8 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 		if page.ResourceVersion == "" {
 			return Delta[T]{}, pages, errNoVersion
 		}
-		for i, obj := range page.Items {
-			r.gatherObject(all, obj, page.Known != nil && page.Known[i])
+		for _, obj := range page.Items {
+			r.gatherObject(all, obj)
 		}
 		if options.Continue == "" {
 			first = page.ResourceVersion
@@ -324,22 +329,22 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 	}
 }
 
-// gatherObject makes obj part of a state. A known one comes from the sink.
-func (r *Reflector[T]) gatherObject(state gathering[T], obj T, known bool) {
+// gatherObject makes obj part of a state.
+func (r *Reflector[T]) gatherObject(state gathering[T], obj T) {
 	key := object.KeyOf(obj)
-	readable := true
-	if !known {
-		obj, readable = r.transformed(obj)
+	if state.keep(key, obj) {
+		return // transformed when it came
 	}
+	obj, readable := r.transformed(obj)
 	state.set(key, obj, readable)
 }
 
 // pages returns where the pages of a list are gathered.
 func (r *Reflector[T]) pages() gathering[T] {
-	if r.gather != nil {
-		return r.gather(0)
+	if r.store != nil && r.store.packs {
+		return newPackedState(r.store, 0)
 	}
-	return &pagesState[T]{}
+	return &pagesState[T]{store: r.store}
 }
 
 // push makes all the state of the sink. Whoever waits for that finds no error after it.
@@ -481,7 +486,7 @@ func (r *Reflector[T]) applyInitial(initial gathering[T], event client.WatchEven
 	switch event.Type {
 	case watch.Bookmark:
 	case watch.Added, watch.Modified:
-		r.gatherObject(initial, event.Object, event.Known)
+		r.gatherObject(initial, event.Object)
 	case watch.Deleted:
 		initial.remove(object.KeyOf(event.Object))
 	default:
@@ -491,10 +496,10 @@ func (r *Reflector[T]) applyInitial(initial gathering[T], event client.WatchEven
 
 // initial returns where the events of a streaming list are gathered.
 func (r *Reflector[T]) initial() gathering[T] {
-	if r.gather != nil {
-		return r.gather(r.size)
+	if r.store != nil && r.store.packs {
+		return newPackedState(r.store, r.size)
 	}
-	return newInitialState[T](r.size)
+	return newInitialState(r.store, r.size)
 }
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -117,11 +117,11 @@ func (c *contents[T]) has(key object.Key) bool {
 }
 
 // known returns how to find the objects that need not be decoded again, or nil if there are none.
-func (c *contents[T]) known() client.Known[T] {
+func (c *contents[T]) known() wire.Known[T] {
 	if c.len() == 0 {
 		return nil
 	}
-	return func(id client.Identity) (T, bool) {
+	return func(id wire.Identity) (T, bool) {
 		c.mu.RLock()
 		held, ok := c.items.find(object.Key{Namespace: string(id.Namespace), Name: string(id.Name)})
 		c.mu.RUnlock()

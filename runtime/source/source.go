@@ -49,9 +49,10 @@ type kind[T object.Object, R comparable] struct {
 }
 
 func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+	because := reasons(queue)
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
 		if typed := typedEvent[T](e); k.accept(typed) {
-			k.handler(ctx, typed, handler.Because(queue, k.name, e))
+			k.handler(ctx, typed, because(k.name, e))
 		}
 	})
 	defer func() { <-registration.Done() }()
@@ -85,6 +86,32 @@ func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event
 	return typed
 }
 
+// untypedEvent is the opposite of typedEvent.
+func untypedEvent[T object.Object](e informer.Event[T]) informer.Event[object.Object] {
+	untyped := informer.Event[object.Object]{
+		Type: e.Type, Object: e.Object, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged,
+	}
+	if e.Type == informer.Updated {
+		untyped.Old = e.Old
+	}
+	return untyped
+}
+
+// causal is a queue that wants to know why requests are added. That of a controller is one.
+type causal[R comparable] interface {
+	// Because returns the queue for what a handler adds for one event of an object of that kind. It is used during that
+	// call of the handler only.
+	Because(kind string, e informer.Event[object.Object]) handler.Queue[R]
+}
+
+// reasons returns the Because of a queue: that of one which does not want to know is the queue.
+func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.Event[object.Object]) handler.Queue[R] {
+	if told, ok := queue.(causal[R]); ok {
+		return told.Because
+	}
+	return func(string, informer.Event[object.Object]) handler.Queue[R] { return queue }
+}
+
 // ErrClosed is returned by a channel source whose channel was closed.
 var ErrClosed = errors.New("channel was closed")
 
@@ -105,6 +132,7 @@ type channel[T object.Object, R comparable] struct {
 }
 
 func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+	because := reasons(queue)
 	synced()
 	for {
 		select {
@@ -116,7 +144,7 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				return fmt.Errorf("%s: %w", c, ErrClosed)
 			}
 			if c.accept(e) {
-				c.handler(ctx, e, handler.Because(queue, c.name, e))
+				c.handler(ctx, e, because(c.name, untypedEvent(e)))
 			}
 		}
 	}

@@ -158,7 +158,8 @@ func (d *Decoder[T]) setCBOR(c *cursor, event *Event[T], raw []byte, known Known
 		if event.Type == watch.Deleted {
 			known = nil
 		}
-		if event.Object, event.Known, err = d.cborObject(c, raw, known); err == nil && !event.Known {
+		var reused bool
+		if event.Object, reused, err = d.cborObject(c, raw, known); err == nil && !reused {
 			err = d.settle(event.Object, false)
 		}
 		return err

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/kctrl-dev/kctrl/runtime/object"
+import (
+	"context"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
 
 // Identity is what tells a state of an object from all others. Its fields are only valid during the call that gets it.
 type Identity struct {
@@ -10,6 +14,23 @@ type Identity struct {
 // Known returns the object that the caller has already in the state that is identified, if it has. It is asked before an
 // object is built, from the goroutines that decode.
 type Known[T object.Object] func(Identity) (T, bool)
+
+type knownKey[T object.Object] struct{}
+
+// WithKnown returns a context for the lists and the watches of a caller who has many of the objects already: known is called
+// at the beginning of each, and returns what to ask then, or nil. Whoever adds it gets objects back that he shares with
+// others, so it is for contexts that go to nobody but the client.
+func WithKnown[T object.Object](ctx context.Context, known func() Known[T]) context.Context {
+	return context.WithValue(ctx, knownKey[T]{}, known)
+}
+
+// KnownBy returns what the caller with that context has by now, nil if there is nothing.
+func KnownBy[T object.Object](ctx context.Context) Known[T] {
+	if known, ok := ctx.Value(knownKey[T]{}).(func() Known[T]); ok {
+		return known()
+	}
+	return nil
+}
 
 // reuse returns what known has for the object at the cursor, and goes past it. If it has none, or that cannot be told,
 // the cursor stays where it is.

@@ -22,8 +22,6 @@ type Page[T object.Object] struct {
 	ResourceVersion string
 	// Continue is the token of the next page, empty on the last.
 	Continue string
-	// Known says of each item whether a [Known] returned it. It is nil if there was none.
-	Known []bool
 }
 
 // listReader reads the JSON of one list, a value at a time.
@@ -69,7 +67,7 @@ func (r *listReader[T]) page() (*Page[T], error) {
 			return nil, &Error{fmt.Errorf("item %d: %w", i, err)}
 		}
 	}
-	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue, Known: r.reused}, nil
+	return &Page[T]{Items: r.items, ResourceVersion: r.meta.ResourceVersion, Continue: r.meta.Continue}, nil
 }
 
 // checkKind checks that what was read is the list that was asked for.

@@ -161,7 +161,8 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 		if event.Type == watch.Deleted {
 			known = nil
 		}
-		if event.Object, event.Known, err = d.protoObject(c, message, known); err != nil || event.Known {
+		var reused bool
+		if event.Object, reused, err = d.protoObject(c, message, known); err != nil || reused {
 			return err
 		}
 		event.Object.GetObjectKind().SetGroupVersionKind(kind)
@@ -321,9 +322,6 @@ func (r *protoLister[T]) item(message []byte) error {
 		}
 	}
 	r.page.Items = append(r.page.Items, obj)
-	if r.known != nil {
-		r.page.Known = append(r.page.Known, reused)
-	}
 	return nil
 }
 

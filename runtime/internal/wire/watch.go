@@ -81,14 +81,14 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 		event, err = s.decoder.event(s.cursor, s.known)
 	}
 	s.frames.used(s.cursor.at)
-	return event, formError(instead(err, frame, JSON))
+	if err != nil {
+		return event, formError(instead(err, frame, JSON))
+	}
+	return event, nil
 }
 
 // instead is err, of a frame that is no event, or what the frame says of a failure: a Status may come in place of the events.
 func instead(err error, frame []byte, format Format) error {
-	if err == nil {
-		return nil
-	}
 	if status, ok := Status(frame, string(format)); ok {
 		return apierrors.FromObject(status)
 	}
@@ -223,8 +223,6 @@ type Event[T object.Object] struct {
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events.
 	InitialEventsEnd bool
-	// Known is set when a [Known] returned Object.
-	Known bool
 }
 
 // event goes past the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error, all
@@ -233,6 +231,7 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 	var (
 		event       Event[T]
 		typed, held bool   // type and object were there
+		reused      bool   // known has returned the object
 		late        []byte // the object, if it came before the type
 	)
 	if b, err := c.peek(); err != nil || b != '{' {
@@ -251,7 +250,7 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 		case string(name) == "object" && !held:
 			held = true
 			if typed {
-				err = d.eventObject(c, &event, known)
+				reused, err = d.eventObject(c, &event, known)
 			} else {
 				late, err = c.span()
 			}
@@ -272,13 +271,11 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 			return Event[T]{}, err
 		}
 	}
-	if event.Type == watch.Bookmark {
+	if event.Type == watch.Bookmark || reused {
 		return event, nil
 	}
-	if !event.Known {
-		if err = d.settle(event.Object, false); err != nil {
-			return Event[T]{}, err
-		}
+	if err = d.settle(event.Object, false); err != nil {
+		return Event[T]{}, err
 	}
 	return event, nil
 }
@@ -296,7 +293,7 @@ func decodeEventType(c *cursor, into *watch.EventType) error {
 func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
 	before, at := c.data, c.at
 	c.reset(raw, 1, true)
-	err := d.eventObject(c, event, nil)
+	_, err := d.eventObject(c, event, nil)
 	c.reset(before, 0, false)
 	c.at = at
 	if errors.Is(err, errShort) {
@@ -305,44 +302,38 @@ func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
 	return err
 }
 
-// eventObject sets what event holds, of the type that it has, from the value at the cursor.
-func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) error {
+// eventObject sets what event holds, of the type that it has, from the value at the cursor. It reports whether that is an
+// object which known has returned.
+func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (reused bool, err error) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		return d.changed(c, event, known)
+		b, err := c.peek()
+		switch {
+		case err != nil && len(c.data) > 0:
+			return false, err
+		case b != '{':
+			return false, errors.New("it has no object")
+		case event.Type != watch.Deleted:
+			if event.Object, reused = d.reuse(c, known); reused {
+				return true, nil
+			}
+		}
+		event.Object, err = d.object(c)
+		return false, err
 	case watch.Bookmark:
 		var bookmark metav1.PartialObjectMetadata
 		if err := d.bookmark.decode(c, reflect.ValueOf(&bookmark).Elem()); err != nil {
-			return err
+			return false, err
 		}
-		return d.setBookmark(event, bookmark.GroupVersionKind(), &bookmark)
+		return false, d.setBookmark(event, bookmark.GroupVersionKind(), &bookmark)
 	case watch.Error:
 		span, err := c.span()
 		if err != nil {
-			return err
+			return false, err
 		}
-		return failure(span, string(JSON))
+		return false, failure(span, string(JSON))
 	}
-	return fmt.Errorf("unknown event type %q", event.Type)
-}
-
-// changed sets the object of an event that has one.
-func (d *Decoder[T]) changed(c *cursor, event *Event[T], known Known[T]) error {
-	b, err := c.peek()
-	if err != nil && len(c.data) > 0 {
-		return err
-	}
-	if b != '{' {
-		return errors.New("it has no object")
-	}
-	if event.Type != watch.Deleted {
-		if obj, ok := d.reuse(c, known); ok {
-			event.Object, event.Known = obj, true
-			return nil
-		}
-	}
-	event.Object, err = d.object(c)
-	return err
+	return false, fmt.Errorf("unknown event type %q", event.Type)
 }
 
 // setBookmark makes event a bookmark, which is an object of the kind with nothing but a version and annotations.
