@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -32,18 +33,52 @@ var layouts = map[string]func(t *testing.T, dir string){
 		replaced(t, dir)
 		// Only what is imported is vendored.
 		var imports []string
-		for _, p := range goList(t, filepath.Join(dir, "m"), "example.com/lib/...") {
+		listed, err := goList(t, filepath.Join(dir, "m"), "example.com/lib/...")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range listed {
 			if name, _, _ := strings.Cut(p, " "); !strings.Contains(name, "internal") {
 				imports = append(imports, fmt.Sprintf("import _ %q\n", name))
 			}
 		}
-		write(t, dir, "m/uses.go", "package m\n\n"+strings.Join(imports, ""))
+		write(t, dir, "m/uses.go", "package p\n\n"+strings.Join(imports, ""))
 		run(t, filepath.Join(dir, "m"), "mod", "vendor")
+	},
+	"vendored, before Go 1.23": func(t *testing.T, dir string) {
+		replaced(t, dir)
+		write(t, dir, "m/go.mod", strings.Replace(mainModule, "1.26", "1.22", 1))
+		write(t, dir, "lib/go.mod", "module example.com/lib\n\ngo 1.20\n")
+		write(t, dir, "m/uses.go", "package p\n\nimport _ \"example.com/lib/v1\"\n")
+		run(t, filepath.Join(dir, "m"), "mod", "vendor")
+		write(t, dir, "m/vendor/example.com/lib/v1/deep/p.go", "package p\n")
 	},
 	"workspace": func(t *testing.T, dir string) {
 		write(t, dir, "m/go.mod", "module example.com/m\n\ngo 1.26\n")
 		write(t, dir, "lib/go.mod", "module example.com/lib\n\ngo 1.26\n")
 		write(t, dir, "go.work", "go 1.26\n\nuse (\n\t./m\n\t./lib\n)\n")
+	},
+	"workspace of modules that disagree": func(t *testing.T, dir string) {
+		threeModules(t, dir)
+		write(t, dir, "go.work", "go 1.26\n\nuse (\n\t./m\n\t./lib\n)\n\nreplace (\n\texample.com/far v1.0.0 => ./m/nowhere\n\texample.com/far v1.1.0 => ./far\n)\n")
+	},
+	"vendored workspace": func(t *testing.T, dir string) {
+		threeModules(t, dir)
+		write(t, dir, "m/uses.go", "package p\n\nimport _ \"example.com/far\"\n")
+		write(t, dir, "m/go.mod", strings.Replace(mainModule, "=> ../lib", "=> ../lib\n\nrequire example.com/far v1.1.0\n\nreplace example.com/far => ../far", 1))
+		write(t, dir, "go.work", "go 1.26\n\nuse (\n\t./m\n\t./lib\n)\n")
+		run(t, dir, "work", "vendor")
+	},
+	"requirements of requirements": threeModules,
+	"before Go 1.17": func(t *testing.T, dir string) {
+		threeModules(t, dir)
+		write(t, dir, "m/go.mod", strings.Replace(mainModule, "1.26", "1.16", 1)+"\nreplace example.com/far => ../far\n")
+		write(t, dir, "lib/go.mod", "module example.com/lib\n\ngo 1.16\n\nrequire example.com/far v1.0.0\n")
+		write(t, dir, "far/go.mod", "module example.com/far\n")
+	},
+	"names without a dot": func(t *testing.T, dir string) {
+		write(t, dir, "m/go.mod", "module guestbook\n\ngo 1.26\n\nrequire net v1.0.0\n\nreplace net => ../lib\n")
+		write(t, dir, "lib/go.mod", "module net\n\ngo 1.26\n")
 	},
 	"nested": func(t *testing.T, dir string) {
 		replaced(t, dir)
@@ -52,8 +87,20 @@ var layouts = map[string]func(t *testing.T, dir string){
 	},
 }
 
+const mainModule = "module example.com/m\n\ngo 1.26\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ../lib\n"
+
+// threeModules makes a module that requires another, which requires a third.
+func threeModules(t *testing.T, dir string) {
+	replaced(t, dir)
+	write(t, dir, "m/go.mod", mainModule+"\nreplace example.com/far => ../far\n")
+	write(t, dir, "lib/go.mod", "module example.com/lib\n\ngo 1.26\n\nrequire example.com/far v1.1.0\n")
+	write(t, dir, "far/go.mod", "module example.com/far\n\ngo 1.26\n")
+	write(t, dir, "far/far.go", "package far\n")
+	write(t, dir, "far/v1/far.go", "package far\n")
+}
+
 func replaced(t *testing.T, dir string) {
-	write(t, dir, "m/go.mod", "module example.com/m\n\ngo 1.26\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ../lib\n")
+	write(t, dir, "m/go.mod", mainModule)
 	write(t, dir, "lib/go.mod", "module example.com/lib\n\ngo 1.26\n")
 }
 
@@ -67,6 +114,15 @@ func write(t *testing.T, dir, name, content string) {
 
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	out, err := try(t, dir, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func try(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -74,23 +130,21 @@ func run(t *testing.T, dir string, args ...string) string {
 	command.Stderr = &problems
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
+		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, problems.String())
 	}
-	return string(out)
+	return string(out), nil
 }
 
 // goList returns the import paths and folders of the packages that patterns match, sorted.
-func goList(t *testing.T, dir string, patterns ...string) []string {
+func goList(t *testing.T, dir string, patterns ...string) ([]string, error) {
 	t.Helper()
-	args := append([]string{"list", "-e", "-find", "-tags=ignore_autogenerated", "-f", "{{.ImportPath}} {{.Dir}}"}, patterns...)
-	lines := strings.FieldsFunc(run(t, dir, args...), func(r rune) bool { return r == '\n' })
-	// What is no package has no folder.
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasSuffix(line, " ") })
+	out, err := try(t, dir, append([]string{"list", "-tags=ignore_autogenerated", "-f", "{{.ImportPath}} {{.Dir}}"}, patterns...)...)
+	lines := strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
 	if len(lines) == 0 {
-		return nil
+		return nil, err
 	}
 	slices.Sort(lines)
-	return slices.Compact(lines)
+	return slices.Compact(lines), err
 }
 
 var folderNames = []string{"api", "v1", "v1alpha1", "deep", "internal", "vendor", "testdata", "_x", ".x", "apis"}
@@ -114,8 +168,8 @@ func randomFiles(t *testing.T, r *rand.Rand, dir string) {
 			write(t, dir, parts+"/p.go", "package p\n")
 		}
 	}
-	write(t, dir, "m/m.go", "package m\n")
-	write(t, dir, "lib/v1/lib.go", "package lib\n")
+	write(t, dir, "m/m.go", "package p\n")
+	write(t, dir, "lib/v1/lib.go", "package p\n")
 	if r.IntN(2) == 0 {
 		write(t, dir, "elsewhere/p.go", "package p\n")
 		if err := os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "m", "linked")); err != nil {
@@ -126,9 +180,13 @@ func randomFiles(t *testing.T, r *rand.Rand, dir string) {
 
 // randomPattern returns a pattern of import paths.
 func randomPattern(r *rand.Rand) string {
-	text := []string{"example.com/m", "example.com/lib", "example.com"}[r.IntN(3)]
+	names := []string{"example.com/m", "example.com/lib", "example.com", "example.com/far", "guestbook", "net", "fmt", "api", "vendor", "cmd/go", "internal"}
+	text := names[r.IntN(3)]
+	if r.IntN(3) == 0 {
+		text = names[r.IntN(len(names))]
+	}
 	for range r.IntN(3) {
-		text += "/" + folderNames[r.IntN(4)]
+		text += "/" + folderNames[r.IntN(len(folderNames))]
 	}
 	switch r.IntN(6) {
 	case 0:
@@ -145,12 +203,12 @@ func randomPattern(r *rand.Rand) string {
 	return text + "/..."
 }
 
-// TestImportPathsAreThoseOfTheGoCommand compares what patterns match with the go command, over random trees.
+// TestImportPathsAreThoseOfTheGoCommand compares what patterns match with the go command, over random trees. Only what fails
+// may be left to it.
 func TestImportPathsAreThoseOfTheGoCommand(t *testing.T) {
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
-			served, seeds := 0, 4
-			for seed := range seeds {
+			for seed := range *seeds {
 				r := rand.New(rand.NewPCG(uint64(seed), 1))
 				dir, err := filepath.EvalSymlinks(t.TempDir())
 				if err != nil {
@@ -159,41 +217,44 @@ func TestImportPathsAreThoseOfTheGoCommand(t *testing.T) {
 				randomFiles(t, r, dir)
 				layout(t, dir)
 				for range 8 {
-					if samePackages(t, filepath.Join(dir, "m"), randomPattern(r)) {
-						served++
-					}
+					samePackages(t, filepath.Join(dir, "m"), randomPattern(r))
 				}
-			}
-			if served < seeds*4 {
-				t.Errorf("%d of %d patterns are not left to the go command", served, seeds*8)
 			}
 		})
 	}
 }
 
-// samePackages compares one pattern, and reports whether it was not left to the go command.
-func samePackages(t *testing.T, dir, pattern string) bool {
+var seeds = flag.Int("seeds", 3, "how many random trees each layout has")
+
+// samePackages compares one pattern.
+func samePackages(t *testing.T, dir, pattern string) {
 	t.Helper()
-	folders, _, err := Open(nil, nil).Folders(dir, []string{pattern}, true)
-	if _, unusual := errors.AsType[*resolve.UnusualError](err); unusual {
-		return false
+	want, failure := goList(t, dir, pattern)
+	folders, passed, err := Open(nil, nil).Folders(dir, []string{pattern}, true)
+	_, unusual := errors.AsType[*resolve.UnusualError](err)
+	switch {
+	case failure != nil && !unusual:
+		t.Errorf("%s in %s: %v, %v, but %v", pattern, dir, folders, err, failure)
+	case failure != nil:
+		return
+	case unusual:
+		t.Errorf("%s in %s is left to the go command: %v", pattern, dir, err)
 	}
 	var got []string
 	for _, f := range folders {
 		got = append(got, f.ImportPath()+" "+f.Dir)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(goList(t, dir, pattern), got); diff != "" {
-		t.Errorf("%s in %s (-go list +kctrl), error %v:\n%s", pattern, dir, err, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s in %s (-go list +kctrl), %v, %v:\n%s", pattern, dir, passed, err, diff)
 	}
-	return true
 }
 
 // TestFolderPatternsAreThoseOfTheGoCommand does so for folders of a project.
 func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 	for _, name := range []string{"one module", "ignored folders", "nested", "vendored"} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range 3 {
+			for seed := range *seeds {
 				r := rand.New(rand.NewPCG(uint64(seed), 2))
 				dir, err := filepath.EvalSymlinks(t.TempDir())
 				if err != nil {
@@ -212,11 +273,61 @@ func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 						got = append(got, f.ImportPath()+" "+f.Dir)
 					}
 					slices.Sort(got)
-					if diff := cmp.Diff(goList(t, m, pattern), got); diff != "" {
-						t.Errorf("%s in %s (-go list +kctrl), error %v:\n%s", pattern, m, err, diff)
+					want, failure := goList(t, m, pattern)
+					if diff := cmp.Diff(want, got); diff != "" || failure != nil && err == nil {
+						t.Errorf("%s in %s (-go list +kctrl), error %v, %v:\n%s", pattern, m, err, failure, diff)
 					}
 				}
 			}
 		})
+	}
+}
+
+// TestFoldersOfControllerGenAreThoseOfTheGoCommand compares folders, and trees of them, in the way in which controller-gen
+// names them: it runs the go command there.
+func TestFoldersOfControllerGenAreThoseOfTheGoCommand(t *testing.T) {
+	for _, name := range []string{"one module", "ignored folders", "replaced", "vendored", "vendored, before Go 1.23", "workspace", "before Go 1.17", "names without a dot"} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range *seeds {
+				r := rand.New(rand.NewPCG(uint64(seed), 3))
+				dir, err := filepath.EvalSymlinks(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				randomFiles(t, r, dir)
+				layouts[name](t, dir)
+				m := filepath.Join(dir, "m")
+				for _, folder := range []string{".", "api", "v1", "_x", ".x", "testdata", "testdata/v1", "_x/api", "api/internal", "vendor", "vendor/example.com", "vendor/example.com/lib", "vendor/example.com/lib/v1", "api/vendor"} {
+					if !NewTree(nil).IsFolder(filepath.Join(m, folder)) {
+						continue
+					}
+					sameFolders(t, m, folder, "")
+					sameFolders(t, m, folder, "/...")
+				}
+			}
+		})
+	}
+}
+
+func sameFolders(t *testing.T, m, folder, below string) {
+	t.Helper()
+	want, failure := goList(t, filepath.Join(m, folder), "."+below)
+	folders, _, err := Open(nil, nil).Folders(m, []string{"./" + folder + below}, true)
+	if failure != nil {
+		if err == nil {
+			t.Errorf("./%s%s in %s: %v, but %v", folder, below, m, folders, failure)
+		}
+		return
+	}
+	if _, unusual := errors.AsType[*resolve.UnusualError](err); unusual {
+		t.Errorf("./%s%s in %s is left to the go command: %v", folder, below, m, err)
+	}
+	var got []string
+	for _, f := range folders {
+		got = append(got, f.ImportPath()+" "+f.Dir)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("./%s%s in %s (-go list +kctrl), error %v:\n%s", folder, below, m, err, diff)
 	}
 }

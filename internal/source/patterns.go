@@ -26,12 +26,15 @@ type Folder struct {
 	Dir    string // absolute
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
-	path   string   // the import path, unless it is that of the module and the folder
+	// path is the import path of what was found by its own, if byPath is set: that of the module has no say. It is empty for
+	// a folder of packages that is none itself.
+	path   string
+	byPath bool
 }
 
-// importPath returns the import path of the package in the folder.
+// ImportPath returns the import path of the package in the folder.
 func (f Folder) ImportPath() string {
-	if f.path != "" {
+	if f.byPath {
 		return f.path
 	}
 	rel, _ := filepath.Rel(f.Module.Dir, f.Dir)
@@ -122,21 +125,26 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 		return nil, err
 	}
 	start := Folder{Dir: dir, Module: mod}
-	if start.path, err = r.vendoredPath(pattern, start); err != nil {
-		return nil, err
+	if rel, err := filepath.Rel(mod.Dir, dir); err == nil && strings.HasPrefix(filepath.ToSlash(rel)+"/", "vendor/") {
+		return r.matchVendored(pattern, start, folders)
 	}
 	found, err := r.matching(start, below, func(f Folder) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
 	if err == nil && below && r.lenient {
 		err = r.walkModules(dir, &found)
 	}
 	if err == nil && len(found) == 0 {
-		unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
-		if below {
-			unmatched.Cause = errNoPackages
-		}
-		return nil, unmatched
+		return nil, noPackages(pattern, below)
 	}
 	return found, err
+}
+
+// noPackages says that a pattern of folders matches nothing.
+func noPackages(pattern string, below bool) error {
+	unmatched := patternError(pattern, "no Go package there", "name a folder with Go files, or a tree such as ./...")
+	if below {
+		unmatched.Cause = errNoPackages
+	}
+	return unmatched
 }
 
 // matching returns the folders with Go files at and, if below is set, below the start, as far as its module goes, that a
@@ -164,24 +172,35 @@ func (r *resolver) isIgnored(f Folder) bool {
 	})
 }
 
-// vendoredPath returns the import path of a folder that is in the vendor folder of its module, and "" for any other.
-func (r *resolver) vendoredPath(pattern string, f Folder) (string, error) {
-	rel, err := filepath.Rel(f.Module.Dir, f.Dir)
-	if err != nil || !strings.HasPrefix(filepath.ToSlash(rel)+"/", "vendor/") {
-		return "", nil
-	}
+// matchVendored returns the folders that a pattern matches in the vendor folder of a module. They have the import paths of the
+// packages that they are copies of.
+func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.Pattern) ([]Folder, error) {
 	if !r.lenient {
-		return "", patternError(pattern, "is a vendor folder, of packages that are not of this project", "name a folder of the project, such as ./api/v1 or ./...")
+		return nil, patternError(pattern, "is a vendor folder, of packages that are not of this project", "name a folder of the project, such as ./api/v1 or ./...")
 	}
-	packages, err := r.tree.Resolver(f.Module.Dir)
+	packages, err := r.tree.Resolver(start.Module.Dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	importPath, ok := packages.Vendored(f.Dir)
-	if !ok {
-		return "", &resolve.UnusualError{Reason: pattern + " is in a vendor folder that no packages come from"}
+	vendor, ok := packages.VendorFolder()
+	rel, err := filepath.Rel(vendor, start.Dir)
+	if !ok || err != nil || !filepath.IsLocal(rel) {
+		return nil, &resolve.UnusualError{Reason: pattern + " is in a vendor folder that no packages come from"}
 	}
-	return importPath, nil
+	if start.byPath = true; rel != "." {
+		start.path = filepath.ToSlash(rel)
+	}
+	below := folders.IsTree()
+	found, err := r.matching(start, below, func(f Folder) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
+	for _, f := range found {
+		if !packages.IsVendored(f.path) {
+			return nil, &resolve.UnusualError{Reason: f.path + " is not listed in vendor/modules.txt"}
+		}
+	}
+	if err == nil && len(found) == 0 {
+		return nil, noPackages(pattern, below)
+	}
+	return found, err
 }
 
 // isImportPath reports whether the go command takes a pattern for that of import paths.
@@ -204,8 +223,8 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	var trees []resolve.Tree
 	if imports.IsTree() {
 		trees, err = packages.Trees(imports)
-	} else if named, failed := packages.Root(pattern); failed == nil {
-		trees = []resolve.Tree{{Dir: named.Dir, Path: pattern}}
+	} else if dir, failed := packages.Root(pattern); failed == nil {
+		trees = []resolve.Tree{{Dir: dir, Path: pattern}}
 	} else {
 		err = failed
 	}
@@ -214,12 +233,20 @@ func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	}
 	var found []Folder
 	for _, tree := range trees {
-		start := Folder{Dir: tree.Dir, Module: mod, path: tree.Path}
+		start := Folder{Dir: tree.Dir, Module: mod, path: tree.Path, byPath: true}
 		matched, err := r.matching(start, imports.IsTree(), func(f Folder) bool { return imports.Matches(f.ImportPath()) })
 		if err != nil {
 			return nil, err
 		}
+		for _, f := range matched {
+			if dir, err := packages.Root(f.ImportPath()); err != nil || dir != f.Dir {
+				return nil, &resolve.UnusualError{Reason: f.ImportPath() + " is not the package of " + f.Dir}
+			}
+		}
 		found = append(found, matched...)
+	}
+	if len(found) == 0 && !imports.IsTree() {
+		return nil, &resolve.UnusualError{Reason: pattern + " has no Go files for this platform"}
 	}
 	if len(found) == 0 {
 		unmatched := patternError(pattern, "no Go package there", "name a package of a module that go.mod requires")
@@ -304,7 +331,7 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 	if err != nil {
 		return diagnostic.Unreadable(r.dir, f.Dir, err)
 	}
-	if f.Files = files; len(files) > 0 {
+	if f.Files = files; len(files) > 0 && (f.path != "" || !f.byPath) {
 		*found = append(*found, f)
 	}
 	if !below {
@@ -315,9 +342,9 @@ func (r *resolver) walk(f Folder, below bool, found *[]Folder) error {
 		return diagnostic.Unreadable(r.dir, f.Dir, err)
 	}
 	for _, name := range folders {
-		sub := Folder{Dir: filepath.Join(f.Dir, name), Module: f.Module}
-		if f.path != "" {
-			sub.path = f.path + "/" + name
+		sub := Folder{Dir: filepath.Join(f.Dir, name), Module: f.Module, byPath: f.byPath}
+		if f.byPath {
+			sub.path = path.Join(f.path, name)
 		}
 		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata"
 		if hidden || r.tree.isFile(filepath.Join(sub.Dir, "go.mod")) {

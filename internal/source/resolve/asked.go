@@ -98,7 +98,7 @@ func (a *Asked) vendor(dir string) {
 func (a *Asked) workspace(name string) {
 	dir := filepath.Dir(name)
 	a.vendor(dir)
-	_, _ = a.fsys.ReadFile(filepath.Join(dir, "go.work.sum"))
+	_, _ = a.fsys.ReadFile(name + ".sum")
 	content, err := a.fsys.ReadFile(name)
 	if err != nil {
 		return

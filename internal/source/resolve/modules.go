@@ -26,56 +26,78 @@ type modules struct {
 	main     []*modfile.File // of the module that was asked for and of all others of its workspace
 	mainDirs []string
 	workDir  string // of go.work; empty without a workspace
-	replaced map[module.Version]module.Version
-	selected map[string]string // version by path, of all modules but the main ones
+	work     *modfile.WorkFile
+	replaced replacements // by the main modules
+	override replacements // by go.work, before those
+	excluded map[module.Version]bool
+	selected map[string]string // version by path, of all modules that packages may come from but the main ones
+	graph    *graph            // nil if go.mod lists all modules that matter
 	sums     map[module.Version]bool
-	graph    map[string]bool   // the paths of all modules that go.sum knows, whether packages come from them or not
-	vendored map[string]string // folder by import path; nil without a vendor folder
+	modSums  map[module.Version]bool // of go.mod files
+	known    map[string]bool         // the paths of all modules that go.sum knows, whether packages come from them or not
+	vendored *vendored               // nil unless packages come from a vendor folder
 
-	folders map[string]moduleFolder // by path, as far as they were asked for
+	folders map[string]moduleFolder          // by path, as far as they were asked for
+	files   map[module.Version]*modfile.File // of modules that are no main modules, as far as they were asked for
+}
+
+// replacements are what stands for modules: a version of another module, or a folder, whose version is empty. A module
+// without a version stands for all of its versions.
+type replacements map[module.Version]module.Version
+
+func (r replacements) of(v module.Version) (module.Version, bool) {
+	with, ok := r[v]
+	if !ok {
+		with, ok = r[module.Version{Path: v.Path}]
+	}
+	return with, ok
 }
 
 // loadModules reads the go.mod file in dir and what belongs to it.
 func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	m := &modules{
 		fsys: fsys, env: e,
-		replaced: map[module.Version]module.Version{}, selected: map[string]string{}, sums: map[module.Version]bool{}, graph: map[string]bool{},
-		folders: map[string]moduleFolder{},
+		replaced: replacements{}, override: replacements{}, excluded: map[module.Version]bool{}, selected: map[string]string{},
+		sums: map[module.Version]bool{}, modSums: map[module.Version]bool{}, known: map[string]bool{},
+		folders: map[string]moduleFolder{}, files: map[module.Version]*modfile.File{},
 	}
 	work, err := m.findWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}
-	if work != "" && e.updates {
-		return nil, unusual("a workspace is never updated")
-	}
 	if work == "" {
-		if err := m.readMain(dir); err != nil {
-			return nil, err
-		}
-	} else if err := m.readWorkspace(work, dir); err != nil {
-		return nil, err
+		err = m.readMain(dir)
+	} else {
+		err = m.readWorkspace(work, dir)
 	}
-	if err := m.selectVersions(); err != nil {
-		return nil, err
+	if err == nil {
+		err = m.readDirectives()
 	}
-	if err := m.findVendored(); err != nil {
-		return nil, err
+	if err == nil {
+		err = m.findVendored()
 	}
-	return m, m.checkAllLocal()
+	if err != nil || m.vendored != nil {
+		return m, err
+	}
+	return m, m.selectVersions()
 }
 
 // readMain reads the go.mod file of a main module.
 func (m *modules) readMain(dir string) error {
-	file, err := m.readMod(dir)
+	name := filepath.Join(dir, "go.mod")
+	content, err := m.fsys.ReadFile(name)
 	if err != nil {
-		return err
+		return unusual("go.mod cannot be read")
 	}
-	if file.Module == nil || file.Go == nil || semver.Compare("v"+file.Go.Version, "v1.17") < 0 {
-		return unusual("go.mod does not list all modules")
+	file, err := modfile.Parse(name, content, nil)
+	if err != nil || file.Module == nil {
+		return unusual("go.mod cannot be parsed")
 	}
 	if err := m.checkGo(file.Go, file.Toolchain); err != nil {
 		return err
+	}
+	if m.isMain(file.Module.Mod.Path) {
+		return unusual("two modules of the workspace are " + file.Module.Mod.Path)
 	}
 	m.main, m.mainDirs = append(m.main, file), append(m.mainDirs, dir)
 	m.folders[file.Module.Mod.Path] = moduleFolder{file.Module.Mod.Path, dir, true}
@@ -83,22 +105,14 @@ func (m *modules) readMain(dir string) error {
 	return nil
 }
 
-func (m *modules) readMod(dir string) (*modfile.File, error) {
-	name := filepath.Join(dir, "go.mod")
-	content, err := m.fsys.ReadFile(name)
-	if err != nil {
-		return nil, unusual("go.mod cannot be read")
-	}
-	file, err := modfile.Parse(name, content, nil)
-	if err != nil {
-		return nil, unusual("go.mod cannot be parsed")
-	}
-	return file, nil
+// isMain reports whether a path is that of a main module.
+func (m *modules) isMain(path string) bool {
+	return slices.ContainsFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == path })
 }
 
 // checkGo refuses a module or workspace for which another toolchain would run.
 func (m *modules) checkGo(line *modfile.Go, toolchain *modfile.Toolchain) error {
-	if line != nil && version.Compare("go"+line.Version, m.env.Version) > 0 {
+	if line != nil && compareGo(line.Version, strings.TrimPrefix(m.env.Version, "go")) > 0 {
 		return unusual("go.mod wants a newer Go")
 	}
 	local := m.env.Get("GOTOOLCHAIN") == "local"
@@ -118,66 +132,84 @@ func (m *modules) readSums(name string) {
 		if len(fields) != 3 {
 			continue
 		}
-		m.graph[fields[0]] = true
-		if !strings.HasSuffix(fields[1], "/go.mod") {
+		m.known[fields[0]] = true
+		if of, isMod := strings.CutSuffix(fields[1], "/go.mod"); isMod {
+			m.modSums[module.Version{Path: fields[0], Version: of}] = true
+		} else {
 			m.sums[module.Version{Path: fields[0], Version: fields[1]}] = true
 		}
 	}
 }
 
-// selectVersions takes the versions that the main modules list. Where they disagree, only the go command knows.
-func (m *modules) selectVersions() error {
+// readDirectives notes what the main modules exclude and replace.
+func (m *modules) readDirectives() error {
 	for i, file := range m.main {
+		for _, x := range file.Exclude {
+			m.excluded[x.Mod] = true
+		}
 		for _, r := range file.Replace {
-			if err := m.replace(r, m.mainDirs[i]); err != nil {
+			if err := m.readReplace(r, m.mainDirs[i]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, file := range m.main {
-		for _, r := range file.Require {
-			if _, isMain := m.folders[r.Mod.Path]; isMain {
-				continue
-			}
-			if known, ok := m.selected[r.Mod.Path]; ok && known != r.Mod.Version {
-				return unusual("modules want different versions of " + r.Mod.Path)
-			}
-			m.selected[r.Mod.Path] = r.Mod.Version
-		}
-		for _, x := range file.Exclude {
-			if slices.ContainsFunc(m.main, func(f *modfile.File) bool {
-				return slices.ContainsFunc(f.Require, func(r *modfile.Require) bool { return r.Mod == x.Mod })
-			}) {
-				return unusual("go.mod excludes what it requires")
-			}
+		if slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return m.excluded[r.Mod] }) {
+			return unusual("go.mod excludes what it requires")
 		}
 	}
 	return nil
 }
 
-// replace notes a replacement in a go.mod or go.work file in dir.
-func (m *modules) replace(r *modfile.Replace, dir string) error {
-	with := r.New
-	if with.Version == "" && !filepath.IsAbs(with.Path) {
-		with.Path = filepath.Join(dir, filepath.FromSlash(with.Path))
-	}
-	if known, ok := m.replaced[r.Old]; ok && known != with {
+// readReplace notes a replacement in the go.mod file in dir.
+func (m *modules) readReplace(r *modfile.Replace, dir string) error {
+	with := absolute(r.New, dir)
+	_, overridden := m.override.of(r.Old)
+	if known, ok := m.replaced[r.Old]; ok && known != with && !overridden {
 		return unusual("modules replace " + r.Old.Path + " differently")
 	}
 	m.replaced[r.Old] = with
 	return nil
 }
 
-// actual returns what stands for a module: a version of it or of another, or a folder, whose version is empty.
-func (m *modules) actual(path string) module.Version {
-	required := module.Version{Path: path, Version: m.selected[path]}
-	if with, ok := m.replaced[required]; ok {
+// absolute returns what replaces a module: a folder by its absolute path.
+func absolute(with module.Version, dir string) module.Version {
+	if with.Version == "" && !filepath.IsAbs(with.Path) {
+		with.Path = filepath.Join(dir, filepath.FromSlash(with.Path))
+	}
+	return with
+}
+
+// selectVersions takes the versions that go.mod lists, if these are all that matter, and otherwise what all modules require
+// together.
+func (m *modules) selectVersions() error {
+	if m.workDir != "" || m.env.updates || m.requirementsOf(m.main[0]).pruning == unpruned {
+		g, err := m.readGraph()
+		if err != nil {
+			return err
+		}
+		return m.selectFrom(g)
+	}
+	for _, r := range m.main[0].Require {
+		if known, ok := m.selected[r.Mod.Path]; ok && known != r.Mod.Version {
+			return unusual("go.mod requires two versions of " + r.Mod.Path)
+		}
+		if !m.isMain(r.Mod.Path) {
+			m.selected[r.Mod.Path] = r.Mod.Version
+		}
+	}
+	return nil
+}
+
+// replacement returns what stands for a version of a module.
+func (m *modules) replacement(v module.Version) module.Version {
+	if with, ok := m.override.of(v); ok {
 		return with
 	}
-	if with, ok := m.replaced[module.Version{Path: path}]; ok {
+	if with, ok := m.replaced.of(v); ok {
 		return with
 	}
-	return required
+	return v
 }
 
 // folder returns where a module is.
@@ -185,7 +217,8 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	if known, ok := m.folders[path]; ok {
 		return known, nil
 	}
-	actual := m.actual(path)
+	required := module.Version{Path: path, Version: m.selected[path]}
+	actual := m.replacement(required)
 	found := moduleFolder{path: path, dir: actual.Path, local: true}
 	if actual.Version != "" {
 		if !m.sums[actual] {
@@ -205,45 +238,23 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	if !m.fsys.IsFolder(found.dir) {
 		return found, unusual("the module cache has no " + actual.String())
 	}
-	if found.local && m.workDir == "" {
-		if err := m.checkLocal(found.dir); err != nil {
-			return found, err
-		}
+	if err := m.checkRequired(required); err != nil {
+		return found, err
 	}
 	m.folders[path] = found
 	return found, nil
 }
 
-// checkAllLocal does for a workspace, whose modules the go command reads all, and where go.mod may be updated, what is otherwise done for the modules that
-// packages come from: the others need not even exist.
-func (m *modules) checkAllLocal() error {
-	if m.workDir == "" && !m.env.updates {
+// checkRequired makes sure that nothing which a module requires is newer than what was selected: the go command would then
+// want to change go.mod. A graph has been checked as a whole.
+func (m *modules) checkRequired(v module.Version) error {
+	if m.graph != nil {
 		return nil
 	}
-	for path := range m.selected {
-		if actual := m.actual(path); actual.Version == "" {
-			if err := m.checkLocal(actual.Path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkLocal makes sure that nothing which a local module requires is newer than what was selected: the go command would
-// then want to change go.mod.
-func (m *modules) checkLocal(dir string) error {
-	file, err := m.readMod(dir)
+	file, err := m.readRequired(v)
 	if err != nil {
 		return err
 	}
-	if err := m.checkGo(file.Go, nil); err != nil {
-		return err
-	}
-	return m.checkRequired(file)
-}
-
-func (m *modules) checkRequired(file *modfile.File) error {
 	for _, r := range file.Require {
 		if selected, ok := m.selected[r.Mod.Path]; ok && semver.Compare(r.Mod.Version, selected) > 0 {
 			return unusual("a module wants a newer " + r.Mod.Path)

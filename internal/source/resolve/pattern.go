@@ -3,7 +3,6 @@ package resolve
 import (
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -14,8 +13,8 @@ type Pattern struct {
 	wild *regexp.Regexp // nil without "..."
 }
 
-// vendored stands for an element "vendor" that something follows. No path has it.
-const vendored = "\x00"
+// vendorMark stands for an element "vendor" that something follows. No path has it.
+const vendorMark = "\x00"
 
 // NewPattern returns the pattern that a text is.
 func NewPattern(text string) Pattern {
@@ -28,12 +27,12 @@ func NewPattern(text string) Pattern {
 	if !tree {
 		below = marked
 	}
-	expression := strings.ReplaceAll(regexp.QuoteMeta(below), `\.\.\.`, `[^`+vendored+`]*`)
-	if outside, ok := strings.CutSuffix(expression, vendored); ok && tree {
+	expression := strings.ReplaceAll(regexp.QuoteMeta(below), `\.\.\.`, `[^`+vendorMark+`]*`)
+	if outside, ok := strings.CutSuffix(expression, vendorMark); ok && tree {
 		// The folder itself may be a package that is called vendor.
-		expression = outside + `(vendor|` + vendored + `/[^` + vendored + `]*)`
+		expression = outside + `(vendor|` + vendorMark + `/[^` + vendorMark + `]*)`
 	} else if tree {
-		expression += `(/[^` + vendored + `]*)?`
+		expression += `(/[^` + vendorMark + `]*)?`
 	}
 	// Text that is no UTF-8 is nothing's name.
 	p.wild, _ = regexp.Compile(`^` + expression + `$`)
@@ -44,7 +43,7 @@ func markVendored(name string) string {
 	elements := strings.Split(name, "/")
 	for i := range elements[:len(elements)-1] {
 		if elements[i] == "vendor" {
-			elements[i] = vendored
+			elements[i] = vendorMark
 		}
 	}
 	return strings.Join(elements, "/")
@@ -58,7 +57,8 @@ func (p Pattern) Matches(name string) bool {
 	if !p.IsTree() {
 		return name == p.text
 	}
-	return p.wild != nil && !strings.Contains(name, vendored) && p.wild.MatchString(markVendored(name))
+	// The documentation of what is built in is no package.
+	return p.wild != nil && name != "builtin" && !strings.Contains(name, vendorMark) && p.wild.MatchString(markVendored(name))
 }
 
 // prefix returns what all names begin with.
@@ -76,17 +76,14 @@ func (p Pattern) Base() string {
 	return prefix[:max(0, strings.LastIndexByte(prefix, '/'))]
 }
 
-// checkImports refuses patterns that are no import paths of modules, or odd ones: what they mean is left to the go command.
+// checkImports refuses patterns that are no import paths, or that only the go command understands.
 func (p Pattern) checkImports() error {
-	prefix := p.prefix()
-	first, _, _ := strings.Cut(prefix, "/")
 	switch {
-	case !strings.Contains(first, "."):
-		// Packages of the standard library, a meta package such as "all", or a pattern that may match these.
-		return unusual(p.text + " may be of the standard library")
-	case strings.ContainsAny(p.text, "=@\\") || strings.HasSuffix(p.text, ".go") && !p.IsTree():
+	case p.text == "all":
+		return unusual("all is what the main module needs, with its tests")
+	case p.text == "" || strings.ContainsAny(p.text, "=@\\") || strings.HasSuffix(p.text, ".go") && !p.IsTree():
 		return unusual(p.text + " is no import path")
-	case path.Clean(p.text) != p.text || slices.ContainsFunc(strings.Split(p.Base(), "/"), isHidden):
+	case path.Clean(p.text) != p.text:
 		return unusual("odd import path " + p.text)
 	}
 	return nil

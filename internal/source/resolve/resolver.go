@@ -2,13 +2,11 @@ package resolve
 
 import (
 	"go/version"
-	"maps"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 // Package is one Go package. It is shared: do not modify it.
@@ -21,6 +19,7 @@ type Package struct {
 	// the module cache.
 	Standard, Local bool
 
+	module  string // its path; empty in the standard library, and for what is vendored
 	matcher *Matcher
 	names   []string // of all Go files in Dir
 	files   []string
@@ -73,122 +72,6 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 // Find returns the package that an import path stands for in a main module. It may be a program.
 func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(importPath) }
 
-// Root returns the package that an import path stands for when a user names it.
-func (r *Resolver) Root(importPath string) (*Package, error) {
-	if err := NewPattern(importPath).checkImports(); err != nil {
-		return nil, err
-	}
-	found, err := r.find(importPath)
-	if err != nil {
-		return nil, err
-	}
-	if found.Standard || !r.isMain(importPath) && !visible(r.modules.main[0].Module.Mod.Path, importPath) {
-		return nil, unusual(importPath + " is not for everybody")
-	}
-	return found, nil
-}
-
-// isMain reports whether an import path begins with that of a main module.
-func (r *Resolver) isMain(importPath string) bool {
-	return slices.ContainsFunc(r.modules.main, func(file *modfile.File) bool { return within(importPath, file.Module.Mod.Path) })
-}
-
-// within reports whether an import path is another one, or below it.
-func within(importPath, parent string) bool {
-	return strings.HasPrefix(importPath, parent) && (len(importPath) == len(parent) || importPath[len(parent)] == '/')
-}
-
-// Tree is a folder, and the import path that its package has or would have.
-type Tree struct{ Dir, Path string }
-
-// Trees returns where the packages are that a pattern may match. All of a tree is one module, as far as no other begins in
-// it, or a vendor folder. Which patterns are left to the go command is said in the documentation of the package.
-func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
-	if err := p.checkImports(); err != nil {
-		return nil, err
-	}
-	base := p.Base()
-	if !r.isMain(base) && !visible(r.modules.main[0].Module.Mod.Path, base+"/x") {
-		return nil, unusual(base + " is internal")
-	}
-	if r.modules.vendored != nil {
-		return r.vendoredTrees(p)
-	}
-	for modulePath := range r.modules.graph {
-		_, selected := r.modules.selected[modulePath]
-		above, below := p.touches(modulePath)
-		if !selected && !r.isMain(modulePath) && (above || below) {
-			return nil, unusual("go.mod does not say whether " + modulePath + " counts")
-		}
-	}
-	known := maps.Clone(r.modules.selected)
-	for _, file := range r.modules.main {
-		known[file.Module.Mod.Path] = ""
-	}
-	var trees []Tree
-	for modulePath := range known {
-		found, err := r.treesOf(modulePath, p)
-		if err != nil {
-			return nil, err
-		}
-		trees = append(trees, found...)
-	}
-	slices.SortFunc(trees, func(a, b Tree) int { return strings.Compare(a.Dir, b.Dir) })
-	return trees, nil
-}
-
-// treesOf returns the tree that a pattern may match in a module, if there is one.
-func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
-	above, below := p.touches(modulePath)
-	if !below && !above {
-		return nil, nil
-	}
-	module, err := r.modules.folder(modulePath)
-	if err != nil {
-		return nil, err
-	}
-	tree := Tree{module.dir, modulePath}
-	if above {
-		base := p.Base()
-		tree = Tree{filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(base[len(modulePath):], "/"))), base}
-	}
-	if !r.fsys.IsFolder(tree.Dir) || module.local && r.isOtherModule(module.dir, tree.Dir) {
-		return nil, nil
-	}
-	return []Tree{tree}, nil
-}
-
-// vendoredTrees returns the trees of the main module, and of its vendor folder, which has the packages of all others.
-func (r *Resolver) vendoredTrees(p Pattern) ([]Tree, error) {
-	trees, err := r.treesOf(r.modules.main[0].Module.Mod.Path, p)
-	if err != nil {
-		return nil, err
-	}
-	base := p.Base()
-	if base == "" {
-		return nil, unusual(p.text + " may match all of the vendor folder")
-	}
-	if dir := filepath.Join(r.modules.mainDirs[0], "vendor", filepath.FromSlash(base)); r.fsys.IsFolder(dir) {
-		trees = append(trees, Tree{dir, base})
-	}
-	return trees, nil
-}
-
-// Vendored returns the import path of the package in a folder, if packages come from the vendor folder and this one is
-// below it.
-func (r *Resolver) Vendored(dir string) (importPath string, ok bool) {
-	if r.modules.vendored == nil {
-		return "", false
-	}
-	rel, err := filepath.Rel(filepath.Join(r.modules.mainDirs[0], "vendor"), dir)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
-}
-
-// isHidden reports whether the go command passes over folders with a name.
-func isHidden(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor"
-}
-
 // Import returns the package that an import in another stands for.
 func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 	if from.Standard {
@@ -208,6 +91,8 @@ func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 		return nil, unusual(importPath + " is a program")
 	case !from.Standard && !visible(from.Path, importPath):
 		return nil, unusual(importPath + " is internal")
+	case r.modules.isMain(from.module) && found.module != "" && r.modules.isImplicit(found.module):
+		return nil, unusual("go.mod does not list " + found.module)
 	}
 	return found, nil
 }
@@ -226,27 +111,38 @@ func (r *Resolver) find(importPath string) (*Package, error) {
 	if known := r.packages[importPath]; known != nil {
 		return known, nil
 	}
-	first, _, _ := strings.Cut(importPath, "/")
-	if !strings.Contains(first, ".") && r.hasGoFiles(r.standardFolder(importPath)) {
-		return r.standard(importPath)
-	}
-	if importPath == "" || path.Clean(importPath) != importPath || strings.HasPrefix(importPath, ".") || strings.HasPrefix(importPath, "/") {
-		return nil, unusual("odd import path " + importPath)
-	}
-	dirs, err := r.candidates(importPath)
+	at, err := r.locate(importPath)
 	if err != nil {
 		return nil, err
 	}
-	if len(dirs) != 1 {
-		return nil, unusual("not exactly one module has the package " + importPath)
+	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: !at.standard && !r.env.Immutable(at.dir), module: at.module})
+}
+
+// location is where a package is, and the path of the module that it is of.
+type location struct {
+	dir, module string
+	standard    bool
+}
+
+func (r *Resolver) locate(importPath string) (location, error) {
+	if module.CheckImportPath(importPath) != nil {
+		return location{}, unusual("odd import path " + importPath)
 	}
-	return r.load(&Package{Path: importPath, Dir: dirs[0], Local: !r.env.Immutable(dirs[0])})
+	found, err := r.candidates(importPath)
+	if err != nil {
+		return location{}, err
+	}
+	if len(found) != 1 {
+		return location{}, unusual("not exactly one module has the package " + importPath)
+	}
+	return found[0], nil
 }
 
 func (r *Resolver) standardFolder(importPath string) string {
 	return filepath.Join(r.env.Root, "src", filepath.FromSlash(importPath))
 }
 
+// standard finds a package that the standard library has vendored.
 func (r *Resolver) standard(importPath string) (*Package, error) {
 	return r.load(&Package{Path: importPath, Dir: r.standardFolder(importPath), Standard: true})
 }
@@ -266,17 +162,16 @@ func (r *Resolver) load(p *Package) (*Package, error) {
 	return nil, unusual("no Go files for this platform in " + p.Path)
 }
 
-// candidates returns the folders with Go files that modules have for an import path.
-func (r *Resolver) candidates(importPath string) ([]string, error) {
-	var dirs []string
+// candidates returns the folders with Go files that there are for an import path.
+func (r *Resolver) candidates(importPath string) ([]location, error) {
+	var found []location
+	first, _, _ := strings.Cut(importPath, "/")
+	if dir := r.standardFolder(importPath); !strings.Contains(first, ".") && r.hasGoFiles(dir) {
+		found = append(found, location{dir: dir, standard: true})
+	}
 	for prefix := importPath; prefix != "."; prefix = path.Dir(prefix) {
-		_, isMain := r.modules.folders[prefix]
-		_, isRequired := r.modules.selected[prefix]
-		if r.modules.vendored != nil {
-			isMain = prefix == r.modules.main[0].Module.Mod.Path
-			isRequired = false
-		}
-		if !isMain && !isRequired {
+		_, isSelected := r.modules.selected[prefix]
+		if !isSelected && !r.modules.isMain(prefix) {
 			continue
 		}
 		module, err := r.modules.folder(prefix)
@@ -288,13 +183,15 @@ func (r *Resolver) candidates(importPath string) ([]string, error) {
 			continue
 		}
 		if r.hasGoFiles(dir) {
-			dirs = append(dirs, dir)
+			found = append(found, location{dir: dir, module: prefix})
 		}
 	}
-	if dir, ok := r.modules.vendored[importPath]; ok && r.hasGoFiles(dir) {
-		dirs = append(dirs, dir)
+	if v := r.modules.vendored; v != nil && v.has(importPath) {
+		if dir := filepath.Join(v.dir, filepath.FromSlash(importPath)); r.hasGoFiles(dir) {
+			found = append(found, location{dir: dir})
+		}
 	}
-	return dirs, nil
+	return found, nil
 }
 
 // isOtherModule reports whether a module begins between root and dir.
@@ -321,3 +218,8 @@ func (r *Resolver) goNames(dir string) []string {
 }
 
 func compareGo(a, b string) int { return version.Compare("go"+a, "go"+b) }
+
+// within reports whether an import path is another one, or below it. All are below the empty one.
+func within(importPath, parent string) bool {
+	return parent == "" || strings.HasPrefix(importPath, parent) && (len(importPath) == len(parent) || importPath[len(parent)] == '/')
+}

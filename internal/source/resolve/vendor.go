@@ -1,60 +1,89 @@
 package resolve
 
 import (
-	"maps"
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
+
+// vendored is a vendor folder that packages come from, of the main module or of the workspace.
+type vendored struct {
+	dir string
+	// packages are those that its modules.txt lists. A go.mod that is older than Go 1.23 lets all others count too.
+	packages map[string]bool
+	lax      bool
+
+	explicit  map[module.Version]bool // modules that go.mod requires
+	providing map[module.Version]bool // modules that packages are listed for
+	replaced  replacements
+	workspace bool
+}
 
 // findVendored reads vendor/modules.txt, if packages come from there.
 func (m *modules) findVendored() error {
-	if m.workDir != "" {
-		if m.env.vendor != vendorNever && m.fsys.IsFolder(filepath.Join(m.workDir, "vendor")) {
-			return unusual("the workspace has a vendor folder")
-		}
-		return m.checkSelected()
+	if m.env.vendor == vendorNever {
+		return nil
 	}
-	if m.env.updates {
-		return m.checkSelected()
+	dir, line := m.workDir, (*modfile.Go)(nil)
+	if m.work != nil {
+		line = m.work.Go
+	} else {
+		dir, line = m.mainDirs[0], m.main[0].Go
 	}
-	dir := filepath.Join(m.mainDirs[0], "vendor")
-	if m.env.vendor == vendorNever || m.env.vendor == vendorAuto && !m.fsys.IsFolder(dir) {
+	dir = filepath.Join(dir, "vendor")
+	exists := m.fsys.IsFolder(dir)
+	if m.env.vendor == vendorAuto && (!exists || line == nil || compareGo(line.Version, "1.14") < 0) {
 		return nil
 	}
 	content, err := m.fsys.ReadFile(filepath.Join(dir, "modules.txt"))
-	if err != nil {
-		return unusual("vendor/modules.txt cannot be read")
+	if err != nil || line == nil || compareGo(line.Version, "1.14") < 0 {
+		return unusual("the vendor folder has no modules.txt")
 	}
-	m.vendored = map[string]string{}
-	listed, replaced := map[module.Version]bool{}, map[module.Version]module.Version{}
+	v := readVendored(dir, string(content))
+	v.lax = compareGo(line.Version, "1.23") < 0
+	if v.workspace != (m.work != nil) {
+		if m.env.vendor == vendorAuto {
+			return nil
+		}
+		return unusual("the vendor folder is not of this mode")
+	}
+	m.vendored = v
+	return m.checkVendored()
+}
+
+func readVendored(dir, content string) *vendored {
+	v := &vendored{
+		dir: dir, packages: map[string]bool{}, explicit: map[module.Version]bool{}, providing: map[module.Version]bool{}, replaced: replacements{},
+	}
 	var current module.Version
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(content) {
 		line = strings.TrimSpace(line)
 		text, isComment := strings.CutPrefix(line, "## ")
 		heading, isModule := strings.CutPrefix(line, "# ")
 		switch {
-		case isComment && strings.HasPrefix(text, "workspace"):
-			return unusual("the vendor folder is that of a workspace")
-		case isComment && strings.HasPrefix(text, "explicit"):
-			listed[current] = true
-		case isComment || line == "":
+		case isComment:
+			for entry := range strings.SplitSeq(text, ";") {
+				v.workspace = v.workspace || current == module.Version{} && strings.TrimSpace(entry) == "workspace"
+				v.explicit[current] = v.explicit[current] || strings.TrimSpace(entry) == "explicit"
+			}
 		case isModule:
-			current = parseVendored(heading, replaced)
-		default:
-			m.vendored[line] = filepath.Join(dir, filepath.FromSlash(line))
+			current = v.heading(heading)
+		case line != "" && current.Path != "":
+			v.packages[line], v.providing[current] = true, true
 		}
 	}
-	return m.checkVendored(listed, replaced)
+	return v
 }
 
-// parseVendored reads "path version => path version", where version may be missing, and so the part from "=>" on.
-func parseVendored(heading string, replaced map[module.Version]module.Version) module.Version {
-	left, right, hasReplacement := strings.Cut(heading, "=>")
-	original, with := parseVersion(left), parseVersion(right)
-	if hasReplacement {
-		replaced[original] = with
+// heading reads "path version => path version", where version may be missing, and so the part from "=>" on.
+func (v *vendored) heading(text string) module.Version {
+	left, right, isReplaced := strings.Cut(text, "=>")
+	original := parseVersion(left)
+	if isReplaced {
+		v.replaced[original] = parseVersion(right)
 	}
 	return original
 }
@@ -63,41 +92,88 @@ func parseVersion(text string) module.Version {
 	var v module.Version
 	if fields := strings.Fields(text); len(fields) > 0 {
 		v.Path = fields[0]
-		if len(fields) > 1 {
+		if len(fields) > 1 && semver.IsValid(fields[1]) {
 			v.Version = fields[1]
 		}
 	}
 	return v
 }
 
-// checkVendored makes sure that the vendor folder was made from this go.mod.
-func (m *modules) checkVendored(listed map[module.Version]bool, replaced map[module.Version]module.Version) error {
+// has reports whether a package comes from the vendor folder, if it is there at all.
+func (v *vendored) has(importPath string) bool { return v.lax || v.packages[importPath] }
+
+// checkVendored makes sure that the vendor folder was made from these go.mod files.
+func (m *modules) checkVendored() error {
+	inconsistent := unusual("inconsistent vendoring")
 	required := map[module.Version]bool{}
-	for _, r := range m.main[0].Require {
-		required[r.Mod] = true
-	}
-	declared := map[module.Version]module.Version{}
-	for _, r := range m.main[0].Replace {
-		declared[r.Old] = r.New
-	}
-	for original, with := range replaced {
-		exact, ok := declared[original]
-		if !ok {
-			exact, ok = declared[module.Version{Path: original.Path}]
+	var replacing []*modfile.Replace
+	for _, file := range m.main {
+		for _, r := range file.Require {
+			required[r.Mod] = true
 		}
-		if !ok || exact != with {
-			return unusual("inconsistent vendoring")
-		}
+		replacing = append(replacing, file.Replace...)
 	}
-	for original := range required {
-		_, exact := declared[original]
-		_, any := declared[module.Version{Path: original.Path}]
-		if _, known := replaced[original]; (exact || any) && !known {
-			return unusual("inconsistent vendoring")
+	if m.work != nil {
+		replacing = append(replacing, m.work.Replace...)
+	}
+	for r := range required {
+		if !m.vendored.explicit[r] {
+			return inconsistent
 		}
 	}
-	if !maps.Equal(required, listed) {
-		return unusual("inconsistent vendoring")
+	for provider := range m.vendored.providing {
+		if m.vendored.explicit[provider] && !required[provider] {
+			return inconsistent
+		}
+	}
+	for _, r := range replacing {
+		if m.vendored.replaced[r.Old] != m.declared(r.Old) {
+			return inconsistent
+		}
+	}
+	for original := range m.vendored.replaced {
+		if m.declared(original) == (module.Version{}) {
+			return inconsistent
+		}
 	}
 	return nil
+}
+
+// declared returns what replaces a module as modules.txt says it: with the path of a folder as go.mod or go.work has it, or,
+// if it is of a go.mod in a workspace, relative to the workspace.
+func (m *modules) declared(v module.Version) module.Version {
+	if m.isMain(v.Path) && v.Version == "" {
+		return module.Version{} // replaced in other versions alone
+	}
+	if m.work != nil {
+		if with, ok := asWritten(m.work.Replace).of(v); ok {
+			return with
+		}
+	}
+	for i, file := range m.main {
+		with, ok := asWritten(file.Replace).of(v)
+		switch {
+		case !ok:
+			continue
+		case m.work == nil || with.Version != "" || filepath.IsAbs(with.Path):
+			return with
+		}
+		rel, err := filepath.Rel(m.workDir, filepath.Join(m.mainDirs[i], with.Path))
+		if err != nil {
+			return with
+		}
+		if !modfile.IsDirectoryPath(rel) {
+			rel = "./" + filepath.ToSlash(rel)
+		}
+		return module.Version{Path: rel}
+	}
+	return module.Version{}
+}
+
+func asWritten(replacing []*modfile.Replace) replacements {
+	found := replacements{}
+	for _, r := range replacing {
+		found[r.Old] = r.New
+	}
+	return found
 }

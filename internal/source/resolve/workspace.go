@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/module"
 )
 
 // findWorkspace returns the go.work file that counts in dir, or "".
@@ -33,6 +32,9 @@ func (m *modules) findWorkspace(dir string) (string, error) {
 
 // readWorkspace reads a go.work file and the modules it uses, of which dir has to be one.
 func (m *modules) readWorkspace(name, dir string) error {
+	if m.env.updates {
+		return unusual("a workspace is never updated")
+	}
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
 		return unusual("go.work cannot be read")
@@ -44,7 +46,10 @@ func (m *modules) readWorkspace(name, dir string) error {
 	if err := m.checkGo(work.Go, work.Toolchain); err != nil {
 		return err
 	}
-	m.workDir = filepath.Dir(name)
+	m.work, m.workDir = work, filepath.Dir(name)
+	for _, r := range work.Replace {
+		m.override[r.Old] = absolute(r.New, m.workDir)
+	}
 	for _, use := range work.Use {
 		used := filepath.FromSlash(use.Path)
 		if !filepath.IsAbs(used) {
@@ -53,51 +58,14 @@ func (m *modules) readWorkspace(name, dir string) error {
 		if err := m.readMain(filepath.Clean(used)); err != nil {
 			return err
 		}
-		// A workspace goes by the newest Go of its modules.
-		if last := m.main[len(m.main)-1]; work.Go == nil || compareGo(last.Go.Version, work.Go.Version) > 0 {
+		// The go command refuses a workspace that is for an older Go than its modules.
+		if last := m.main[len(m.main)-1].Go; last != nil && compareGo(last.Version, "1.21") >= 0 && (work.Go == nil || compareGo(last.Version, work.Go.Version) > 0) {
 			return unusual("go.work is for an older Go than its modules")
 		}
 	}
 	if !slices.Contains(m.mainDirs, dir) {
 		return unusual("the module is not one of the workspace")
 	}
-	for _, r := range work.Replace {
-		if err := m.replace(r, m.workDir); err != nil {
-			return err
-		}
-	}
-	m.readSums(filepath.Join(m.workDir, "go.work.sum"))
-	return nil
-}
-
-// checkSelected makes sure that what go.mod lists, or several of them together, is what the go command selects: nothing
-// that a selected module requires may be newer.
-func (m *modules) checkSelected() error {
-	for path := range m.selected {
-		actual := m.actual(path)
-		if actual.Version == "" {
-			continue
-		}
-		escapedPath, err := module.EscapePath(actual.Path)
-		if err != nil {
-			return unusual("there is no module " + actual.Path)
-		}
-		escapedVersion, err := module.EscapeVersion(actual.Version)
-		if err != nil {
-			return unusual("there is no version " + actual.String())
-		}
-		name := filepath.Join(m.env.ModuleCache, "cache", "download", filepath.FromSlash(escapedPath), "@v", escapedVersion+".mod")
-		content, err := m.fsys.ReadFile(name)
-		if err != nil {
-			return unusual("the module cache has no go.mod of " + actual.String())
-		}
-		file, err := modfile.ParseLax(name, content, nil)
-		if err != nil {
-			return unusual("the go.mod of " + actual.String() + " cannot be parsed")
-		}
-		if err := m.checkRequired(file); err != nil {
-			return err
-		}
-	}
+	m.readSums(name + ".sum")
 	return nil
 }
