@@ -45,7 +45,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
 	}
-	result, err := c.reconcileInTime(tracking, request)
+	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
 	c.parking.hold(request, writes)
 
@@ -81,27 +81,24 @@ func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
 // errTooLong is the cause of the end of a reconcile's context.
 var errTooLong = errors.New("the reconcile has taken longer than ReconcileTimeout")
 
-// reconcileInTime is reconcile with a deadline, if there is one.
-func (c *Controller[R]) reconcileInTime(ctx context.Context, request R) (reconcile.Result, error) {
-	if c.opts.ReconcileTimeout <= 0 {
-		return c.reconcile(ctx, request)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errTooLong)
-	defer cancel()
-	result, err := c.reconcile(ctx, request)
-	if context.Cause(ctx) == errTooLong {
-		c.metrics.timeouts.Inc(c.name)
-		if err != nil && !errors.Is(err, errTooLong) {
-			err = fmt.Errorf("%w: %w", errTooLong, err)
-		}
-	}
-	return result, err
-}
-
-// reconcile calls the reconciler and makes an error of a panic.
+// reconcile calls the reconciler, with a deadline if there is one, and makes an error of a panic.
 func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconcile.Result, err error) {
-	if !c.opts.PanicsCrash {
+	if c.opts.ReconcileTimeout > 0 {
+		inTime, cancel := context.WithTimeoutCause(ctx, c.opts.ReconcileTimeout, errTooLong)
+		defer cancel()
 		defer func() {
+			if context.Cause(inTime) != errTooLong {
+				return
+			}
+			c.metrics.timeouts.Inc(c.name)
+			if err != nil && !errors.Is(err, errTooLong) {
+				err = fmt.Errorf("%w: %w", errTooLong, err)
+			}
+		}()
+		ctx = inTime
+	}
+	if !c.opts.PanicsCrash {
+		defer func() { // runs before that above, to which a panic is an error like any other
 			if value := recover(); value != nil {
 				c.metrics.panics.Inc(c.name)
 				result, err = reconcile.Result{}, &PanicError{Value: value, Stack: debug.Stack()}

@@ -191,7 +191,7 @@ func TestFoldedEventsAndDeltasAreMarkedAsMerged(t *testing.T) {
 		}
 	}
 	c := newContents[meta](nil, nil)
-	c.apply(Deltas[meta]{nodeDelta(Added, "changed", 1), nodeDelta(Added, "gone", 1), nodeDelta(Added, "same", 1)})
+	c.advance(Deltas[meta]{nodeDelta(Added, "changed", 1), nodeDelta(Added, "gone", 1), nodeDelta(Added, "same", 1)})
 	relisted := c.replace(Delta[meta]{Type: Replaced, Objects: []meta{node("changed", 2), node("same", 1), node("new", 2)}}).events
 	for _, e := range relisted {
 		if !e.Merged && !e.FinalStateUnknown {

@@ -192,25 +192,21 @@ func (i *Informer[T]) removeHandler(l *listener[T]) {
 func (i *Informer[T]) handle(deltas Deltas[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	events := i.advance(deltas)
+	events := i.contents.advance(deltas)
 	first := deltas[0].Type == Replaced && !i.synced
 	if first {
 		i.synced = true
 		events.markInitial()
 	}
-	i.distributeLocked(events, first)
-	if first && i.onSynced != nil {
-		i.onSynced()
-	}
-}
-
-func (i *Informer[T]) distributeLocked(events batch[T], first bool) {
 	folded := 0
 	for l := range i.listeners {
 		folded += l.push(events, first)
 	}
 	if folded > 0 {
 		i.metrics.folded.Add(float64(folded), i.label)
+	}
+	if first && i.onSynced != nil {
+		i.onSynced()
 	}
 }
 
@@ -292,7 +288,6 @@ type core[T object.Object] struct {
 	fifo      *DeltaFIFO[T]
 	reflector *Reflector[T]
 	detector  *mutationDetector[T] // nil finds nothing
-	observer  Observer[T]          // nil is not told
 }
 
 func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
@@ -303,8 +298,8 @@ func newCore[T object.Object](lw ListerWatcher[T], opts Options[T]) core[T] {
 		resync:   opts.Resync,
 		metrics:  newInstruments(opts.Metrics),
 		contents: newContents(opts.Indexes, opts.Packed),
-		observer: opts.Observer,
 	}
+	c.contents.observer = opts.Observer
 	if opts.Mutated != nil && opts.Packed == nil {
 		c.detector = &mutationDetector[T]{informer: c.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
 		c.contents.detector = c.detector
@@ -324,7 +319,7 @@ func (c *core[T]) Name() string { return c.name }
 func (c *core[T]) Namespace() string { return c.namespace }
 
 // Observer returns the observer from the options.
-func (c *core[T]) Observer() Observer[T] { return c.observer }
+func (c *core[T]) Observer() Observer[T] { return c.contents.observer }
 
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
 func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
@@ -332,22 +327,6 @@ func (c *core[T]) Store() Store[T] { return Store[T]{c.contents} }
 // Err returns why the store is not in step with the source, as a *[SyncError], or nil when it is, and before Run.
 // A failing list or watch is retried for as long as Run runs.
 func (c *core[T]) Err() error { return c.reflector.Err() }
-
-// advance brings the store to the state after deltas and returns what that means for handlers.
-func (c *core[T]) advance(deltas Deltas[T]) batch[T] {
-	events := c.contents.advance(deltas)
-	if c.observer == nil {
-		return events
-	}
-	for chunk, last := range events.chunks() {
-		version := ""
-		if last {
-			version = c.contents.version
-		}
-		c.observer.Applied(version, chunk)
-	}
-	return events
-}
 
 func (c *core[T]) store(string) (Store[T], bool) { return c.Store(), true }
 

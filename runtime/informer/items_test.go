@@ -177,16 +177,17 @@ func TestWholeStateIsToldInPartsToTheObserverOfAPackedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	c := core[meta]{contents: newContents(nil, packing), observer: observer[meta](func(version string, events []Event[meta]) {
+	c := newContents(nil, packing)
+	c.observer = observer[meta](func(version string, events []Event[meta]) {
 		got = append(got, fmt.Sprintf("%d@%s", len(events), version))
-	})}
+	})
 	var names []string
 	for i := range 2*maxBatch + 1 {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	c.advance(Deltas[meta]{listedNodes(c.contents, 7, names...)})
+	c.advance(Deltas[meta]{listedNodes(c, 7, names...)})
 	c.advance(Deltas[meta]{nodeDelta(Updated, "n5", 8), {Type: Bookmark, ResourceVersion: "9"}})
-	c.advance(Deltas[meta]{listedNodes(c.contents, 9)})
+	c.advance(Deltas[meta]{listedNodes(c, 9)})
 	if fmt.Sprint(got) != "[1000@ 1000@ 1@7 1@9 2001@9]" {
 		t.Errorf("got %v", got)
 	}
@@ -220,14 +221,14 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 		}
 		return []string{o.Name}
 	})
-	c.apply(Deltas[meta]{nodeDelta(Added, "old", 1)})
+	c.advance(Deltas[meta]{nodeDelta(Added, "old", 1)})
 	c.addIndex(watched)
-	events := c.apply(Deltas[meta]{
+	events := c.advance(Deltas[meta]{
 		nodeDelta(Added, "a", 2), nodeDelta(Added, "b", 3), nodeDelta(Updated, "b", 3), nodeDelta(Updated, "old", 1),
 		nodeDelta(Deleted, "a", 5), {Type: Bookmark, ResourceVersion: "9"},
 	})
 	var got []string
-	for _, e := range events {
+	for _, e := range events.events {
 		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name, " ", e.Object.ResourceVersion))
 	}
 	if want := "[Added a 2 Added b 3 Deleted a 5]"; fmt.Sprint(got) != want {

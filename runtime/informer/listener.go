@@ -56,7 +56,12 @@ func (l *listener[T]) run() {
 			close(l.synced)
 			continue
 		}
-		l.deliver(events)
+		for _, e := range events {
+			if l.stopped.Load() {
+				return
+			}
+			l.handler(e)
+		}
 	}
 }
 
@@ -72,15 +77,6 @@ func (l *listener[T]) err() error {
 		return ErrRemoved
 	}
 	return ErrEnded
-}
-
-func (l *listener[T]) deliver(events []Event[T]) {
-	for _, e := range events {
-		if l.stopped.Load() {
-			return
-		}
-		l.handler(e)
-	}
 }
 
 // take waits for what is next: some events, or the mark at which the listener is synced. It reports false after stop.

@@ -63,7 +63,7 @@ func (p *Private[T]) Run(ctx context.Context) error {
 // deliver applies deltas and tells the handler. It reports whether that was done before ctx ended.
 func (p *Private[T]) deliver(ctx context.Context, deltas Deltas[T], first bool) bool {
 	p.mu.Lock()
-	events := p.advance(deltas)
+	events := p.contents.advance(deltas)
 	p.mu.Unlock()
 	if first {
 		events.markInitial()

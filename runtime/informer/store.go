@@ -89,6 +89,7 @@ type contents[T object.Object] struct {
 	packs    bool                 // items are packed
 	log      *slog.Logger         // told of objects that cannot be
 	detector *mutationDetector[T] // nil, or knows all of items
+	observer Observer[T]          // nil is not told
 
 	// names has the names in each namespace, none of which is empty. It is nil until a namespace is asked for.
 	names map[string]map[string]struct{}
@@ -299,35 +300,43 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	return obj, ok, version
 }
 
-// advance brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, and returns what that means
-// for handlers.
-func (c *contents[T]) advance(deltas Deltas[T]) batch[T] {
+// advance brings c to the state after deltas, which are as [DeltaFIFO.Pop] hands them out, tells the observer, and returns
+// what that means for handlers.
+func (c *contents[T]) advance(deltas Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
 	case Replaced:
-		return c.replace(deltas[0])
+		events = c.replace(deltas[0])
 	case Sync:
 		c.mu.Lock()
 		c.advanceLocked(deltas[0].ResourceVersion) // of a bookmark, or of deltas that were compacted to nothing, behind it
 		c.mu.Unlock()
-		return c.items.events(Event[T]{Type: Updated})
+		events = c.items.events(Event[T]{Type: Updated})
+	default:
+		changes, failed := c.apply(deltas)
+		if len(changes) <= cap(changes)/2 { // listeners keep them for a while
+			changes = slices.Clone(changes)
+		}
+		events = batch[T]{events: changes}
+		for _, err := range failed {
+			c.log.Error("keep an object", "err", err)
+		}
 	}
-	return batch[T]{events: c.apply(deltas)}
-}
-
-// apply brings c to the state after deltas, in one step for its readers, and returns what that means for handlers.
-func (c *contents[T]) apply(deltas Deltas[T]) []Event[T] {
-	events, failed := c.applyAll(deltas)
-	for _, err := range failed {
-		c.log.Error("keep an object", "err", err)
+	if c.observer == nil {
+		return events
 	}
-	if len(events) <= cap(events)/2 { // listeners keep them for a while
-		events = slices.Clone(events)
+	for chunk, last := range events.chunks() {
+		version := ""
+		if last {
+			version = c.version
+		}
+		c.observer.Applied(version, chunk)
 	}
 	return events
 }
 
-// applyAll is apply, and returns why objects could not be kept, which leaves what there was.
-func (c *contents[T]) applyAll(deltas Deltas[T]) (events []Event[T], failed []error) {
+// apply brings c to the state after deltas, in one step for its readers, and returns what that means for handlers, and why
+// objects could not be kept, which leaves what there was.
+func (c *contents[T]) apply(deltas Deltas[T]) (events []Event[T], failed []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	events = make([]Event[T], 0, len(deltas))
