@@ -11,6 +11,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// The names that objects, lists and keys have in other clients.
+type (
+	// Object is [object.Object].
+	Object = object.Object
+	// ObjectList is [object.List].
+	ObjectList = object.List
+	// ObjectKey is [object.Key].
+	ObjectKey = object.Key
+)
+
 // Reader reads objects. Implementations are safe for concurrent use.
 type Reader interface {
 	// Get reads the object named key into obj, which may be typed, *unstructured.Unstructured or

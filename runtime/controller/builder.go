@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -29,10 +32,11 @@ type Builder[T object.Object, R comparable] struct {
 	manager    Manager
 	name       string
 	opts       Options
-	forKind    bool                    // it began with For
-	prototype  T                       // of For
-	kind       schema.GroupVersionKind // of prototype
-	predicates []predicate.Predicate[T]
+	forKind    bool                               // it began with For
+	prototype  T                                  // of For
+	kind       schema.GroupVersionKind            // of prototype
+	predicates []predicate.Predicate              // of the kind of For
+	filters    []predicate.Predicate              // of every kind
 	watches    []func() (source.Source[R], error) // in order; they declare kinds at the cache, which is for the end
 	errs       []error
 }
@@ -62,7 +66,7 @@ func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T, reconcile
 	}
 	b.name = strings.ToLower(b.kind.Kind)
 	return b.fail(explainKind(err)).watch(func() (source.Source[reconcile.Request], error) {
-		accept := predicate.OrEnding(predicate.And(b.predicates...))
+		accept := predicate.OrEnding(predicate.And(slices.Concat(b.filters, b.predicates)...))
 		return source.Kind(m.Cache(), prototype, handler.ForObject[T](), accept)
 	}, false)
 }
@@ -101,7 +105,7 @@ func (b *Builder[T, R]) WithOptions(opts Options) *Builder[T, R] {
 // WithPredicates leaves out events of the kind T of [For] that do not count for all predicates. Other watches are not
 // affected. The predicates cannot leave out the end of an object: an update that begins its deletion or changes its
 // finalizers counts if they let the object pass as a new one, see [predicate.OrEnding].
-func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate[T]) *Builder[T, R] {
+func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Builder[T, R] {
 	if !b.forKind {
 		return b.fail(errors.New("WithPredicates is for the kind of For; a watch has predicates of its own"))
 	}
@@ -109,19 +113,27 @@ func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate[T]) *Bu
 	return b
 }
 
+// WithEventFilter leaves out events that do not count for all predicates, of every kind that the controller watches, those
+// that it is told later included. A source of [Builder.WatchesSource] is not affected. The end of an object of the kind of
+// [For] cannot be left out, see [Builder.WithPredicates].
+func (b *Builder[T, R]) WithEventFilter(predicates ...predicate.Predicate) *Builder[T, R] {
+	b.filters = append(b.filters, predicates...)
+	return b
+}
+
 // Owns reconciles an object also when an object of the kind of prototype changes whose controlling owner it is. With a
 // *metav1.PartialObjectMetadata that has its kind set, only the metadata of these are watched and cached. It is for a
 // controller that began with [For].
-func (b *Builder[T, R]) Owns(prototype object.Object, predicates ...predicate.Predicate[object.Object]) *Builder[T, R] {
+func (b *Builder[T, R]) Owns(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, false, predicates)
 }
 
 // OwnsOptional is [Builder.Owns] for a kind that need not be there, see [source.Optional].
-func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...predicate.Predicate[object.Object]) *Builder[T, R] {
+func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, true, predicates)
 }
 
-func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates []predicate.Predicate[object.Object]) *Builder[T, R] {
+func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates []predicate.Predicate) *Builder[T, R] {
 	requestOwner := handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)
 	h, namesObjects := any(requestOwner).(handler.Handler[object.Object, R])
 	if !namesObjects || !b.forKind {
@@ -130,20 +142,20 @@ func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates 
 	return watchKind(b, prototype, h, optional, predicates)
 }
 
-// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [WatchKind] has handlers and
-// predicates of the Go type of the kind.
-func (b *Builder[T, R]) Watches(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate[object.Object]) *Builder[T, R] {
+// Watches lets h decide what to reconcile when an object of the kind of prototype changes. [WatchKind] has handlers of the
+// Go type of the kind.
+func (b *Builder[T, R]) Watches(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
 	return watchKind(b, prototype, h, false, predicates)
 }
 
 // WatchesOptional is [Builder.Watches] for a kind that need not be there, see [source.Optional].
-func (b *Builder[T, R]) WatchesOptional(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate[object.Object]) *Builder[T, R] {
+func (b *Builder[T, R]) WatchesOptional(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
 	return watchKind(b, prototype, h, true, predicates)
 }
 
 // WatchesMetadata is [Builder.Watches] for the metadata alone of a kind: prototype may be of any Go type, and the objects
 // of the events are *metav1.PartialObjectMetadata.
-func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate[object.Object]) *Builder[T, R] {
+func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate) *Builder[T, R] {
 	gvk, err := object.GVK(prototype, b.manager.Scheme())
 	if err != nil {
 		return b.fail(fmt.Errorf("watch metadata: %w", explainKind(err)))
@@ -153,14 +165,14 @@ func (b *Builder[T, R]) WatchesMetadata(prototype object.Object, h handler.Handl
 	return b.Watches(metadata, h, predicates...)
 }
 
-// WatchKind is [Builder.Watches] with a handler and predicates of the Go type of the kind. It returns b.
-func WatchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], predicates ...predicate.Predicate[K]) *Builder[T, R] {
+// WatchKind is [Builder.Watches] with a handler of the Go type of the kind. It returns b.
+func WatchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], predicates ...predicate.Predicate) *Builder[T, R] {
 	return watchKind(b, prototype, h, false, predicates)
 }
 
-func watchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], optional bool, predicates []predicate.Predicate[K]) *Builder[T, R] {
+func watchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], optional bool, predicates []predicate.Predicate) *Builder[T, R] {
 	return b.watch(func() (source.Source[R], error) {
-		return source.Kind(b.manager.Cache(), prototype, h, predicates...)
+		return source.Kind(b.manager.Cache(), prototype, h, slices.Concat(b.filters, predicates)...)
 	}, optional)
 }
 
@@ -245,6 +257,10 @@ func (b *Builder[T, R]) options() Options {
 type Manager interface {
 	// Add makes the manager run r. It fails when it has a controller of the same name.
 	Add(r Runnable) error
+	// Client returns the client that the reconcilers use, which reads what is watched from the cache.
+	Client() client.Client
+	// EventRecorder returns a recorder for the events of the controller of that name.
+	EventRecorder(controller string) *events.Recorder
 	Cache() *cache.Cache
 	Scheme() *runtime.Scheme
 	RESTMapper() meta.RESTMapper

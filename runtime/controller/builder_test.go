@@ -20,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
@@ -67,12 +68,14 @@ func (s *stub) Add(r controller.Runnable) error {
 	return nil
 }
 
-func (s *stub) Cache() *cache.Cache          { return s.cache }
-func (s *stub) Scheme() *runtime.Scheme      { return s.live.Scheme() }
-func (s *stub) RESTMapper() meta.RESTMapper  { return s.live.RESTMapper() }
-func (s *stub) Logger() *slog.Logger         { return slog.New(slog.DiscardHandler) }
-func (s *stub) Metrics() *metrics.Registry   { return s.metrics }
-func (s *stub) MaxConcurrentReconciles() int { return 7 }
+func (s *stub) Client() client.Client                 { return client.NewClient(s.cache, s.live) }
+func (s *stub) EventRecorder(string) *events.Recorder { return nil }
+func (s *stub) Cache() *cache.Cache                   { return s.cache }
+func (s *stub) Scheme() *runtime.Scheme               { return s.live.Scheme() }
+func (s *stub) RESTMapper() meta.RESTMapper           { return s.live.RESTMapper() }
+func (s *stub) Logger() *slog.Logger                  { return slog.New(slog.DiscardHandler) }
+func (s *stub) Metrics() *metrics.Registry            { return s.metrics }
+func (s *stub) MaxConcurrentReconciles() int          { return 7 }
 
 // nothing is a reconciler that does nothing.
 var nothing = reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
@@ -129,7 +132,7 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			return controller.For[*corev1.ConfigMap](m).WatchesMetadata(&rbacv1.Role{}, noEvents).Complete(nothing)
 		}, []string{"watch metadata", "Role"}},
 		{"Owns and predicates of a controller whose requests name nothing", func(m *stub) error {
-			return controller.Of[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged[object.Object]()).
+			return controller.Of[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged()).
 				Complete(reconcile.Func[string](nil))
 		}, []string{"begin with For", "is for the kind of For"}},
 		{"Owns of a controller of requests that it maps itself", func(m *stub) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
 func gadgetCRD() *unstructured.Unstructured {
@@ -157,7 +158,7 @@ func requestsAreOfAnyType(f *fixture) {
 // its finalizer.
 func endOfAnObjectIsReconciled(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
-	onlyNew := func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added }
+	onlyNew := predicate.Event(func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added })
 	f.run(f.config, func(m *keeper) error {
 		return controller.For[*corev1.ConfigMap](m).Named("ends").WithPredicates(onlyNew).
 			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -186,4 +187,67 @@ func endOfAnObjectIsReconciled(f *fixture) {
 		}
 		return nil
 	})
+}
+
+// eventFilterIsForEveryKind tests that a filter leaves out events of all kinds that are watched, before or after it was
+// told, those of no other source, and not the end of an object.
+func eventFilterIsForEveryKind(f *fixture) {
+	const finalizer = "controller.kctrl.test/cleanup"
+	sent := make(chan informer.Event[*corev1.ConfigMap])
+	name := func(prefix string) handler.MapFunc {
+		return func(_ context.Context, o client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: prefix + o.GetName()}}}
+		}
+	}
+	f.run(f.config, func(m *keeper) error {
+		b := controller.For[*corev1.ConfigMap](m).Named("filtered").
+			Watches(&corev1.Secret{}, handler.Map(name("secret "))).
+			WithEventFilter(
+				predicate.Object(func(o client.Object) bool { return o.GetName() != "ignored" }),
+				predicate.SpecChanged(),
+				func(e informer.Event[client.Object]) bool { return e.Type == informer.Added },
+			).
+			Owns(&corev1.ServiceAccount{}).
+			WatchesMetadata(&corev1.ServiceAccount{}, handler.Map(name("account "))).
+			WatchesSource(source.Channel(sent, handler.Map(func(_ context.Context, o *corev1.ConfigMap) []reconcile.Request {
+				return name("sent ")(context.Background(), o)
+			})))
+		return b.Complete(f.notes(""))
+	})
+	const ignored = "ignored"
+	account := func(name string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
+	}
+	f.create(newConfigMap(f.namespace, ignored), secret(f.namespace, ignored), account(ignored))
+	o := newConfigMap(f.namespace, "a")
+	o.Finalizers = []string{finalizer}
+	f.create(o, secret(f.namespace, "s"), account("x"))
+	sent <- informer.Event[*corev1.ConfigMap]{Object: newConfigMap(f.namespace, ignored)}
+	want := map[string]bool{"a": true, "secret s": true, "account x": true, "sent ignored": true}
+	for len(want) > 0 {
+		select {
+		case got := <-f.seen:
+			if !want[got] {
+				f.Errorf("%q was reconciled", got)
+			}
+			delete(want, got)
+		case <-f.ctx.Done():
+			f.Fatalf("nobody reconciled %v", want)
+		}
+	}
+	o.Labels = map[string]string{"a": "b"}
+	if err := f.client.Update(f.ctx, o); err != nil {
+		f.Fatal(err)
+	}
+	f.create(newConfigMap(f.namespace, "b")) // after the label: that would have been seen first
+	select {
+	case got := <-f.seen:
+		if got != "b" {
+			f.Errorf("got %q of a change that does not count", got)
+		}
+	case <-f.ctx.Done():
+		f.Fatal("nobody reconciled what is new")
+	}
+	f.delete(o)
+	f.await("a")
 }

@@ -40,6 +40,7 @@ func TestOnARealServer(t *testing.T) {
 		"OptionalKindComesAndGoes":               optionalKindComesAndGoes,
 		"RequestsAreOfAnyType":                   requestsAreOfAnyType,
 		"EndOfAnObjectIsReconciled":              endOfAnObjectIsReconciled,
+		"EventFilterIsForEveryKind":              eventFilterIsForEveryKind,
 		"OtherWritesOfTheProcessEndNoBackoff":    otherWritesOfTheProcessEndNoBackoff,
 		"FixOfAUserIsTriedAtOnce":                fixOfAUserIsTriedAtOnce,
 		"NoDecisionIsStale":                      noDecisionIsStale(0),

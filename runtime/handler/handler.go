@@ -40,6 +40,9 @@ func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	}
 }
 
+// MapFunc says which requests follow from an object of any kind. It must not modify the object.
+type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
+
 // Map is a handler that requests what requests returns for the object; for an update, for the new state and the old.
 func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Request) Handler[T, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {

@@ -79,6 +79,18 @@ type Event[T object.Object] struct {
 // Key returns the key of the object, which is there for every type of event.
 func (e Event[T]) Key() object.Key { return object.KeyOf(e.Object) }
 
+// As returns e with its objects in the Go type To. It reports false when they are of another one.
+func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
+	as = Event[To]{Type: e.Type, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged}
+	if as.Object, ok = any(e.Object).(To); !ok {
+		return Event[To]{}, false
+	}
+	if e.Type == Updated {
+		as.Old, ok = any(e.Old).(To)
+	}
+	return as, ok
+}
+
 // Handler is told about every change, one at a time. It should return quickly; while it does not, its changes are kept
 // and, if they become many, compressed per object. A panic in a Handler is not caught: it ends the program.
 type Handler[T object.Object] func(Event[T])

@@ -68,6 +68,10 @@ func (m *Manager) electLocked(lost func(error)) error {
 	}
 	e := &election{manager: m, namespace: namespace, lost: lost}
 	for _, g := range groups {
+		g.begins = func() {}
+		if g.name == controller.MainGroup || groups[0].name != controller.MainGroup {
+			g.begins = m.lead
+		}
 		if err := e.prepare(g); err != nil {
 			return err
 		}
@@ -181,6 +185,7 @@ type electedGroup struct {
 	from    string
 	elector *leaderelection.Elector
 	led     *atomic.Int32
+	begins  func() // is called when this manager begins to lead the group
 	lost    func(error)
 	logger  *slog.Logger
 
@@ -202,6 +207,7 @@ func (g *electedGroup) Run(ctx context.Context) error {
 	return g.elector.Run(ctx, func(ctx context.Context) error {
 		g.led.Add(1)
 		defer g.led.Add(-1)
+		g.begins()
 		failed := newFailure()
 		group := g.lead(ctx, failed.report)
 		defer g.retire()

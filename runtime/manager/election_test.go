@@ -56,9 +56,14 @@ func TestFollowerRunsAllButControllers(t *testing.T) {
 		follower := elect(t, s)
 		<-follower.other
 		time.Sleep(10 * time.Minute)
-		if follower.leads() {
+		if follower.leads() || leads(follower.manager) {
 			t.Error("the follower runs controllers")
 		}
+		if !leads(leader.manager) {
+			t.Error("the leader does not say that it leads")
+		}
+		late := make(chan struct{})
+		add(t, follower.manager, worker{name: "late", runFunc: until(late)})
 		var text strings.Builder
 		if _, err := follower.manager.Metrics().WriteTo(&text); err != nil {
 			t.Error(err)
@@ -73,6 +78,8 @@ func TestFollowerRunsAllButControllers(t *testing.T) {
 		if took := time.Since(stopped); took > 2*time.Second {
 			t.Errorf("the follower led after %s, though the lease was given back", took)
 		}
+		<-follower.manager.Elected()
+		<-late
 	})
 }
 

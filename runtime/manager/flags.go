@@ -215,7 +215,7 @@ func (f *Flags) bind() {
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
 	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
 	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config")
+	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config")
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress, "`address` of /healthz and /readyz; 0 is off")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` of /metrics, such as :8443; 0 is off")
 	flags.Var(insecure{&o.MetricsInsecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
@@ -331,6 +331,9 @@ func (f *Flags) newLogger(w io.Writer) *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
 }
+
+// kubeconfigFlag says where the API server is.
+const kubeconfigFlag = "kubeconfig"
 
 // configFlag is the only flag that a configuration file cannot set.
 const configFlag = "config"
@@ -494,6 +497,15 @@ func parseFields(content []byte) (map[string]any, error) {
 
 // errNoServer is the error of LoadConfig when the places where it looked say nothing.
 var errNoServer = errors.New("no API server is named")
+
+// GetConfig is [LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
+func GetConfig() (*rest.Config, error) {
+	kubeconfig := ""
+	if one := flag.Lookup(kubeconfigFlag); one != nil {
+		kubeconfig = one.Value.String()
+	}
+	return LoadConfig(kubeconfig)
+}
 
 // LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
 // or by ~/.kube/config. The configuration is the caller's.

@@ -40,6 +40,13 @@ const Off = "0"
 // /readyz.
 type Runnable = controller.Runnable
 
+// RunnableFunc is a function that a manager runs, while it leads. It returns after the last goroutine that it started has
+// ended, and its error ends the manager.
+type RunnableFunc func(ctx context.Context) error
+
+// Run calls f.
+func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
+
 // Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
 // uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {
@@ -110,6 +117,9 @@ type Manager struct {
 	// recording runs broadcaster once there is one.
 	recording *onDemand
 
+	leads chan struct{} // what Elected returns
+	lead  func()        // closes it, once
+
 	mu          sync.Mutex
 	groups      map[groupName][]Runnable // those that have not started
 	running     map[groupName]*group     // those that have
@@ -152,6 +162,8 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		healthz: &checks{}, readyz: &checks{}, pages: newPages(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
+	m.leads = make(chan struct{})
+	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
 	if err := m.connect(config); err != nil {
 		return nil, err
@@ -244,7 +256,9 @@ type listener interface {
 
 func wanted(address string) bool { return address != "" && address != Off }
 
-// Add makes the manager run r. It fails after Run, and when r has the name of another one.
+// Add makes the manager run r. When the manager runs already, r starts at once, or when this manager leads: then its leader
+// election group, if it names one, must be one that the manager had when it started. It fails after the end of Run, with
+// [ErrStopped], and when r has the name of another one.
 func (m *Manager) Add(r Runnable) error {
 	if m.collection != nil {
 		m.collection.add(r)
@@ -252,9 +266,6 @@ func (m *Manager) Add(r Runnable) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.started {
-		return fmt.Errorf("add %s: %w", nameOf(r), ErrStarted)
-	}
 	_, err := m.addLocked(r, r)
 	return err
 }
@@ -431,8 +442,16 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 	g := startGroup(ctx, m.groups[name], m.logger, fail)
 	m.running[name] = g
 	delete(m.groups, name)
+	if name == controllers && m.elected == nil {
+		m.lead()
+	}
 	return g
 }
+
+// Elected returns a channel that is closed when this manager leads for the first time: the group controller.MainGroup, or any
+// if nothing is in that; or, without leader election, when the controllers start. It stays closed. A manager that does not
+// lead any more ends.
+func (m *Manager) Elected() <-chan struct{} { return m.root().leads }
 
 // enlistLocked makes r run with a group: when that starts, or at once.
 func (m *Manager) enlistLocked(name groupName, r Runnable) error {

@@ -220,19 +220,99 @@ func TestStopGoesFromControllersToServers(t *testing.T) {
 	}
 }
 
-func TestAddIsForTheTimeBeforeRun(t *testing.T) {
+func TestWhatIsAddedWhileTheManagerRunsStartsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		begun := make(chan struct{})
 		add(t, m, until(begun))
-		start(t, m)
+		r := start(t, m)
 		<-begun
-		err := m.Add(worker{name: "late"})
-		if !errors.Is(err, manager.ErrStarted) {
-			t.Fatalf("got %v, want ErrStarted", err)
+		ended := make(chan struct{})
+		late, other := make(chan struct{}), make(chan struct{})
+		add(t, m, worker{name: "late", runFunc: func(ctx context.Context) error {
+			defer close(ended)
+			return until(late)(ctx)
+		}}, always{worker{name: "other", runFunc: until(other)}})
+		<-late
+		<-other
+		if err := m.Add(worker{name: "late"}); err == nil {
+			t.Error("there are two of one name")
 		}
-		contains(t, err.Error(), "add late")
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+		err := m.Add(worker{name: "too late"})
+		if !errors.Is(err, manager.ErrStopped) {
+			t.Fatalf("got %v, want ErrStopped", err)
+		}
+		contains(t, err.Error(), "add too late")
 	})
+}
+
+func TestErrorOfWhatWasAddedLaterEndsTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		r := start(t, m)
+		<-m.Elected()
+		add(t, m, manager.RunnableFunc(func(context.Context) error { return errBroken }))
+		<-r.ended
+		if !errors.Is(r.err, errBroken) {
+			t.Errorf("got %v", r.err)
+		}
+	})
+}
+
+func TestAddIsSafeAtAnyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 20 {
+			m, _ := newManager(t, newAPIServer(), manager.Options{
+				LeaderElection: n%2 == 0, LeaderElectionID: "guestbook", LeaderElectionNamespace: "guestbook-system",
+			})
+			var ran, added sync.WaitGroup
+			for range 10 {
+				added.Go(func() {
+					var once sync.Once
+					ran.Add(1)
+					err := m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+						once.Do(ran.Done)
+						<-ctx.Done()
+						return nil
+					}))
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			r := start(t, m)
+			added.Wait()
+			ran.Wait()
+			if err := r.stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestWithoutElectionElectedIsClosedWhenTheControllersStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		if leads(m) {
+			t.Error("a manager that does not run leads")
+		}
+		start(t, m)
+		<-m.Elected()
+	})
+}
+
+// leads reports whether the manager has been elected.
+func leads(m *manager.Manager) bool {
+	select {
+	case <-m.Elected():
+		return true
+	default:
+		return false
+	}
 }
 
 func TestNamesAreUnique(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
@@ -21,13 +22,13 @@ func TestEndOfAnObjectCannotBeLeftOut(t *testing.T) {
 	finalized := state(func(o obj) { o.Finalizers = []string{"x"} })
 	ending := state(func(o obj) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}; o.Finalizers = []string{"x"} })
 	labelled := state(func(o obj) { o.Labels = map[string]string{"a": "b"} })
-	onlyGeneration := func(e informer.Event[obj]) bool {
+	onlyGeneration := predicate.Event(func(e informer.Event[obj]) bool {
 		return e.Type != informer.Updated || e.Old.Generation != e.Object.Generation
-	}
+	})
 	notA := predicate.Object(func(o obj) bool { return o.Name != "a" })
 	for _, r := range []struct {
 		what          string
-		p             predicate.Predicate[obj]
+		p             predicate.Predicate
 		before, after obj
 		want          bool
 	}{
@@ -38,12 +39,12 @@ func TestEndOfAnObjectCannotBeLeftOut(t *testing.T) {
 		{"the deletion of an object that does not count", predicate.And(onlyGeneration, notA), finalized, ending, false},
 		{"nothing", onlyGeneration, same, same, false},
 	} {
-		e := informer.Event[obj]{Type: informer.Updated, Old: r.before, Object: r.after}
+		e := informer.Event[client.Object]{Type: informer.Updated, Old: r.before, Object: r.after}
 		if got := predicate.OrEnding(r.p)(e); got != r.want {
 			t.Errorf("%s: got %t", r.what, got)
 		}
 	}
-	if predicate.OrEnding(notA)(informer.Event[obj]{Type: informer.Deleted, Object: ending}) {
+	if predicate.OrEnding(notA)(informer.Event[client.Object]{Type: informer.Deleted, Object: ending}) {
 		t.Error("the deletion of what does not count has counted")
 	}
 }

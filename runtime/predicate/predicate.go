@@ -15,37 +15,50 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Predicate reports whether an event counts. It must not modify the objects, and is called from several goroutines.
-type Predicate[T object.Object] func(informer.Event[T]) bool
+// Predicate reports whether an event counts, of whatever kind. It must not modify the objects, and is called from several
+// goroutines. [Object] and [Event] make one of a function of a Go type.
+type Predicate func(informer.Event[object.Object]) bool
 
 // And is a predicate for events that count for all of predicates. Without any, every event counts.
-func And[T object.Object](predicates ...Predicate[T]) Predicate[T] {
-	return func(e informer.Event[T]) bool {
-		return !slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return !p(e) })
+func And(predicates ...Predicate) Predicate {
+	return func(e informer.Event[object.Object]) bool {
+		return !slices.ContainsFunc(predicates, func(p Predicate) bool { return !p(e) })
 	}
 }
 
 // Or is a predicate for events that count for at least one of predicates. Without any, no event counts.
-func Or[T object.Object](predicates ...Predicate[T]) Predicate[T] {
-	return func(e informer.Event[T]) bool {
-		return slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p(e) })
+func Or(predicates ...Predicate) Predicate {
+	return func(e informer.Event[object.Object]) bool {
+		return slices.ContainsFunc(predicates, func(p Predicate) bool { return p(e) })
 	}
 }
 
 // Not is a predicate for events that do not count for p.
-func Not[T object.Object](p Predicate[T]) Predicate[T] {
-	return func(e informer.Event[T]) bool { return !p(e) }
+func Not(p Predicate) Predicate {
+	return func(e informer.Event[object.Object]) bool { return !p(e) }
 }
 
-// Object is a predicate on the object alone, whatever happened to it. For an update it is asked about the new state.
-func Object[T object.Object](accept func(T) bool) Predicate[T] {
-	return func(e informer.Event[T]) bool { return accept(e.Object) }
+// Object is a predicate on the object alone, whatever happened to it. For an update it is asked about the new state. Events
+// of objects of another Go type count.
+func Object[T object.Object](accept func(T) bool) Predicate {
+	return func(e informer.Event[object.Object]) bool {
+		o, is := e.Object.(T)
+		return !is || accept(o)
+	}
+}
+
+// Event is a predicate on the events of objects of one Go type. Those of another Go type count.
+func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
+	return func(e informer.Event[object.Object]) bool {
+		typed, is := informer.As[T](e)
+		return !is || accept(typed)
+	}
 }
 
 // Matching is a predicate for objects whose labels match. An update counts when the old or the new state matches, so
 // that an object which stops to match is seen once more.
-func Matching[T object.Object](selector labels.Selector) Predicate[T] {
-	return func(e informer.Event[T]) bool {
+func Matching(selector labels.Selector) Predicate {
+	return func(e informer.Event[object.Object]) bool {
 		if selector.Matches(labels.Set(e.Object.GetLabels())) {
 			return true
 		}
@@ -57,8 +70,8 @@ func Matching[T object.Object](selector labels.Selector) Predicate[T] {
 // object: status, labels, annotations and resyncs. It lets pass a new generation, a deletion timestamp, and a change of
 // the finalizers; and everything that is no update. Of kinds without a generation, such as ConfigMap, all updates pass
 // that change the object.
-func SpecChanged[T object.Object]() Predicate[T] {
-	return updates(func(before, after T) bool {
+func SpecChanged() Predicate {
+	return updates(func(before, after object.Object) bool {
 		if after.GetGeneration() == 0 {
 			return before.GetResourceVersion() != after.GetResourceVersion()
 		}
@@ -69,39 +82,43 @@ func SpecChanged[T object.Object]() Predicate[T] {
 // OrEnding is p, except that it cannot leave out an update that begins the deletion of an object or changes its finalizers
 // for what it changes: such an update counts if the object would count for p as a new one. A predicate that looks at the
 // spec alone, say, would keep a reconciler from cleaning up.
-func OrEnding[T object.Object](p Predicate[T]) Predicate[T] {
-	return func(e informer.Event[T]) bool {
+func OrEnding(p Predicate) Predicate {
+	return func(e informer.Event[object.Object]) bool {
 		if p(e) {
 			return true
 		}
-		return e.Type == informer.Updated && ends(e.Old, e.Object) && p(informer.Event[T]{Type: informer.Added, Object: e.Object})
+		return e.Type == informer.Updated && ends(e.Old, e.Object) && p(informer.Event[object.Object]{Type: informer.Added, Object: e.Object})
 	}
 }
 
 // ends reports whether the deletion of an object has begun or come closer.
-func ends[T object.Object](before, after T) bool {
+func ends(before, after object.Object) bool {
 	return before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
 }
 
 // ResourceVersionChanged is a predicate that leaves out the updates of a resync, which change nothing.
-func ResourceVersionChanged[T object.Object]() Predicate[T] {
-	return updates(func(before, after T) bool { return before.GetResourceVersion() != after.GetResourceVersion() })
+func ResourceVersionChanged() Predicate {
+	return updates(func(before, after object.Object) bool {
+		return before.GetResourceVersion() != after.GetResourceVersion()
+	})
 }
 
 // LabelsChanged is a predicate that leaves out updates which leave the labels as they were.
-func LabelsChanged[T object.Object]() Predicate[T] {
-	return updates(func(before, after T) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) })
+func LabelsChanged() Predicate {
+	return updates(func(before, after object.Object) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) })
 }
 
 // AnnotationsChanged is a predicate that leaves out updates which leave the annotations as they were.
-func AnnotationsChanged[T object.Object]() Predicate[T] {
-	return updates(func(before, after T) bool { return !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) })
+func AnnotationsChanged() Predicate {
+	return updates(func(before, after object.Object) bool {
+		return !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+	})
 }
 
 // updates asks changed about updates and lets everything else pass.
-func updates[T object.Object](changed func(before, after T) bool) Predicate[T] {
-	return func(e informer.Event[T]) bool {
+func updates(changed func(before, after object.Object) bool) Predicate {
+	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || changed(e.Old, e.Object)
 	}
 }

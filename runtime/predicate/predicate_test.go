@@ -4,9 +4,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
@@ -15,8 +17,8 @@ import (
 type obj = *metav1.PartialObjectMetadata
 
 type (
-	event  = informer.Event[obj]
-	accept = predicate.Predicate[obj]
+	event  = informer.Event[client.Object]
+	accept = predicate.Predicate
 )
 
 // object returns an object at generation 1 and version 1, changed by changes.
@@ -115,8 +117,8 @@ func TestNotTurnsAPredicateRound(t *testing.T) {
 
 func TestPredicatesNest(t *testing.T) {
 	p := predicate.And(
-		predicate.Or(predicate.LabelsChanged[obj](), predicate.SpecChanged[obj]()),
-		predicate.Not(predicate.AnnotationsChanged[obj]()),
+		predicate.Or(predicate.LabelsChanged(), predicate.SpecChanged()),
+		predicate.Not(predicate.AnnotationsChanged()),
 	)
 	check(t, p,
 		row{"labels", updated(newLabels), true},
@@ -138,7 +140,7 @@ func TestObjectLooksAtTheNewState(t *testing.T) {
 }
 
 func TestMatchingSeesAnObjectThatStopsToMatchOnceMore(t *testing.T) {
-	p := predicate.Matching[obj](labels.SelectorFromSet(labels.Set{"app": "a"}))
+	p := predicate.Matching(labels.SelectorFromSet(labels.Set{"app": "a"}))
 	check(t, p,
 		row{"added", event{Type: informer.Added, Object: object()}, true},
 		row{"added another", event{Type: informer.Added, Object: object(newLabels)}, false},
@@ -152,7 +154,7 @@ func TestMatchingSeesAnObjectThatStopsToMatchOnceMore(t *testing.T) {
 }
 
 func TestSpecChangedPassesGenerationDeletionAndFinalizers(t *testing.T) {
-	check(t, predicate.SpecChanged[obj](),
+	check(t, predicate.SpecChanged(),
 		row{"new generation", updated(newGeneration), true},
 		row{"deletion timestamp", updated(deleted), true},
 		row{"one finalizer of a deleted object", update(object(deleted), object(deleted, oneFinalizer)), true},
@@ -163,7 +165,7 @@ func TestSpecChangedPassesGenerationDeletionAndFinalizers(t *testing.T) {
 }
 
 func TestSpecChangedLeavesOutStatusLabelsAnnotationsAndResyncs(t *testing.T) {
-	check(t, predicate.SpecChanged[obj](),
+	check(t, predicate.SpecChanged(),
 		row{"status", updated(), false},
 		row{"labels", updated(newLabels), false},
 		row{"annotations", updated(newAnnotation), false},
@@ -173,18 +175,18 @@ func TestSpecChangedLeavesOutStatusLabelsAnnotationsAndResyncs(t *testing.T) {
 }
 
 func TestSpecChangedPassesEveryChangeOfAKindWithoutGeneration(t *testing.T) {
-	check(t, predicate.SpecChanged[obj](),
+	check(t, predicate.SpecChanged(),
 		row{"change", update(object(noGeneration), object(noGeneration, newVersion)), true},
 		row{"resync", update(object(noGeneration), object(noGeneration)), false},
 	)
 }
 
 func TestResourceVersionChangedLeavesOutResyncs(t *testing.T) {
-	check(t, predicate.ResourceVersionChanged[obj](), row{"change", updated(), true}, row{"resync", update(object(), object()), false})
+	check(t, predicate.ResourceVersionChanged(), row{"change", updated(), true}, row{"resync", update(object(), object()), false})
 }
 
 func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
-	check(t, predicate.LabelsChanged[obj](),
+	check(t, predicate.LabelsChanged(),
 		row{"a value", updated(newLabels), true},
 		row{"all gone", updated(noLabels), true},
 		row{"annotations", updated(newAnnotation), false},
@@ -194,7 +196,7 @@ func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
 }
 
 func TestAnnotationsChangedPassesChangesOfAnnotationsOnly(t *testing.T) {
-	check(t, predicate.AnnotationsChanged[obj](),
+	check(t, predicate.AnnotationsChanged(),
 		row{"a value", updated(newAnnotation), true},
 		row{"labels", updated(newLabels), false},
 		row{"generation", updated(newGeneration), false},
@@ -203,10 +205,10 @@ func TestAnnotationsChangedPassesChangesOfAnnotationsOnly(t *testing.T) {
 
 func TestPredicatesOnChangesPassWhatIsNoUpdate(t *testing.T) {
 	for name, p := range map[string]accept{
-		"SpecChanged":            predicate.SpecChanged[obj](),
-		"ResourceVersionChanged": predicate.ResourceVersionChanged[obj](),
-		"LabelsChanged":          predicate.LabelsChanged[obj](),
-		"AnnotationsChanged":     predicate.AnnotationsChanged[obj](),
+		"SpecChanged":            predicate.SpecChanged(),
+		"ResourceVersionChanged": predicate.ResourceVersionChanged(),
+		"LabelsChanged":          predicate.LabelsChanged(),
+		"AnnotationsChanged":     predicate.AnnotationsChanged(),
 	} {
 		check(t, p,
 			row{name + " added", event{Type: informer.Added, Object: object()}, true},
@@ -214,5 +216,35 @@ func TestPredicatesOnChangesPassWhatIsNoUpdate(t *testing.T) {
 			row{name + " deleted", event{Type: informer.Deleted, Object: object()}, true},
 			row{name + " sent by a channel", event{Object: object()}, true},
 		)
+	}
+}
+
+func TestPredicateOfAGoTypeLeavesOutNoEventOfAnother(t *testing.T) {
+	secret := &corev1.Secret{}
+	for name, p := range map[string]accept{
+		"Object": predicate.Object(func(obj) bool { return false }),
+		"Event":  predicate.Event(func(informer.Event[obj]) bool { return false }),
+	} {
+		check(t, p,
+			row{name + " of it", event{Type: informer.Added, Object: object()}, false},
+			row{name + " update of it", updated(), false},
+			row{name + " deletion of it", event{Type: informer.Deleted, Object: object()}, false},
+			row{name + " of another", event{Type: informer.Added, Object: secret}, true},
+			row{name + " update of another", event{Type: informer.Updated, Old: secret, Object: secret}, true},
+		)
+	}
+}
+
+func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
+	var seen informer.Event[obj]
+	p := predicate.Event(func(e informer.Event[obj]) bool { seen = e; return true })
+	before, after := object(), object(newVersion)
+	p(event{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true})
+	want := informer.Event[obj]{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true}
+	if seen != want {
+		t.Errorf("got %+v", seen)
+	}
+	if p(event{Type: informer.Deleted, Object: before}); seen.Old != nil || seen.Object != before {
+		t.Errorf("got %+v of a deletion", seen)
 	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -139,9 +140,11 @@ func (c *Context) Metrics() *metrics.Registry { return c.launch.manager.Metrics(
 // MaxConcurrentReconciles returns the number of workers: that of --concurrent-<name>-syncs, or of the manager.
 func (c *Context) MaxConcurrentReconciles() int { return c.workers }
 
-// EventRecorder returns a recorder of events in the name of the controller. They are written with the credentials of the
-// process.
-func (c *Context) EventRecorder() *events.Recorder { return c.launch.manager.EventRecorder(c.name) }
+// EventRecorder returns a recorder of events in the name of a controller, that of the descriptor if it is empty. They are
+// written with the credentials of the process.
+func (c *Context) EventRecorder(controller string) *events.Recorder {
+	return c.launch.manager.EventRecorder(cmp.Or(controller, c.name))
+}
 
 // FeatureEnabled reports whether a feature gate is on.
 func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.gates.Enabled(gate) }

@@ -32,7 +32,7 @@ type Source[R comparable] interface {
 
 // Kind is a source of the events of the kind of prototype, which it declares at informers. The events that count for
 // all predicates go to h.
-func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate[T]) (Source[R], error) {
+func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) (Source[R], error) {
 	i, err := informers.Informer(prototype)
 	if err != nil {
 		return nil, err
@@ -45,13 +45,16 @@ type kind[T object.Object, R comparable] struct {
 	journal  *client.Journal
 	name     string
 	handler  handler.Handler[T, R]
-	accept   predicate.Predicate[T]
+	accept   predicate.Predicate
 }
 
 func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	because := reasons(queue)
 	registration := k.informer.AddHandler(func(e informer.Event[object.Object]) {
-		if typed := typedEvent[T](e); k.accept(typed) {
+		if !k.accept(e) {
+			return
+		}
+		if typed, ok := informer.As[T](e); ok { // which the cache promises
 			k.handler(ctx, typed, because(k.name, e))
 		}
 	})
@@ -75,28 +78,6 @@ func (k *kind[T, R]) Err() error { return k.informer.Err() }
 
 func (k *kind[T, R]) String() string { return "kind " + k.name }
 
-// typedEvent gives the objects of an event their Go type, which the cache promises.
-func typedEvent[T object.Object](e informer.Event[object.Object]) informer.Event[T] {
-	typed := informer.Event[T]{
-		Type: e.Type, Object: e.Object.(T), Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged,
-	}
-	if e.Old != nil {
-		typed.Old = e.Old.(T)
-	}
-	return typed
-}
-
-// untypedEvent is the opposite of typedEvent.
-func untypedEvent[T object.Object](e informer.Event[T]) informer.Event[object.Object] {
-	untyped := informer.Event[object.Object]{
-		Type: e.Type, Object: e.Object, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged,
-	}
-	if e.Type == informer.Updated {
-		untyped.Old = e.Old
-	}
-	return untyped
-}
-
 // causal is a queue that wants to know why requests are added. That of a controller is one.
 type causal[R comparable] interface {
 	// Because returns the queue for what a handler adds for one event of an object of that kind. It is used during that
@@ -117,7 +98,7 @@ var ErrClosed = errors.New("channel was closed")
 
 // Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
 // from the start. Senders block while the controller is not running.
-func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate[T]) Source[R] {
+func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
 		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
 	}
@@ -127,7 +108,7 @@ type channel[T object.Object, R comparable] struct {
 	events  <-chan informer.Event[T]
 	name    string
 	handler handler.Handler[T, R]
-	accept  predicate.Predicate[T]
+	accept  predicate.Predicate
 	closed  atomic.Bool
 }
 
@@ -143,8 +124,8 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				c.closed.Store(true)
 				return fmt.Errorf("%s: %w", c, ErrClosed)
 			}
-			if c.accept(e) {
-				c.handler(ctx, e, because(c.name, untypedEvent(e)))
+			if untyped, _ := informer.As[object.Object](e); c.accept(untyped) {
+				c.handler(ctx, e, because(c.name, untyped))
 			}
 		}
 	}

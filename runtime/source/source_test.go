@@ -67,7 +67,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 }
 
 // not is a predicate that leaves out the object of a name.
-func not(name string) predicate.Predicate[*corev1.ConfigMap] {
+func not(name string) predicate.Predicate {
 	return predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != name })
 }
 
@@ -91,7 +91,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 }
 
 // withKind tests a source of ConfigMaps, which may be refused, in a bubble of virtual time.
-func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]), predicates ...predicate.Predicate[*corev1.ConfigMap]) {
+func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]), predicates ...predicate.Predicate) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
