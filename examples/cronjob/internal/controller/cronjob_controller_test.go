@@ -1,0 +1,90 @@
+/*
+Copyright 2026 The kctrl Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+
+	batchv1 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v1"
+	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/controller"
+)
+
+// TestCronJobBecomesReady runs the manager against a real API server, and watches what comes of an object.
+func TestCronJobBecomesReady(t *testing.T) {
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+
+	m, err := manager.New(env.Config, manager.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(batchv1.AddToScheme(m.Scheme()), new(controller.CronJobReconciler).SetupWithManager(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- m.Run(ctx) }()
+
+	cronJob := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "default"},
+		Spec:       batchv1.CronJobSpec{Message: "hello"},
+	}
+	if err := m.Live().Create(ctx, cronJob); err != nil {
+		t.Fatal(err)
+	}
+	cronJob = testenv.Await(ctx, t, m.Live(), cronJob, isCronJobReady)
+
+	cronJob.Spec.Message = "hello again"
+	if err := m.Live().Update(ctx, cronJob); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Await(ctx, t, m.Live(), cronJob, isCronJobReady)
+
+	// A request may come for an object that does not exist any more.
+	if err := m.Live().Delete(ctx, cronJob); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(ctx, t, m.Live(), cronJob)
+	reconciler := &controller.CronJobReconciler{Client: m.Live()}
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.KeyOf(cronJob)})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
+
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("the manager ended with an error: %v", err)
+	}
+}
+
+// isCronJobReady reports whether the status says that the object is ready, for the generation that it has now.
+func isCronJobReady(cronJob *batchv1.CronJob) bool {
+	status := cronJob.Status
+	return status.ObservedGeneration == cronJob.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")
+}
