@@ -19,11 +19,20 @@ limitations under the License.
 package main
 
 import (
+	"errors"
 	"os"
 
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+
+	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/migration"
+	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/webhook"
 )
 
 func main() {
-	os.Exit(manager.Main(manager.Options{LeaderElectionID: "cronjob.example.com"}, register))
+	os.Exit(manager.Main(manager.Options{LeaderElectionID: "cronjob.example.com"}, setup))
+}
+
+// setup adds what kctrl has found, which is the kinds and the controllers, and the rest.
+func setup(m *manager.Manager) error {
+	return errors.Join(register(m), webhook.SetupWithManager(m), migration.SetupWithManager(m))
 }

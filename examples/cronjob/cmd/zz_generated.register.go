@@ -24,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 
 	batchv1 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v1"
+	apiv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/controller"
 )
 
@@ -31,6 +32,7 @@ import (
 func register(m *manager.Manager) error {
 	return errors.Join(
 		batchv1.AddToScheme(m.Scheme()),
+		apiv2.AddToScheme(m.Scheme()),
 		new(controller.CronJobReconciler).SetupWithManager(m),
 	)
 }

@@ -17,17 +17,67 @@ limitations under the License.
 package v1
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CronJobSpec is what a user asks of a CronJob. Replace message with your own fields, then run make generate manifests.
+// CronJobSpec says which Jobs to run, and when.
 type CronJobSpec struct {
-	// message is a text for people, an example of a field with rules.
+	// schedule is five fields, minute, hour, day of the month, month and day of the week, or a descriptor such as @hourly
+	// or @every 90m.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Message string `json:"message"`
+	Schedule string `json:"schedule"`
+
+	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Without it the schedule is in UTC.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// startingDeadlineSeconds is how late a run may start. One that could not start in that time is missed. Without it a run
+	// may be as late as can be.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+
+	// concurrencyPolicy says what happens when a run is due while a Job of an earlier one is active. Without it that is Allow.
+	// +optional
+	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+
+	// suspend starts no more Jobs, and lets those go on that are active.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// jobTemplate is the Job of each run.
+	// +required
+	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
+
+	// successfulJobsHistoryLimit is how many Jobs are kept that have succeeded. Without it all are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
+
+	// failedJobsHistoryLimit is how many Jobs are kept that have failed. Without it all are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
+
+// ConcurrencyPolicy says what happens when a run is due while a Job of an earlier one is active.
+// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+type ConcurrencyPolicy string
+
+const (
+	// AllowConcurrent starts the Job beside the active ones.
+	AllowConcurrent ConcurrencyPolicy = "Allow"
+	// ForbidConcurrent lets the run wait for the active Job.
+	ForbidConcurrent ConcurrencyPolicy = "Forbid"
+	// ReplaceConcurrent deletes the active Jobs before it starts the new one.
+	ReplaceConcurrent ConcurrencyPolicy = "Replace"
+)
 
 // CronJobStatus is what the controller observed. Only the controller writes it.
 type CronJobStatus struct {
@@ -36,7 +86,17 @@ type CronJobStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say how the CronJob is. Ready is True when the world matches the spec of observedGeneration.
+	// active are the Jobs that have not ended, the earliest run first, and no more than ten of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Active []corev1.ObjectReference `json:"active,omitempty"`
+
+	// lastScheduleTime is the time of the last run for which there was a Job, as the schedule has it.
+	// +optional
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
+
+	// conditions say how the CronJob is. Ready is True when the next run will start in time.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -46,10 +106,12 @@ type CronJobStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=cronjobs,scope=Namespaced
+// +kubebuilder:printcolumn:name="Schedule",type="string",JSONPath=".spec.schedule"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Last Schedule",type="date",JSONPath=".status.lastScheduleTime"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
 
-// CronJob is the Schema of cronjobs.
+// CronJob runs a Job at each time of a schedule.
 type CronJob struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,0 +1,187 @@
+/*
+Copyright 2026 The kctrl Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2
+
+import (
+	"cmp"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CronJobSpec says which Jobs to run, and when.
+type CronJobSpec struct {
+	// schedule says when to run.
+	// +required
+	Schedule CronSchedule `json:"schedule"`
+
+	// timeZone is the name of the time zone of the schedule, such as Europe/Berlin. Without it the schedule is in UTC.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// startingDeadlineSeconds is how late a run may start. One that could not start in that time is missed. Without it a run
+	// may be as late as can be.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+
+	// concurrencyPolicy says what happens when a run is due while a Job of an earlier one is active. Without it that is Allow.
+	// +optional
+	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+
+	// suspend starts no more Jobs, and lets those go on that are active.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// jobTemplate is the Job of each run.
+	// +required
+	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
+
+	// successfulJobsHistoryLimit is how many Jobs are kept that have succeeded. Without it all are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
+
+	// failedJobsHistoryLimit is how many Jobs are kept that have failed. Without it all are.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
+}
+
+// CronSchedule says when to run: at the times that all of its fields allow, or by an expression.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.expression) || !(has(self.minute) || has(self.hour) || has(self.dayOfMonth) || has(self.month) || has(self.dayOfWeek))",message="an expression stands alone"
+type CronSchedule struct {
+	// minute is 0 to 59.
+	// +optional
+	Minute CronField `json:"minute,omitempty"`
+
+	// hour is 0 to 23.
+	// +optional
+	Hour CronField `json:"hour,omitempty"`
+
+	// dayOfMonth is 1 to 31.
+	// +optional
+	DayOfMonth CronField `json:"dayOfMonth,omitempty"`
+
+	// month is 1 to 12, or JAN to DEC.
+	// +optional
+	Month CronField `json:"month,omitempty"`
+
+	// dayOfWeek is 0 to 6, from Sunday, or SUN to SAT.
+	// +optional
+	DayOfWeek CronField `json:"dayOfWeek,omitempty"`
+
+	// expression is what the fields cannot say: a descriptor such as @hourly or @every 90m.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Expression *string `json:"expression,omitempty"`
+}
+
+// CronField is one field of a schedule: a number, a range such as 9-17, steps such as */15, or a list of these. Empty is
+// every value, as * is.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=48
+// +kubebuilder:validation:Pattern=`^\S+$`
+type CronField string
+
+// String returns the schedule as v1 and cron have it.
+func (s CronSchedule) String() string {
+	if s.Expression != nil {
+		return *s.Expression
+	}
+	fields := []string{string(s.Minute), string(s.Hour), string(s.DayOfMonth), string(s.Month), string(s.DayOfWeek)}
+	for i := range fields {
+		fields[i] = cmp.Or(fields[i], "*")
+	}
+	return strings.Join(fields, " ")
+}
+
+// ConcurrencyPolicy says what happens when a run is due while a Job of an earlier one is active.
+// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+type ConcurrencyPolicy string
+
+const (
+	// AllowConcurrent starts the Job beside the active ones.
+	AllowConcurrent ConcurrencyPolicy = "Allow"
+	// ForbidConcurrent lets the run wait for the active Job.
+	ForbidConcurrent ConcurrencyPolicy = "Forbid"
+	// ReplaceConcurrent deletes the active Jobs before it starts the new one.
+	ReplaceConcurrent ConcurrencyPolicy = "Replace"
+)
+
+// CronJobStatus is what the controller observed. Only the controller writes it.
+type CronJobStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// active are the Jobs that have not ended, the earliest run first, and no more than ten of them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Active []corev1.ObjectReference `json:"active,omitempty"`
+
+	// lastScheduleTime is the time of the last run for which there was a Job, as the schedule has it.
+	// +optional
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
+
+	// conditions say how the CronJob is. Ready is True when the next run will start in time.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=cronjobs,scope=Namespaced
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Last Schedule",type="date",JSONPath=".status.lastScheduleTime"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+
+// CronJob runs a Job at each time of a schedule.
+type CronJob struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the desired state.
+	// +required
+	Spec CronJobSpec `json:"spec"`
+
+	// status is the observed state.
+	// +optional
+	Status CronJobStatus `json:"status,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// CronJobList is a list of CronJob objects.
+type CronJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []CronJob `json:"items"`
+}

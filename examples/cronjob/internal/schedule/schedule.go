@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The kctrl Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package schedule says when the runs of a CronJob are due. It is arithmetic alone: it knows no clock and no API server.
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule is a series of times. Parse makes one.
+type Schedule struct {
+	times cron.Schedule
+	zone  *time.Location
+}
+
+// Parse reads a schedule as cron has it. An empty zone is UTC. A schedule without any time is an error: there is no 30th of
+// February.
+func Parse(text, zone string) (Schedule, error) {
+	if strings.Contains(text, "TZ=") {
+		return Schedule{}, errors.New("the time zone is a field of its own")
+	}
+	location, err := Zone(zone)
+	if err != nil {
+		return Schedule{}, err
+	}
+	times, err := cron.ParseStandard(text)
+	if err != nil {
+		return Schedule{}, err
+	}
+	s := Schedule{times, location}
+	if s.Next(time.Unix(0, 0)).IsZero() {
+		return Schedule{}, errors.New("there is no such time")
+	}
+	return s, nil
+}
+
+// Zone returns the time zone of that name; the empty one is UTC. The one that the machine is in has no name: it would be
+// another one for each machine.
+func Zone(name string) (*time.Location, error) {
+	if strings.EqualFold(name, "Local") {
+		return nil, fmt.Errorf("unknown time zone %s", name)
+	}
+	return time.LoadLocation(name)
+}
+
+// Next returns the first time after t.
+func (s Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
+
+// MaxMissed is how many runs may be due at once. When there are more, a clock is wrong, or nobody has looked for a long time
+// and somebody should say how late a run may be.
+const MaxMissed = 100
+
+// ErrTooManyMissed is the error of [Schedule.Due] for more than [MaxMissed] times.
+var ErrTooManyMissed = fmt.Errorf("more than %d runs are due", MaxMissed)
+
+// Due returns the last time after since that is neither before earliest nor after now, which is zero when there is none, and
+// the first one after now. Since is the time of the last run: an @every counts from there.
+func (s Schedule) Due(since, earliest, now time.Time) (due, next time.Time, err error) {
+	next = s.Next(s.skip(since, earliest))
+	for missed := 0; !next.IsZero() && !next.After(now); next = s.Next(next) {
+		if missed++; missed > MaxMissed {
+			return time.Time{}, time.Time{}, ErrTooManyMissed
+		}
+		due = next
+	}
+	return due, next, nil
+}
+
+// skip returns a time from which the next one is the first after since that is not before earliest, however many are between.
+func (s Schedule) skip(since, earliest time.Time) time.Time {
+	if !since.Before(earliest) {
+		return since
+	}
+	if every, ok := s.times.(cron.ConstantDelaySchedule); ok {
+		return since.Add((earliest.Sub(since) - 1) / every.Delay * every.Delay)
+	}
+	return earliest.Add(-1)
+}

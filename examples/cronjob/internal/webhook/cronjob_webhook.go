@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The kctrl Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package webhook decides about CronJobs before the API server stores them. The webhooks know v2 alone: what is written in v1
+// the API server has converted for them.
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+
+	batchv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
+	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/conversion"
+	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/schedule"
+)
+
+// +kubebuilder:webhook:path=/mutate-batch-example-com-v2-cronjob,mutating=true,failurePolicy=fail,sideEffects=None,groups=batch.example.com,resources=cronjobs,verbs=create;update,versions=v2,name=mcronjob.example.com,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-batch-example-com-v2-cronjob,mutating=false,failurePolicy=fail,sideEffects=None,groups=batch.example.com,resources=cronjobs,verbs=create;update,versions=v2,name=vcronjob.example.com,admissionReviewVersions=v1
+
+// The certificate is the manager's own: it is kept in a Secret, and what calls the webhooks is made to trust it.
+// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=cronjob-mutating-webhook-configuration,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=cronjob-validating-webhook-configuration,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=cronjobs.batch.example.com,verbs=get;list;watch;patch
+
+// SetupWithManager has m serve the webhooks of CronJob, and convert its versions.
+func SetupWithManager(m *manager.Manager) error {
+	return webhook.For[*batchv2.CronJob](m).
+		WithDefaulter(admission.DefaulterFunc[*batchv2.CronJob](Default)).
+		WithValidator(admission.ValidatorFuncs[*batchv2.CronJob]{Create: ValidateCreate, Update: ValidateUpdate}).
+		WithSpokes(conversion.V1).
+		Complete()
+}
+
+// Default fills in what a CronJob leaves out. A default that no other field decides about could as well be a marker of the type;
+// that of a field of somebody else's type could not.
+func Default(_ context.Context, cronJob *batchv2.CronJob) error {
+	spec := &cronJob.Spec
+	spec.ConcurrencyPolicy = cmp.Or(spec.ConcurrencyPolicy, batchv2.AllowConcurrent)
+	spec.Suspend = cmp.Or(spec.Suspend, new(false))
+	spec.SuccessfulJobsHistoryLimit = cmp.Or(spec.SuccessfulJobsHistoryLimit, new(int32(3)))
+	spec.FailedJobsHistoryLimit = cmp.Or(spec.FailedJobsHistoryLimit, new(int32(1)))
+	pod := &spec.JobTemplate.Spec.Template.Spec
+	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure) // a pod's own default no Job may have
+	return nil
+}
+
+// ValidateCreate refuses a CronJob that could not work.
+func ValidateCreate(_ context.Context, cronJob *batchv2.CronJob) (admission.Warnings, error) {
+	return validate(cronJob)
+}
+
+// ValidateUpdate lets a spec pass that is as it was, so that labels, finalizers and the stored version of a CronJob can change
+// that is older than a rule.
+func ValidateUpdate(_ context.Context, oldCronJob, cronJob *batchv2.CronJob) (admission.Warnings, error) {
+	if equality.Semantic.DeepEqual(oldCronJob.Spec, cronJob.Spec) {
+		return nil, nil
+	}
+	return validate(cronJob)
+}
+
+// maxName leaves room for the time that the names of Jobs end in: a Job's name is a label of its pods.
+const maxName = 63 - len("-1893456000")
+
+// validate checks what the schema of the CRD cannot.
+func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	if len(cronJob.Name) > maxName {
+		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), cronJob.Name, maxName))
+	}
+	zone := ""
+	if cronJob.Spec.TimeZone != nil {
+		zone = *cronJob.Spec.TimeZone
+	}
+	if _, err := schedule.Zone(zone); err != nil {
+		errs = append(errs, field.Invalid(spec.Child("timeZone"), zone, err.Error()))
+		zone = ""
+	}
+	// The path is the same in v1, whose users see it too.
+	text := cronJob.Spec.Schedule.String()
+	if _, err := schedule.Parse(text, zone); err != nil {
+		errs = append(errs, field.Invalid(spec.Child("schedule"), text, err.Error()))
+	}
+	if policy := cronJob.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy; policy == corev1.RestartPolicyAlways {
+		errs = append(errs, field.NotSupported(spec.Child("jobTemplate", "spec", "template", "spec", "restartPolicy"), policy,
+			[]corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}))
+	}
+	return warnings(cronJob), errs.ToAggregate()
+}
+
+// warnings are about what works, and is seldom meant.
+func warnings(cronJob *batchv2.CronJob) admission.Warnings {
+	if deadline := cronJob.Spec.StartingDeadlineSeconds; deadline != nil && *deadline < 10 {
+		return admission.Warnings{fmt.Sprintf("spec.startingDeadlineSeconds: a run that is late by more than %d s is missed, a restart of the operator may take longer", *deadline)}
+	}
+	return nil
+}
