@@ -73,9 +73,12 @@ func ValidateCreate(_ context.Context, cronJob *batchv2.CronJob) (admission.Warn
 	return validate(cronJob)
 }
 
-// ValidateUpdate lets a spec pass that is as it was, so that labels, finalizers and the stored version of a CronJob can change
-// that is older than a rule.
-func ValidateUpdate(_ context.Context, oldCronJob, cronJob *batchv2.CronJob) (admission.Warnings, error) {
+// ValidateUpdate lets a spec pass that is as it was, but for defaults: so labels, finalizers and the stored version can change of a
+// CronJob that is older than a rule.
+func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (admission.Warnings, error) {
+	if err := Default(ctx, oldCronJob); err != nil {
+		return nil, err
+	}
 	if equality.Semantic.DeepEqual(oldCronJob.Spec, cronJob.Spec) {
 		return nil, nil
 	}
