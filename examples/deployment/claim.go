@@ -1,0 +1,79 @@
+package deployment
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// claim returns the ReplicaSets of the Deployment. One that its selector matches and nobody controls is adopted; one that
+// it controls and its selector does not match any more is released. A Deployment that is being deleted does neither.
+func (ro *rollout) claim(ctx context.Context) (claimed []*appsv1.ReplicaSet, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(ro.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector: %w", err)
+	}
+	var all appsv1.ReplicaSetList
+	if err := ro.List(ctx, &all, client.InNamespace(ro.Namespace)); err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		set := &all.Items[i]
+		matches := selector.Matches(labels.Set(set.Labels))
+		owner := metav1.GetControllerOfNoCopy(set)
+		switch {
+		case owner != nil && owner.UID != ro.UID:
+		case owner != nil && matches:
+			claimed = append(claimed, set)
+		case ro.DeletionTimestamp != nil:
+		case owner != nil:
+			err = ro.release(ctx, set)
+		case matches && set.DeletionTimestamp == nil:
+			if err = ro.adopt(ctx, set); err == nil && metav1.IsControlledBy(set, ro.Deployment) {
+				claimed = append(claimed, set)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return claimed, nil
+}
+
+// adopt makes the Deployment the controller of set. The cache may not have seen yet that the Deployment is being deleted,
+// or is another one by the same name: then set would be deleted with it. So this is asked of the server.
+func (ro *rollout) adopt(ctx context.Context, set *appsv1.ReplicaSet) error {
+	var now appsv1.Deployment
+	if err := ro.Get(ctx, object.KeyOf(ro.Deployment), &now, client.Live); err != nil {
+		return err
+	}
+	if now.UID != ro.UID || now.DeletionTimestamp != nil {
+		return fmt.Errorf("adopt ReplicaSet %s: the Deployment is not there any more", set.Name)
+	}
+	base := set.DeepCopy()
+	if err := controllerutil.SetControllerReference(ro.Deployment, set, ro.Scheme()); err != nil {
+		return err
+	}
+	err := ro.Patch(ctx, set, client.StrategicMergeFromWithOptimisticLock(base))
+	if apierrors.IsNotFound(err) {
+		base.DeepCopyInto(set)
+		return nil
+	}
+	return err
+}
+
+func (ro *rollout) release(ctx context.Context, set *appsv1.ReplicaSet) error {
+	base := set.DeepCopy()
+	if err := controllerutil.RemoveControllerReference(ro.Deployment, set, ro.Scheme()); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(ro.Patch(ctx, set, client.StrategicMergeFromWithOptimisticLock(base)))
+}

@@ -1,0 +1,231 @@
+// Package deployment is the Deployment controller of Kubernetes, written on kctrl: it does for real apps/v1 Deployments
+// what the one in kube-controller-manager does, and either can take over from the other at any time.
+//
+//	deployment.go  what is watched, and the way of one reconcile
+//	claim.go       which ReplicaSets are the Deployment's: adoption and release
+//	history.go     revisions: the ReplicaSet of the present template, those before it, rollback
+//	scale.go       sizes when the Deployment was scaled, in proportion while it rolls out
+//	rollout.go     sizes when the template has changed: RollingUpdate and Recreate
+//	status.go      counts, conditions, the progress deadline
+package deployment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// Name is that of the controller, as in kube-controller-manager.
+const Name = "deployment-controller"
+
+// Reconciler makes the ReplicaSets of a Deployment be what its spec asks for. SetupWithManager fills it.
+type Reconciler struct {
+	client.Client
+	recorder *events.Recorder
+	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller
+}
+
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=apps,resources=deployments/status,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes, whose
+// ReplicaSets change, or which could adopt a ReplicaSet; and for one that recreates its pods, when one of them is gone.
+func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
+	var err error
+	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
+		return err
+	}
+	b := controller.For[*appsv1.Deployment](m).Named(Name).Owns(&appsv1.ReplicaSet{})
+	controller.WatchKind(b, &appsv1.ReplicaSet{}, handler.Map(r.adopters))
+	controller.WatchKind(b, &corev1.Pod{}, handler.Map(r.recreated), isDeletion)
+	return b.Complete(r)
+}
+
+func controllerUID(pod *corev1.Pod) []types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return []types.UID{owner.UID}
+	}
+	return nil
+}
+
+func isDeletion(e informer.Event[*corev1.Pod]) bool { return e.Type == informer.Deleted }
+
+// adopters are the Deployments that may adopt a ReplicaSet which nobody controls.
+func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requests []reconcile.Request) {
+	if metav1.GetControllerOfNoCopy(set) != nil {
+		return nil
+	}
+	var all appsv1.DeploymentList
+	if err := r.List(ctx, &all, client.InNamespace(set.Namespace)); err != nil {
+		return nil // the context has ended, or all are reconciled once they can be read
+	}
+	for i := range all.Items {
+		d := &all.Items[i]
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels)) {
+			requests = append(requests, requestFor(d))
+		}
+	}
+	return requests
+}
+
+// recreated is the Deployment of a pod that is gone, if it waits for that before it makes new ones.
+func (r *Reconciler) recreated(ctx context.Context, pod *corev1.Pod) []reconcile.Request {
+	var set appsv1.ReplicaSet
+	var d appsv1.Deployment
+	if !r.getController(ctx, pod, "ReplicaSet", &set) || !r.getController(ctx, &set, "Deployment", &d) || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		return nil
+	}
+	return []reconcile.Request{requestFor(&d)}
+}
+
+// getController reads the controller of o into owner, and reports whether there is one of that kind.
+func (r *Reconciler) getController(ctx context.Context, o metav1.Object, kind string, owner object.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil || ref.Kind != kind {
+		return false
+	}
+	err := r.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name}, owner)
+	return err == nil && owner.GetUID() == ref.UID
+}
+
+func requestFor(d *appsv1.Deployment) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}}
+}
+
+// Reconcile takes one step: it claims the ReplicaSets, and then rolls back, scales or rolls out. What it has found out
+// about the Deployment is written once, at the end, also when the step has failed: a collision and a ReplicaSet that could
+// not be made are part of it. Each write of a ReplicaSet makes an event, so the next step follows by itself.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	d := &appsv1.Deployment{}
+	if err := r.Get(ctx, req.NamespacedName, d); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	ro := &rollout{Reconciler: r, Deployment: d, stored: d.DeepCopy()}
+	err := ro.step(ctx)
+	err = errors.Join(err, ro.store(ctx))
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: untilDeadline(d)}, err
+}
+
+// rollout is one reconcile of a Deployment. All objects in it are copies of its own.
+type rollout struct {
+	*Reconciler
+	*appsv1.Deployment
+	stored *appsv1.Deployment // as the API server has it
+
+	current *appsv1.ReplicaSet   // that of the template, or nil when there is none yet
+	old     []*appsv1.ReplicaSet // the others, the oldest first
+}
+
+func (ro *rollout) step(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(ro.Spec.Selector, &metav1.LabelSelector{}) {
+		ro.warn("SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
+		ro.Status.ObservedGeneration = ro.Generation
+		return nil
+	}
+	sets, err := ro.claim(ctx)
+	if err != nil {
+		return err
+	}
+	ro.current, ro.old = split(sets, &ro.Spec.Template)
+	if ro.DeletionTimestamp != nil {
+		if err := ro.syncRevision(ctx); err != nil {
+			return err
+		}
+		ro.Status = ro.count()
+		return nil
+	}
+	ro.notePause()
+	if revision, asked := rollbackTo(ro.Deployment); asked && !ro.Spec.Paused {
+		return ro.rollBack(ctx, revision)
+	}
+	if err := ro.syncRevision(ctx); err != nil {
+		return err
+	}
+	if ro.Spec.Paused || ro.wasScaled() {
+		return ro.resize(ctx)
+	}
+	if err := ro.rollOut(ctx); err != nil {
+		return err
+	}
+	ro.Status = ro.countAndJudge()
+	return nil
+}
+
+// resize gives the ReplicaSets the sizes that they have together with the Deployment's, and nothing more.
+func (ro *rollout) resize(ctx context.Context) error {
+	if err := ro.scale(ctx); err != nil {
+		return err
+	}
+	if _, asked := rollbackTo(ro.Deployment); ro.Spec.Paused && !asked {
+		if err := ro.forget(ctx); err != nil {
+			return err
+		}
+	}
+	ro.Status = ro.count()
+	return nil
+}
+
+func (ro *rollout) rollOut(ctx context.Context) error {
+	switch ro.Spec.Strategy.Type {
+	case appsv1.RecreateDeploymentStrategyType:
+		return ro.recreate(ctx)
+	case appsv1.RollingUpdateDeploymentStrategyType:
+		return ro.roll(ctx)
+	}
+	return reconcile.TerminalError(fmt.Errorf("unexpected deployment strategy type: %s", ro.Spec.Strategy.Type))
+}
+
+// store writes the status, and the annotations with it, if they are not what the API server has.
+func (ro *rollout) store(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(ro.Status, ro.stored.Status) && maps.Equal(ro.Annotations, ro.stored.Annotations) {
+		return nil
+	}
+	if err := ro.Reconciler.Status().Update(ctx, ro.Deployment); err != nil {
+		return err
+	}
+	ro.stored = ro.Deployment.DeepCopy()
+	return nil
+}
+
+// sets are all ReplicaSets, the old ones first.
+func (ro *rollout) sets() []*appsv1.ReplicaSet {
+	if ro.current == nil {
+		return slices.Clone(ro.old)
+	}
+	return append(slices.Clone(ro.old), ro.current)
+}
+
+func (ro *rollout) inform(reason, format string, args ...any) {
+	ro.recorder.Eventf(ro.Deployment, nil, corev1.EventTypeNormal, reason, reason, format, args...)
+}
+
+func (ro *rollout) warn(reason, format string, args ...any) {
+	ro.recorder.Eventf(ro.Deployment, nil, corev1.EventTypeWarning, reason, reason, format, args...)
+}

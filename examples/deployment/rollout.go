@@ -1,0 +1,135 @@
+package deployment
+
+import (
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// roll takes one step of a rolling update: up if there is room, else down if there are enough pods. It takes no second
+// one, since the first decides what there is room for.
+func (ro *rollout) roll(ctx context.Context) error {
+	if err := ro.ensureCurrent(ctx); err != nil {
+		return err
+	}
+	if scaled, err := ro.growCurrent(ctx); scaled || err != nil {
+		return err
+	}
+	if scaled, err := ro.shrinkOld(ctx); scaled || err != nil {
+		return err
+	}
+	return ro.forgetWhenComplete(ctx)
+}
+
+// growCurrent gives the current ReplicaSet all that there is room for. One that is too large is brought to size.
+func (ro *rollout) growCurrent(ctx context.Context) (scaled bool, err error) {
+	has, want := *ro.current.Spec.Replicas, *ro.Spec.Replicas
+	if has < want {
+		want = ro.roomForCurrent(ro.current)
+	}
+	return has != want, ro.setSize(ctx, ro.current, want)
+}
+
+// roomForCurrent is the size that the current ReplicaSet can have without more pods than wanted and the surge.
+func (ro *rollout) roomForCurrent(current *appsv1.ReplicaSet) int32 {
+	has, want := *current.Spec.Replicas, *ro.Spec.Replicas
+	if ro.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return want
+	}
+	most := want + part(ro.Spec.Strategy.RollingUpdate.MaxSurge, ro.Deployment, true)
+	room := most - size(ro.old) - has
+	if room <= 0 {
+		return has
+	}
+	return has + min(room, want-has)
+}
+
+// shrinkOld takes from old ReplicaSets, first those pods that do nobody any good: they would be in the way of new ones.
+// Enough are left that all but maxUnavailable are available, where pods of the current ReplicaSet that are not available
+// yet do not count, lest there come to be more and more of them.
+func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
+	old := active(ro.old)
+	if len(old) == 0 {
+		return false, nil
+	}
+	least := *ro.Spec.Replicas - maxUnavailable(ro.Deployment)
+	most := size(ro.sets()) - least - (*ro.current.Spec.Replicas - ro.current.Status.AvailableReplicas)
+	if most <= 0 {
+		return false, nil
+	}
+	unhealthy, err := ro.take(ctx, old, most, func(set *appsv1.ReplicaSet) int32 {
+		return *set.Spec.Replicas - set.Status.AvailableReplicas
+	})
+	if err != nil {
+		return false, err
+	}
+	healthy, err := ro.take(ctx, old, available(append(old, ro.current))-least, func(set *appsv1.ReplicaSet) int32 {
+		return *set.Spec.Replicas
+	})
+	return unhealthy+healthy > 0, err
+}
+
+// take makes ReplicaSets smaller by most in all, the oldest first, each by what it can spare.
+func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int32, spare func(*appsv1.ReplicaSet) int32) (taken int32, err error) {
+	for _, set := range from {
+		n := min(most-taken, spare(set))
+		if n <= 0 {
+			continue
+		}
+		if err := ro.setSize(ctx, set, *set.Spec.Replicas-n); err != nil {
+			return taken, err
+		}
+		taken += n
+	}
+	return taken, nil
+}
+
+// recreate waits until the last old pod is gone before it lets there be new ones.
+func (ro *rollout) recreate(ctx context.Context) error {
+	if old := active(ro.old); len(old) > 0 {
+		for _, set := range old {
+			if err := ro.setSize(ctx, set, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	running, err := ro.oldPodsRun(ctx)
+	if running || err != nil {
+		return err
+	}
+	if err := ro.ensureCurrent(ctx); err != nil {
+		return err
+	}
+	if err := ro.setSize(ctx, ro.current, *ro.Spec.Replicas); err != nil {
+		return err
+	}
+	return ro.forgetWhenComplete(ctx)
+}
+
+// oldPodsRun asks the ReplicaSets, and the pods themselves: one that is being deleted counts in no status any more.
+func (ro *rollout) oldPodsRun(ctx context.Context) (bool, error) {
+	if slices.ContainsFunc(ro.old, func(set *appsv1.ReplicaSet) bool { return set.Status.Replicas > 0 }) {
+		return true, nil
+	}
+	for _, set := range ro.old {
+		for pod, err := range ro.podsOf.Get(ctx, set.UID) {
+			if err != nil {
+				return false, err
+			}
+			if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func (ro *rollout) forgetWhenComplete(ctx context.Context) error {
+	if !complete(ro.Deployment, &ro.Status) {
+		return nil
+	}
+	return ro.forget(ctx)
+}

@@ -1,0 +1,208 @@
+package deployment
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// wasScaled reports whether a ReplicaSet with pods was last looked at when the Deployment had another size.
+func (ro *rollout) wasScaled() bool {
+	return slices.ContainsFunc(active(ro.sets()), func(set *appsv1.ReplicaSet) bool {
+		desired, ok := sizeAnnotation(set, desiredAnnotation)
+		return ok && desired != *ro.Spec.Replicas
+	})
+}
+
+func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+	return slices.DeleteFunc(slices.Clone(sets), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas <= 0 })
+}
+
+// scale gives the whole size to the one ReplicaSet with pods. While there are several, in a rollout, each grows or shrinks
+// in proportion to its size: were all given to the newest, a template that does not work would come to have more than its
+// part.
+func (ro *rollout) scale(ctx context.Context) error {
+	with := active(ro.sets())
+	switch {
+	case len(ro.sets()) == 0:
+		return nil
+	case len(with) <= 1:
+		return ro.setSize(ctx, ro.only(with), *ro.Spec.Replicas)
+	case ro.saturated():
+		for _, set := range active(ro.old) {
+			if err := ro.setSize(ctx, set, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ro.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType:
+		return nil
+	}
+	for i, size := range ro.shares(with) {
+		if err := ro.write(ctx, with[i], size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// only is the ReplicaSet that has pods, or is to have them when none does.
+func (ro *rollout) only(with []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	switch {
+	case len(with) > 0:
+		return with[0]
+	case ro.current != nil:
+		return ro.current
+	}
+	return ro.old[len(ro.old)-1]
+}
+
+// saturated reports whether all pods that the Deployment wants are the current ReplicaSet's, and are available.
+func (ro *rollout) saturated() bool {
+	if ro.current == nil {
+		return false
+	}
+	want := *ro.Spec.Replicas
+	desired, err := strconv.Atoi(ro.current.Annotations[desiredAnnotation])
+	return err == nil && int32(desired) == want && *ro.current.Spec.Replicas == want && ro.current.Status.AvailableReplicas == want
+}
+
+// shares returns the new sizes of the ReplicaSets that have pods, which it sorts: the largest first. When they grow the
+// newer of two of one size comes first, when they shrink the older one. What rounding leaves over is the first one's.
+func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
+	allowed := int32(0)
+	if *ro.Spec.Replicas > 0 {
+		allowed = *ro.Spec.Replicas + maxSurge(ro.Deployment)
+	}
+	toAdd := allowed - size(with)
+	slices.SortFunc(with, func(a, b *appsv1.ReplicaSet) int {
+		byAge := byAge(a, b)
+		if toAdd > 0 {
+			byAge = -byAge
+		}
+		return cmp.Or(cmp.Compare(*b.Spec.Replicas, *a.Spec.Replicas), byAge)
+	})
+	sizes := make([]int32, len(with))
+	left := toAdd
+	for i, set := range with {
+		share := int32(0)
+		switch {
+		case left > 0:
+			share = min(ro.share(set), left)
+		case left < 0:
+			share = max(ro.share(set), left)
+		}
+		sizes[i] = *set.Spec.Replicas + share
+		left -= share
+	}
+	sizes[0] = max(0, sizes[0]+left)
+	return sizes
+}
+
+// share is how many pods a ReplicaSet is to have more, in proportion.
+func (ro *rollout) share(set *appsv1.ReplicaSet) int32 {
+	has := *set.Spec.Replicas
+	if *ro.Spec.Replicas == 0 {
+		return -has
+	}
+	before, ok := sizeAnnotation(set, maxAnnotation)
+	if !ok || before == 0 {
+		if before = ro.Status.Replicas; before == 0 { // somebody has taken the annotation away, and there are no pods
+			return 0
+		}
+	}
+	now := *ro.Spec.Replicas + maxSurge(ro.Deployment)
+	return int32(math.Round(float64(has)*float64(now)/float64(before))) - has
+}
+
+// setSize writes another size.
+func (ro *rollout) setSize(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
+	if *set.Spec.Replicas == to {
+		return nil
+	}
+	return ro.write(ctx, set, to)
+}
+
+// write writes a size and the size of the Deployment that it is a part of, if either is another one.
+func (ro *rollout) write(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
+	from := *set.Spec.Replicas
+	if !annotateSizes(set, ro.Deployment) && from == to {
+		return nil
+	}
+	*set.Spec.Replicas = to
+	if err := ro.Update(ctx, set); err != nil {
+		return err
+	}
+	switch {
+	case from < to:
+		ro.inform("ScalingReplicaSet", "Scaled up replica set %s from %d to %d", set.Name, from, to)
+	case from > to:
+		ro.inform("ScalingReplicaSet", "Scaled down replica set %s from %d to %d", set.Name, from, to)
+	}
+	return nil
+}
+
+func annotateSizes(set *appsv1.ReplicaSet, d *appsv1.Deployment) (changed bool) {
+	for key, n := range map[string]int32{desiredAnnotation: *d.Spec.Replicas, maxAnnotation: *d.Spec.Replicas + maxSurge(d)} {
+		if text := strconv.Itoa(int(n)); set.Annotations[key] != text {
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, text)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// sizeAnnotation returns false for what is no size.
+func sizeAnnotation(set *appsv1.ReplicaSet, key string) (int32, bool) {
+	n, err := strconv.ParseUint(set.Annotations[key], 10, 31)
+	return int32(n), err == nil
+}
+
+// size is how many pods the ReplicaSets want together.
+func size(sets []*appsv1.ReplicaSet) (n int32) {
+	for _, set := range sets {
+		n += *set.Spec.Replicas
+	}
+	return n
+}
+
+// maxSurge is how many pods there may be at once beyond those that the Deployment wants.
+func maxSurge(d *appsv1.Deployment) int32 {
+	surge, _ := bounds(d)
+	return surge
+}
+
+// maxUnavailable is how many of the pods that the Deployment wants may be missing.
+func maxUnavailable(d *appsv1.Deployment) int32 {
+	_, unavailable := bounds(d)
+	return min(unavailable, *d.Spec.Replicas)
+}
+
+// bounds resolves percentages: the surge is rounded up, what may be unavailable down. When both are zero then, one may be
+// unavailable, or nothing could ever be replaced.
+func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
+	rolling := d.Spec.Strategy.RollingUpdate
+	if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
+		return 0, 0
+	}
+	surge, unavailable = part(rolling.MaxSurge, d, true), part(rolling.MaxUnavailable, d, false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, unavailable
+}
+
+// part is a number, or a percentage of the size of d. The API server lets nothing else in.
+func part(of *intstr.IntOrString, d *appsv1.Deployment, up bool) int32 {
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(*d.Spec.Replicas), up)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
