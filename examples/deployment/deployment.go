@@ -46,7 +46,7 @@ type Reconciler struct {
 }
 
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;update
-// +kubebuilder:rbac:groups=apps,resources=deployments/status,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments/status,verbs=patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 
@@ -202,13 +202,14 @@ func (ro *rollout) rollOut(ctx context.Context) error {
 	return reconcile.TerminalError(fmt.Errorf("unexpected deployment strategy type: %s", ro.Spec.Strategy.Type))
 }
 
-// store writes the status, and the annotations with it, if they are not what the API server has.
+// store writes the status, and the annotations with it, if they are not what the API server has. It is a patch, which cannot
+// fail for what a user changes meanwhile: some conditions, such as that of a new ReplicaSet, nobody would come to set again.
 func (ro *rollout) store(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(ro.Status, ro.stored.Status) && maps.Equal(ro.Annotations, ro.stored.Annotations) {
 		return nil
 	}
-	if err := ro.Reconciler.Status().Update(ctx, ro.Deployment); err != nil {
-		return err
+	if err := ro.Reconciler.Status().Patch(ctx, ro.Deployment, client.MergeFrom(ro.stored)); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	ro.stored = ro.Deployment.DeepCopy()
 	return nil

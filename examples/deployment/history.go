@@ -48,7 +48,8 @@ var ownAnnotations = []string{
 func split(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	old = slices.SortedFunc(slices.Values(sets), byAge)
 	if i := slices.IndexFunc(old, func(set *appsv1.ReplicaSet) bool { return sameTemplate(&set.Spec.Template, template) }); i >= 0 {
-		current, old = old[i], slices.Delete(old, i, i+1)
+		current = old[i]
+		old = slices.Delete(old, i, i+1)
 	}
 	return current, old
 }

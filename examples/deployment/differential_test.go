@@ -1,0 +1,403 @@
+package deployment_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kctrl-dev/kctrl/examples/deployment"
+	"github.com/kctrl-dev/kctrl/examples/internal/world"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// TestRollsOutAsKubeControllerManagerDoes plays random sequences of changes on two API servers: on one kube-controller-manager
+// has its own Deployment controller, on the other that is off and ours runs. After each change, and each time that pods come
+// to be ready, both come to the same Deployments and ReplicaSets: sizes, revisions, annotations, counts and conditions.
+// KCTRL_TEST_SEQUENCES says how many sequences, or KCTRL_TEST_SEEDS which, as in 7,13.
+//
+// A sequence that differs is played again: it fails when nothing that ours has made of it was made by theirs.
+func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
+	seeds := seedsOf(t)
+	sequences := len(seeds)
+	theirs := newSide(t, "theirs", "deployment-controller")
+	ours := newSide(t, "ours")
+	ours.deploy(t)
+	var a, b outcomes = map[int][]string{}, map[int][]string{}
+	for try := range 3 {
+		var both sync.WaitGroup
+		both.Go(func() { a.add(theirs.play(t, try, seeds)) })
+		both.Go(func() { b.add(ours.play(t, try, seeds)) })
+		both.Wait()
+		if t.Failed() {
+			return
+		}
+		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return a.meet(b, seed) })
+		t.Logf("try %d: %d of %d sequences differ: %d", try+1, len(seeds), sequences, seeds)
+		if len(seeds) == 0 {
+			return
+		}
+	}
+	for _, seed := range seeds {
+		t.Errorf("sequence %d differs\n%s", seed, difference(a[seed][0], b[seed][0]))
+	}
+}
+
+// outcomes are the stories of each sequence under one controller.
+type outcomes map[int][]string
+
+func (o outcomes) add(stories map[int]string) {
+	for seed, story := range stories {
+		o[seed] = append(o[seed], story)
+	}
+}
+
+func (o outcomes) meet(other outcomes, seed int) bool {
+	return slices.ContainsFunc(o[seed], func(story string) bool { return slices.Contains(other[seed], story) })
+}
+
+// difference shows the two stories from their last common step on, up to the end of the first that differs.
+func difference(theirs, ours string) string {
+	a, b := strings.Split(theirs, "step "), strings.Split(ours, "step ")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("after\n%sunder kube-controller-manager: step %sunder ours: step %s", strings.Join(a[max(0, i-2):i], "step "), a[i], b[i])
+		}
+	}
+	return "one has more steps"
+}
+
+func seedsOf(t *testing.T) (seeds []int) {
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%q is no number of sequences: %v", text, err)
+		}
+		return n
+	}
+	if list := os.Getenv("KCTRL_TEST_SEEDS"); list != "" {
+		for text := range strings.SplitSeq(list, ",") {
+			seeds = append(seeds, number(text))
+		}
+		return seeds
+	}
+	for seed := range number(cmp.Or(os.Getenv("KCTRL_TEST_SEQUENCES"), "10")) {
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// side is an API server with one Deployment controller.
+type side struct {
+	name string
+	env  *testenv.Env
+	view *world.View
+}
+
+// newSide starts kube-controller-manager with these controllers and what Deployments need besides theirs.
+func newSide(t *testing.T, name string, controllers ...string) *side {
+	controllers = append(controllers, "replicaset-controller", "garbage-collector-controller")
+	env := testenv.Start(t, testenv.WithControllerManager(controllers...))
+	return &side{name, env, world.NewView(t, env.Config)}
+}
+
+// deploy runs our controller until the test ends.
+func (s *side) deploy(t *testing.T) {
+	m, err := manager.New(s.env.Config, manager.Options{
+		MaxConcurrentReconciles: 5,
+		Logger:                  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
+	})
+	if err == nil {
+		err = errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme()), (&deployment.Reconciler{}).SetupWithManager(m))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.Run(t, m.Run)
+}
+
+// play plays all sequences, several at a time, and returns what has become of each.
+func (s *side) play(t *testing.T, try int, seeds []int) map[int]string {
+	stories := map[int]string{}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	limit := make(chan struct{}, 12)
+	for _, seed := range seeds {
+		limit <- struct{}{}
+		running.Go(func() {
+			defer func() { <-limit }()
+			story, err := s.tell(t.Context(), fmt.Sprintf("sequence-%d-%d", seed, try), seed)
+			if err != nil {
+				t.Errorf("sequence %d under %s: %v\n%s", seed, s.name, err, story)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			stories[seed] = story
+		})
+	}
+	running.Wait()
+	return stories
+}
+
+// tell plays one sequence in a namespace of its own.
+func (s *side) tell(ctx context.Context, namespace string, seed int) (string, error) {
+	w, err := world.New(ctx, s.view, namespace)
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	random := rand.New(rand.NewPCG(uint64(seed), 11))
+	w.Pace = []int{1, 3, math.MaxInt}[random.IntN(3)]
+	var story strings.Builder
+	steps := append([]step{begin(random)}, newSequence(random)...)
+	for i, step := range steps {
+		fmt.Fprintf(&story, "step %d: %s\n", i, step.name)
+		if err := step.do(ctx, w); err != nil {
+			return story.String(), fmt.Errorf("%s: %w", step.name, err)
+		}
+		for rounds := 0; ; rounds++ {
+			if err := w.Settle(ctx); err != nil {
+				return story.String(), err
+			}
+			if rounds > 50 {
+				return story.String(), errors.New("pods come and go without end")
+			}
+			state := w.State()
+			fmt.Fprintln(&story, state)
+			played, err := w.PlayPods(ctx)
+			if err != nil {
+				return story.String(), err
+			}
+			if !played {
+				break
+			}
+		}
+		if err := w.NextSecond(ctx); err != nil { // what is made next is younger
+			return story.String(), err
+		}
+	}
+	return story.String(), nil
+}
+
+// step is one change that somebody makes.
+type step struct {
+	name   string
+	do     func(ctx context.Context, w *world.World) error
+	change func(*appsv1.Deployment) // what do does, if that is an update of the Deployment
+}
+
+// begin makes the Deployment.
+func begin(r *rand.Rand) step {
+	d := newDeployment("web", r)
+	return step{name: fmt.Sprintf("create %d %s", *d.Spec.Replicas, describeStrategy(d)), do: func(ctx context.Context, w *world.World) error {
+		for _, image := range images {
+			w.Quota[image] = math.MaxInt
+		}
+		return w.Create(ctx, d.DeepCopy())
+	}}
+}
+
+var images = []string{"a", "b", "c", "d"}
+
+func newDeployment(name string, r *rand.Rand) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"example.com/note": "made"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:                new(int32),
+			Selector:                &metav1.LabelSelector{MatchLabels: labels},
+			ProgressDeadlineSeconds: new(int32),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "a"}}},
+			},
+		},
+	}
+	*d.Spec.Replicas = r.Int32N(9)
+	*d.Spec.ProgressDeadlineSeconds = deadline
+	setStrategy(d, r)
+	if r.IntN(2) == 0 {
+		d.Spec.RevisionHistoryLimit = new(int32)
+		*d.Spec.RevisionHistoryLimit = r.Int32N(4)
+	}
+	return d
+}
+
+// deadline is longer than a test. A step makes the last progress be as long ago.
+const deadline = 7200
+
+func setStrategy(d *appsv1.Deployment, r *rand.Rand) {
+	if r.IntN(5) == 0 {
+		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+		return
+	}
+	number := func() *intstr.IntOrString {
+		n := intstr.FromInt32(r.Int32N(4))
+		if r.IntN(2) == 0 {
+			n = intstr.FromString(fmt.Sprintf("%d%%", 10*r.IntN(11)))
+		}
+		return &n
+	}
+	rolling := &appsv1.RollingUpdateDeployment{MaxSurge: number(), MaxUnavailable: number()}
+	if isZero(rolling.MaxSurge) && isZero(rolling.MaxUnavailable) {
+		*rolling.MaxSurge = intstr.FromInt32(1) // the API server lets not both be zero
+	}
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: rolling}
+}
+
+func isZero(n *intstr.IntOrString) bool { return n.String() == "0" || n.String() == "0%" }
+
+func describeStrategy(d *appsv1.Deployment) string {
+	if s := d.Spec.Strategy.RollingUpdate; s != nil {
+		return fmt.Sprintf("surge %s unavailable %s", s.MaxSurge, s.MaxUnavailable)
+	}
+	return string(d.Spec.Strategy.Type)
+}
+
+// newSequence makes five to ten steps. Most change the template, the size, or which pods are ready. Some are two changes in
+// one write: two writes would be a race between user and controller.
+func newSequence(r *rand.Rand) []step {
+	var steps []step
+	for range 5 + r.IntN(6) {
+		first, second := newStep(r), newStep(r)
+		if first.change == nil || second.change == nil || r.IntN(3) > 0 {
+			steps = append(steps, first)
+			continue
+		}
+		steps = append(steps, edit(first.name+", "+second.name, func(d *appsv1.Deployment) {
+			first.change(d)
+			second.change(d)
+		}))
+	}
+	return steps
+}
+
+func newStep(r *rand.Rand) step {
+	image := images[r.IntN(len(images))]
+	n := r.Int32N(11)
+	switch r.IntN(30) {
+	case 0, 1, 2, 3, 4, 5, 6:
+		return edit("image "+image, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image })
+	case 7, 8, 9, 10:
+		return edit(fmt.Sprint("scale to ", n), func(d *appsv1.Deployment) { *d.Spec.Replicas = n })
+	case 11, 12, 13, 14, 15:
+		most := []int{0, 1, 2, 3, math.MaxInt}[r.IntN(5)]
+		return step{name: fmt.Sprintf("at most %d pods of %s are ready", most, image), do: func(_ context.Context, w *world.World) error {
+			w.Quota[image] = most
+			return nil
+		}}
+	case 16, 17:
+		return edit("pause or resume", func(d *appsv1.Deployment) { d.Spec.Paused = !d.Spec.Paused })
+	case 18, 19:
+		to := []string{"0", "0", "1", "2", "3", "77"}[r.IntN(6)]
+		return edit("roll back to "+to, func(d *appsv1.Deployment) {
+			metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedRollbackTo, to)
+		})
+	case 20:
+		seed := r.Uint64()
+		return edit("another strategy", func(d *appsv1.Deployment) { setStrategy(d, rand.New(rand.NewPCG(seed, 1))) })
+	case 21:
+		limit := r.Int32N(3)
+		return edit(fmt.Sprint("history limit ", limit), func(d *appsv1.Deployment) { *d.Spec.RevisionHistoryLimit = limit })
+	case 22:
+		young := r.IntN(2) == 0
+		return edit(fmt.Sprint("pods are available after an hour: ", young), func(d *appsv1.Deployment) {
+			d.Spec.MinReadySeconds = 0
+			if young {
+				d.Spec.MinReadySeconds = 3600
+			}
+		})
+	case 23:
+		return edit("deadline or none", func(d *appsv1.Deployment) {
+			if *d.Spec.ProgressDeadlineSeconds == deadline {
+				*d.Spec.ProgressDeadlineSeconds = math.MaxInt32 // none
+			} else {
+				*d.Spec.ProgressDeadlineSeconds = deadline
+			}
+		})
+	case 24, 25:
+		return step{name: "the last progress was long ago", do: func(ctx context.Context, w *world.World) error {
+			return world.EditStatus(ctx, w, "web", func(d *appsv1.Deployment) {
+				for i, c := range d.Status.Conditions {
+					if c.Type == appsv1.DeploymentProgressing {
+						d.Status.Conditions[i].LastUpdateTime.Time = c.LastUpdateTime.Add(-2 * deadline * time.Second)
+					}
+				}
+			})
+		}}
+	case 26:
+		note := fmt.Sprint("note ", n)
+		return edit(note, func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, "example.com/note", note) })
+	case 27:
+		return meddle(image, n, r)
+	case 28:
+		return step{name: fmt.Sprintf("%d pods of %s are deleted", n, image), do: func(ctx context.Context, w *world.World) error { return w.DeletePods(ctx, image, int(n)) }}
+	}
+	return remake(r)
+}
+
+func edit(name string, change func(*appsv1.Deployment)) step {
+	return step{name, func(ctx context.Context, w *world.World) error { return world.Edit(ctx, w, "web", change) }, change}
+}
+
+// meddle changes the ReplicaSets of an image, which are not the user's to change.
+func meddle(image string, n int32, r *rand.Rand) step {
+	const prefix = "deployment.kubernetes.io/"
+	changes := map[string]func(*appsv1.ReplicaSet){
+		"size":        func(set *appsv1.ReplicaSet) { *set.Spec.Replicas = n },
+		"no desired":  func(set *appsv1.ReplicaSet) { delete(set.Annotations, prefix+"desired-replicas") },
+		"wrong max":   func(set *appsv1.ReplicaSet) { set.Annotations[prefix+"max-replicas"] = "0" },
+		"no max":      func(set *appsv1.ReplicaSet) { delete(set.Annotations, prefix+"max-replicas") },
+		"revision":    func(set *appsv1.ReplicaSet) { set.Annotations[prefix+"revision"] = "12" },
+		"no revision": func(set *appsv1.ReplicaSet) { delete(set.Annotations, prefix+"revision") },
+		"no number":   func(set *appsv1.ReplicaSet) { set.Annotations[prefix+"revision"] = "latest" },
+		"no owner":    func(set *appsv1.ReplicaSet) { set.OwnerReferences = nil },
+		"labels":      func(set *appsv1.ReplicaSet) { set.Labels["app"] = "else" },
+	}
+	names := slices.Sorted(maps.Keys(changes))
+	names = append(names, "delete", "labels") // labels make collisions
+	name := names[r.IntN(len(names))]
+	return step{name: fmt.Sprintf("ReplicaSet of %s: %s", image, name), do: func(ctx context.Context, w *world.World) error {
+		for _, set := range w.ReplicaSetsOf(image) {
+			if change, found := changes[name]; found {
+				if err := world.Edit(ctx, w, set.Name, change); err != nil {
+					return err
+				}
+			} else if err := w.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// remake deletes the Deployment in one of the three ways, and makes another one with its name.
+func remake(r *rand.Rand) step {
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}
+	policy := policies[r.IntN(len(policies))]
+	next := newDeployment("web", r)
+	return step{name: fmt.Sprintf("delete (%s), create %d %s", policy, *next.Spec.Replicas, describeStrategy(next)), do: func(ctx context.Context, w *world.World) error {
+		if err := w.DeleteDeployment(ctx, "web", policy); err != nil {
+			return err
+		}
+		return w.Create(ctx, next.DeepCopy())
+	}}
+}

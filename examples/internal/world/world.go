@@ -1,0 +1,496 @@
+// Package world is for tests of workload controllers: a namespace with its Deployments, ReplicaSets and pods, a player that
+// does for pods what a kubelet would, and waits until controllers have nothing left to do.
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// patience is how long something may take that should come.
+const patience = 2 * time.Minute
+
+// Run runs something until the test ends, and fails the test with its error.
+func Run(t testing.TB, run func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// View is the workloads of an API server, as a cache sees them, which is never behind the test's own writes.
+type View struct {
+	client.Client
+
+	mu      sync.Mutex
+	changed map[string]chan struct{} // by namespace; a message is that something has changed since the last one was taken
+}
+
+// NewView returns a view that is in step with the API server until the test ends.
+func NewView(t testing.TB, config *rest.Config) *View {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	err := errors.Join(appsv1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	live, err := client.New(config, client.Options{Scheme: scheme, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := cache.New(live, cache.Options{Logger: log})
+	v := &View{Client: client.NewClient(cache.Reader{Cache: all, Live: live}, live), changed: map[string]chan struct{}{}}
+	for _, o := range []object.Object{&appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}} {
+		informer, err := all.Informer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		informer.AddHandler(v.tell)
+	}
+	all.Begin()
+	Run(t, all.Run)
+	return v
+}
+
+func (v *View) tell(e informer.Event[object.Object]) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	select {
+	case v.changed[e.Object.GetNamespace()] <- struct{}{}:
+	default: // nobody is interested in the namespace, or has been told
+	}
+}
+
+// World is one namespace. Its methods are for one goroutine.
+type World struct {
+	// Quota says for each image how many of its pods may be ready. Pods of other images are never ready.
+	Quota map[string]int
+	// Pace is how many pods come to be ready at once.
+	Pace int
+
+	view      *View
+	namespace string
+	changed   chan struct{}
+	marks     int
+
+	// As of the last look.
+	bystander   appsv1.Deployment
+	deployments []appsv1.Deployment
+	sets        []appsv1.ReplicaSet
+	pods        []corev1.Pod
+}
+
+// New makes a namespace, in which pods can be made.
+func New(ctx context.Context, v *View, namespace string) (*World, error) {
+	w := &World{Quota: map[string]int{}, Pace: math.MaxInt, view: v, namespace: namespace, changed: make(chan struct{}, 1)}
+	v.mu.Lock()
+	v.changed[namespace] = w.changed
+	v.mu.Unlock()
+	if err := v.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return nil, err
+	}
+	// Pods need a service account, and there is nobody else who would make it.
+	return w, errors.Join(w.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}), w.Create(ctx, newBystander()))
+}
+
+// Close makes the world not be told of changes any more.
+func (w *World) Close() {
+	w.view.mu.Lock()
+	defer w.view.mu.Unlock()
+	delete(w.view.changed, w.namespace)
+}
+
+// Create makes o in the namespace.
+func (w *World) Create(ctx context.Context, o object.Object) error {
+	o.SetNamespace(w.namespace)
+	return w.view.Create(ctx, o)
+}
+
+// Delete deletes o, unless it is gone.
+func (w *World) Delete(ctx context.Context, o object.Object, opts ...client.DeleteOption) error {
+	return client.IgnoreNotFound(w.view.Delete(ctx, o, opts...))
+}
+
+// Edit changes an object of the namespace, if there is one by that name.
+func Edit[T any, P interface {
+	*T
+	object.Object
+}](ctx context.Context, w *World, name string, change func(P)) error {
+	return edit(ctx, w, name, change, func(o P) error { return w.view.Update(ctx, o) })
+}
+
+// EditStatus is Edit for the status.
+func EditStatus[T any, P interface {
+	*T
+	object.Object
+}](ctx context.Context, w *World, name string, change func(P)) error {
+	return edit(ctx, w, name, change, func(o P) error { return w.view.Status().Update(ctx, o) })
+}
+
+func edit[T any, P interface {
+	*T
+	object.Object
+}](ctx context.Context, w *World, name string, change func(P), write func(P) error) error {
+	for {
+		o := P(new(T))
+		if err := w.view.Get(ctx, object.Key{Namespace: w.namespace, Name: name}, o, client.Live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		change(o)
+		if err := write(o); !apierrors.IsConflict(err) {
+			return client.IgnoreNotFound(err)
+		}
+	}
+}
+
+// DeleteDeployment deletes a Deployment and, unless they are orphaned, waits until what it owned is gone.
+func (w *World) DeleteDeployment(ctx context.Context, name string, policy metav1.DeletionPropagation) error {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	if err := w.Delete(ctx, d, client.PropagationPolicy(policy)); err != nil {
+		return err
+	}
+	return w.Await(ctx, func() string {
+		if len(w.deployments) > 0 {
+			return "the Deployment is there still"
+		}
+		for _, set := range w.sets {
+			if metav1.GetControllerOf(&set) != nil {
+				return fmt.Sprintf("ReplicaSet %s is owned still", set.Name)
+			}
+		}
+		return ""
+	})
+}
+
+// ReplicaSetsOf are those whose pods have the image.
+func (w *World) ReplicaSetsOf(image string) (sets []*appsv1.ReplicaSet) {
+	for i := range w.sets {
+		if w.sets[i].Spec.Template.Spec.Containers[0].Image == image {
+			sets = append(sets, &w.sets[i])
+		}
+	}
+	return sets
+}
+
+// look reads what the world has.
+func (w *World) look(ctx context.Context) error {
+	var deployments appsv1.DeploymentList
+	var sets appsv1.ReplicaSetList
+	var pods corev1.PodList
+	in := client.InNamespace(w.namespace)
+	err := errors.Join(w.view.List(ctx, &deployments, in), w.view.List(ctx, &sets, in), w.view.List(ctx, &pods, in))
+	w.deployments, w.sets, w.pods = nil, nil, pods.Items
+	for _, d := range deployments.Items {
+		if d.Name == bystander {
+			w.bystander = d
+		} else {
+			w.deployments = append(w.deployments, d)
+		}
+	}
+	w.sets = slices.DeleteFunc(sets.Items, func(set appsv1.ReplicaSet) bool { return set.Labels["app"] == bystander })
+	return err
+}
+
+// Await looks again and again, whenever something has changed, until missing returns nothing. What is still missing when it
+// was long enough is in the error.
+func (w *World) Await(ctx context.Context, missing func() string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if err := w.look(ctx); err != nil {
+			return err
+		}
+		what := missing()
+		if what == "" {
+			return nil
+		}
+		select {
+		case <-w.changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s, in\n%s", ctx.Err(), what, w.State())
+		}
+	}
+}
+
+// NextSecond returns when the API server gives a later creation timestamp than any that it has given.
+func (w *World) NextSecond(ctx context.Context) error {
+	var newest time.Time
+	for _, set := range w.sets {
+		if at := set.CreationTimestamp.Time; at.After(newest) {
+			newest = at
+		}
+	}
+	select {
+	case <-time.After(time.Until(newest.Add(time.Second))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Settle returns when controllers have done all that there is to do, if pods do not change: when a bystander was reconciled
+// three times and nothing else has changed, and then each Deployment itself after a change that means nothing. That comes last,
+// since a controller that is at work would have a conflict of it, and some do not come out of one as they should.
+func (w *World) Settle(ctx context.Context) error {
+	for range 100 {
+		state, err := w.reconciled(ctx, bystander, bystander, bystander)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, d := range w.deployments {
+			names = append(names, d.Name)
+		}
+		now, err := w.reconciled(ctx, names...)
+		if err != nil || now == state {
+			return err
+		}
+	}
+	return fmt.Errorf("it goes round in circles: %s", w.State())
+}
+
+// reconciled returns the state after the Deployments with these names were reconciled one after the other while nothing
+// changed.
+func (w *World) reconciled(ctx context.Context, names ...string) (state string, err error) {
+	for i := 0; i < len(names); i++ {
+		if err := w.mark(ctx, names[i]); err != nil {
+			return "", err
+		}
+		if err := w.Await(ctx, w.unsettled); err != nil {
+			return "", err
+		}
+		now := w.State()
+		if i > 0 && now != state {
+			i = 0
+		}
+		state = now
+	}
+	return state, nil
+}
+
+// bystander is a Deployment of no pods, which is not in the world's state.
+const bystander = "bystander"
+
+func newBystander() *appsv1.Deployment {
+	labels := map[string]string{"app": bystander}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: bystander, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+			},
+		},
+	}
+}
+
+// mark changes an annotation that no controller copies. That makes for a new generation, which they tell to have observed.
+func (w *World) mark(ctx context.Context, name string) error {
+	w.marks++
+	text := fmt.Sprint(w.marks)
+	return Edit(ctx, w, name, func(d *appsv1.Deployment) {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, corev1.LastAppliedConfigAnnotation, text)
+	})
+}
+
+// unsettled returns a sign that a controller has something to do still.
+func (w *World) unsettled() string {
+	for _, d := range append(w.deployments, w.bystander) {
+		if d.DeletionTimestamp != nil || d.Status.ObservedGeneration < d.Generation {
+			return fmt.Sprintf("Deployment %s: its generation %d was not observed, or it is being deleted", d.Name, d.Generation)
+		}
+	}
+	for _, pod := range w.pods {
+		if pod.DeletionTimestamp != nil {
+			return fmt.Sprintf("pod %s is being deleted", pod.Name)
+		}
+	}
+	for _, set := range w.sets {
+		status := set.Status
+		has, ready, available := w.count(&set)
+		switch {
+		case set.DeletionTimestamp != nil:
+			return fmt.Sprintf("ReplicaSet %s is being deleted", set.Name)
+		case status.ObservedGeneration < set.Generation:
+			return fmt.Sprintf("ReplicaSet %s: its generation %d was not observed", set.Name, set.Generation)
+		case *set.Spec.Replicas != has:
+			return fmt.Sprintf("ReplicaSet %s: %d pods are %d", set.Name, *set.Spec.Replicas, has)
+		case status.Replicas != has || status.ReadyReplicas != ready || status.AvailableReplicas != available || status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0:
+			return fmt.Sprintf("ReplicaSet %s: it has %d pods, %d ready, %d available, and says %+v", set.Name, has, ready, available, status)
+		}
+	}
+	return ""
+}
+
+func (w *World) count(set *appsv1.ReplicaSet) (has, isReady, available int32) {
+	for _, pod := range w.pods {
+		if !metav1.IsControlledBy(&pod, set) {
+			continue
+		}
+		has++
+		if since, ok := ready(&pod); ok {
+			isReady++
+			if time.Since(since) >= time.Duration(set.Spec.MinReadySeconds)*time.Second {
+				available++
+			}
+		}
+	}
+	return has, isReady, available
+}
+
+func ready(pod *corev1.Pod) (since time.Time, ok bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// PlayPods makes some pods ready that may be, and all not ready that may not. It reports whether there were any.
+func (w *World) PlayPods(ctx context.Context) (played bool, err error) {
+	byImage := map[string][]corev1.Pod{}
+	for _, pod := range w.pods {
+		image := pod.Spec.Containers[0].Image
+		byImage[image] = append(byImage[image], pod)
+	}
+	for _, image := range slices.Sorted(maps.Keys(byImage)) {
+		pods := byImage[image]
+		slices.SortFunc(pods, readyFirst)
+		for i := range pods {
+			_, is := ready(&pods[i])
+			may := i < w.Quota[image]
+			if may == is || may && w.pacing(i, pods) {
+				continue
+			}
+			if err := w.setReady(ctx, &pods[i], may); err != nil {
+				return false, err
+			}
+			played = true
+		}
+	}
+	return played, nil
+}
+
+func readyFirst(a, b corev1.Pod) int {
+	_, first := ready(&a)
+	_, second := ready(&b)
+	switch {
+	case first && !second:
+		return -1
+	case second && !first:
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// pacing reports whether the pod must wait for others, which come before it.
+func (w *World) pacing(i int, pods []corev1.Pod) bool {
+	n := 0
+	for j := range i {
+		if _, is := ready(&pods[j]); !is {
+			n++
+		}
+	}
+	return n >= w.Pace
+}
+
+func (w *World) setReady(ctx context.Context, pod *corev1.Pod, is bool) error {
+	pod = pod.DeepCopy()
+	status := corev1.ConditionFalse
+	if is {
+		status = corev1.ConditionTrue
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+	return client.IgnoreNotFound(w.view.Status().Update(ctx, pod))
+}
+
+// DeletePods deletes n pods of an image, ready ones first.
+func (w *World) DeletePods(ctx context.Context, image string, n int) error {
+	slices.SortFunc(w.pods, readyFirst)
+	for i := range w.pods {
+		pod := &w.pods[i]
+		if n == 0 || pod.Spec.Containers[0].Image != image {
+			continue
+		}
+		n--
+		if err := w.Delete(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// State is what must be the same under every controller: all but names of pods, UIDs, times, and the number of writes.
+func (w *World) State() string {
+	var b strings.Builder
+	owners := map[types.UID]string{}
+	for _, d := range w.deployments {
+		owners[d.UID] = d.Name
+		fmt.Fprintf(&b, "  Deployment %s: %d of %s paused=%t %s\n", d.Name, *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image, d.Spec.Paused, annotations(d.Annotations))
+		s := d.Status
+		fmt.Fprintf(&b, "    %d replicas, %d updated, %d ready, %d available, %d unavailable, %s terminating, %s collisions\n",
+			s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas, number(s.TerminatingReplicas), number(s.CollisionCount))
+		slices.SortFunc(s.Conditions, func(a, b appsv1.DeploymentCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
+		for _, c := range s.Conditions {
+			fmt.Fprintf(&b, "    %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	for _, set := range w.sets {
+		owner := ""
+		for _, ref := range set.OwnerReferences {
+			owner += fmt.Sprintf(" of %s %s", ref.Kind, owners[ref.UID])
+		}
+		fmt.Fprintf(&b, "  ReplicaSet %s%s: %d of %s, %d ready, %d available, minReadySeconds %d %s %s\n", set.Name, owner, *set.Spec.Replicas,
+			set.Spec.Template.Spec.Containers[0].Image, set.Status.ReadyReplicas, set.Status.AvailableReplicas, set.Spec.MinReadySeconds, annotations(set.Annotations), annotations(set.Labels))
+	}
+	return b.String()
+}
+
+func number(n *int32) string {
+	if n == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*n)
+}
+
+func annotations(m map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if key != corev1.LastAppliedConfigAnnotation { // that is a mark
+			all = append(all, strings.TrimPrefix(key, "deployment.kubernetes.io/")+"="+m[key])
+		}
+	}
+	return fmt.Sprint(all)
+}
