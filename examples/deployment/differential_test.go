@@ -52,13 +52,14 @@ func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
 		}
 		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return a.meet(b, seed) })
 		t.Logf("try %d: %d of %d sequences differ: %d", try+1, len(seeds), sequences, seeds)
+		for _, seed := range seeds {
+			t.Logf("sequence %d\n%s", seed, difference(a[seed][try], b[seed][try]))
+		}
 		if len(seeds) == 0 {
 			return
 		}
 	}
-	for _, seed := range seeds {
-		t.Errorf("sequence %d differs\n%s", seed, difference(a[seed][0], b[seed][0]))
-	}
+	t.Errorf("sequences %d differ in each try", seeds)
 }
 
 // outcomes are the stories of each sequence under one controller.

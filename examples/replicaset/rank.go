@@ -1,0 +1,54 @@
+package replicaset
+
+import (
+	"cmp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// firstToGo orders pods by how little is lost with them: those that do not run yet, then those that are not ready, then
+// those that their users say are cheap; of two that are alike the one that was ready, or made, last. It is the order of
+// kube-controller-manager, but for pods that share a node with others of their ReplicaSet.
+func firstToGo(a, b *corev1.Pod) int {
+	readyA, isA := readySince(a)
+	readyB, isB := readySince(b)
+	order := cmp.Or(
+		yesLast(a.Spec.NodeName != "", b.Spec.NodeName != ""),
+		cmp.Compare(phases[a.Status.Phase], phases[b.Status.Phase]),
+		yesLast(isA, isB),
+		cmp.Compare(deletionCost(a), deletionCost(b)),
+	)
+	if isA && isB {
+		order = cmp.Or(order, readyB.Compare(readyA))
+	}
+	return cmp.Or(order, cmp.Compare(restarts(b), restarts(a)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+var phases = map[corev1.PodPhase]int{corev1.PodPending: 0, corev1.PodUnknown: 1, corev1.PodRunning: 2}
+
+func yesLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// deletionCost is zero where it is not given, or is no number.
+func deletionCost(pod *corev1.Pod) int32 {
+	n, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+func restarts(pod *corev1.Pod) (most int32) {
+	for i := range pod.Status.ContainerStatuses {
+		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return most
+}

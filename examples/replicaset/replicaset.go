@@ -1,0 +1,275 @@
+// Package replicaset is the ReplicaSet controller of Kubernetes, written on kctrl: it keeps as many pods as a ReplicaSet
+// asks for.
+//
+// The one in kube-controller-manager counts, for each ReplicaSet, the creations and deletions that it has asked for and has
+// not seen come back (its expectations), so that it does not make a pod twice. Here there are none: a read from the cache
+// sees the writes before it, and a ReplicaSet whose writes were not seen yet is not reconciled.
+package replicaset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// Name is that of the controller, as in kube-controller-manager.
+const Name = "replicaset-controller"
+
+// burst is how many pods one reconcile makes or deletes at most.
+const burst = 500
+
+// Reconciler keeps the pods of ReplicaSets. SetupWithManager fills it but for the options.
+type Reconciler struct {
+	// CountTerminating tells in the status how many pods are being deleted.
+	CountTerminating bool
+
+	client.Client
+	recorder *events.Recorder
+	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller, which is empty for one that has none
+}
+
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=replicasets/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=replicasets/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every ReplicaSet that changes, whose pods
+// change, or which could adopt a pod.
+func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
+	var err error
+	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
+		return err
+	}
+	b := controller.For[*appsv1.ReplicaSet](m).Named(Name).Owns(&corev1.Pod{})
+	controller.WatchKind(b, &corev1.Pod{}, handler.Map(r.adopters))
+	return b.Complete(r)
+}
+
+func controllerUID(pod *corev1.Pod) []types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return []types.UID{owner.UID}
+	}
+	return []types.UID{""}
+}
+
+// adopters are the ReplicaSets that may adopt a pod which nobody controls.
+func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
+	if metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil
+	}
+	var all appsv1.ReplicaSetList
+	if err := r.List(ctx, &all, client.InNamespace(pod.Namespace)); err != nil {
+		return nil // the context has ended, or all are reconciled once they can be read
+	}
+	for i := range all.Items {
+		set := &all.Items[i]
+		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: set.Namespace, Name: set.Name}})
+		}
+	}
+	return requests
+}
+
+// Reconcile brings the number of pods to what the ReplicaSet asks for, and says in its status how many there are.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	set := &appsv1.ReplicaSet{}
+	if err := r.Get(ctx, req.NamespacedName, set); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	pods, err := r.claim(ctx, set)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
+	var failure error
+	if set.DeletionTimestamp == nil {
+		failure = r.resize(ctx, set, active)
+	}
+	status := r.status(set, pods, active, failure)
+	if !equality.Semantic.DeepEqual(status, set.Status) {
+		stored := set.DeepCopy()
+		set.Status = status
+		err = client.IgnoreNotFound(r.Status().Patch(ctx, set, client.MergeFrom(stored)))
+	}
+	if apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
+		failure = nil
+	}
+	return reconcile.Result{RequeueAfter: untilAvailable(set, active)}, errors.Join(failure, err)
+}
+
+// claim returns the pods of the ReplicaSet. One that its selector matches and nobody controls is adopted; one that it
+// controls and its selector does not match any more is released.
+func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed []*corev1.Pod, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		return nil, reconcile.TerminalError(err)
+	}
+	for _, owner := range []types.UID{set.UID, ""} {
+		for pod, err := range r.podsOf.Get(ctx, owner, client.InNamespace(set.Namespace)) {
+			if err != nil {
+				return nil, err
+			}
+			matches := selector.Matches(labels.Set(pod.Labels))
+			if owner != "" && matches {
+				claimed = append(claimed, pod)
+				continue
+			}
+			if set.DeletionTimestamp != nil || owner == "" && (!matches || !isActive(pod)) {
+				continue
+			}
+			mine := pod.DeepCopy() // what an index yields is the cache's
+			if owner != "" {
+				err = controllerutil.RemoveControllerReference(set, mine, r.Scheme())
+			} else if err = r.isThere(ctx, set); err == nil {
+				err = controllerutil.SetControllerReference(set, mine, r.Scheme())
+			}
+			if err == nil {
+				err = client.IgnoreNotFound(r.Patch(ctx, mine, client.StrategicMergeFromWithOptimisticLock(pod)))
+			}
+			if err != nil {
+				return nil, err
+			}
+			if owner == "" {
+				claimed = append(claimed, mine)
+			}
+		}
+	}
+	return claimed, nil
+}
+
+// isThere asks the server whether set exists and is not being deleted: the cache may not know yet, and what a ReplicaSet
+// adopts goes with it.
+func (r *Reconciler) isThere(ctx context.Context, set *appsv1.ReplicaSet) error {
+	var now appsv1.ReplicaSet
+	if err := r.Get(ctx, object.KeyOf(set), &now, client.Live); err != nil {
+		return err
+	}
+	if now.UID != set.UID || now.DeletionTimestamp != nil {
+		return errors.New("the ReplicaSet is not there any more")
+	}
+	return nil
+}
+
+// isActive reports whether a pod runs or will run.
+func isActive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
+}
+
+// resize makes the pods that are missing, or deletes those that are too many.
+func (r *Reconciler) resize(ctx context.Context, set *appsv1.ReplicaSet, active []*corev1.Pod) error {
+	more := int(*set.Spec.Replicas) - len(active)
+	if more >= 0 {
+		return slowly(min(more, burst), func(int) error { return r.create(ctx, set) })
+	}
+	slices.SortFunc(active, firstToGo)
+	return slowly(min(-more, burst), func(i int) error {
+		pod := active[i].DeepCopy()
+		err := controllerutil.DeleteWithUID(ctx, r.Client, pod)
+		if err != nil {
+			r.recorder.Eventf(set, pod, corev1.EventTypeWarning, "FailedDelete", "Delete", "Error deleting: %v", err)
+			return err
+		}
+		r.recorder.Eventf(set, pod, corev1.EventTypeNormal, "SuccessfulDelete", "Delete", "Deleted pod: %s", pod.Name)
+		return nil
+	})
+}
+
+func (r *Reconciler) create(ctx context.Context, set *appsv1.ReplicaSet) error {
+	template := set.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: set.Namespace, GenerateName: prefix(set.Name), Finalizers: template.Finalizers, Labels: template.Labels, Annotations: template.Annotations,
+		},
+		Spec: template.Spec,
+	}
+	if err := controllerutil.SetControllerReference(set, pod, r.Scheme()); err != nil {
+		return err
+	}
+	if err := r.Create(ctx, pod); err != nil {
+		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			r.recorder.Eventf(set, nil, corev1.EventTypeWarning, "FailedCreate", "Create", "Error creating: %v", err)
+		}
+		return err
+	}
+	r.recorder.Eventf(set, pod, corev1.EventTypeNormal, "SuccessfulCreate", "Create", "Created pod: %s", pod.Name)
+	return nil
+}
+
+// prefix leaves room for what the API server adds to a generated name.
+func prefix(name string) string {
+	const room = 253 - len("-12345")
+	return name[:min(len(name), room)] + "-"
+}
+
+// slowly calls do n times, first once, then twice at a time, then four times, and so on. It stops after the round in which
+// one has failed: of a quota that is used up, or a webhook that is down, not all need to hear at once.
+func slowly(n int, do func(i int) error) error {
+	for done, batch := 0, 1; done < n; batch *= 2 {
+		batch = min(batch, n-done)
+		errs := make([]error, batch)
+		var running sync.WaitGroup
+		for i := range batch {
+			running.Go(func() { errs[i] = do(done + i) })
+		}
+		running.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		done += batch
+	}
+	return nil
+}
+
+// untilAvailable is when the next ready pod has been so for minReadySeconds, or zero.
+func untilAvailable(set *appsv1.ReplicaSet, active []*corev1.Pod) time.Duration {
+	var next time.Duration
+	for _, pod := range active {
+		if since, ok := readySince(pod); ok && !isAvailable(set, pod) {
+			left := max(time.Until(since.Add(minReady(set))), time.Millisecond)
+			if next == 0 || left < next {
+				next = left
+			}
+		}
+	}
+	return next
+}
+
+func minReady(set *appsv1.ReplicaSet) time.Duration {
+	return time.Duration(set.Spec.MinReadySeconds) * time.Second
+}
+
+func isAvailable(set *appsv1.ReplicaSet, pod *corev1.Pod) bool {
+	since, ok := readySince(pod)
+	return ok && (set.Spec.MinReadySeconds == 0 || time.Since(since) >= minReady(set))
+}
+
+func readySince(pod *corev1.Pod) (time.Time, bool) {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,66 @@
+// Package ttlafterfinished deletes Jobs some time after they have finished, as their spec.ttlSecondsAfterFinished says. It
+// is the smallest controller that waits for a time: the result of a reconcile says when to look again.
+package ttlafterfinished
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+)
+
+// Name is that of the controller, as in kube-controller-manager.
+const Name = "ttl-after-finished-controller"
+
+// Reconciler deletes Jobs that have been finished for long enough.
+type Reconciler struct {
+	client.Client
+}
+
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Job that changes.
+func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client = m.Client()
+	return controller.For[*batchv1.Job](m).Named(Name).Complete(r)
+}
+
+// Reconcile deletes the Job if it is time, or says when it will be. What the cache has may be old: the deletion has its
+// version as a precondition, so a Job whose time was made longer meanwhile stays.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	job := &batchv1.Job{}
+	if err := r.Get(ctx, req.NamespacedName, job); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	end, finished := expiry(job)
+	if !finished || job.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	if left := time.Until(end); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	seen := client.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion}
+	err := r.Delete(ctx, job, seen, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// expiry is when the Job is to go, if it has finished and says how long it is to stay.
+func expiry(job *batchv1.Job) (time.Time, bool) {
+	if job.Spec.TTLSecondsAfterFinished == nil {
+		return time.Time{}, false
+	}
+	for i := range job.Status.Conditions {
+		c := &job.Status.Conditions[i]
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second), true
+		}
+	}
+	return time.Time{}, false
+}
