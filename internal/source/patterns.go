@@ -121,6 +121,9 @@ func (r *resolver) match(pattern string) ([]Folder, error) {
 		return nil, patternError(pattern, "there is no such folder", "name a folder of the project, such as ./api/v1 or ./...")
 	}
 	mod, err := r.moduleOf(dir)
+	if err == nil {
+		err = r.checkModFile(dir, mod)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +206,15 @@ func (r *resolver) matchVendored(pattern string, start Folder, folders resolve.P
 	return found, err
 }
 
+// checkModFile refuses a folder in which the go command, which controller-gen runs there, would find another go.mod than in
+// that of the module.
+func (r *resolver) checkModFile(dir string, mod Module) error {
+	if r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
+		return &resolve.UnusualError{Reason: "-modfile is relative to another folder"}
+	}
+	return nil
+}
+
 // isImportPath reports whether the go command takes a pattern for that of import paths.
 func isImportPath(pattern string) bool {
 	return !strings.HasPrefix(pattern, ".") && !filepath.IsAbs(pattern)
@@ -212,6 +224,9 @@ func isImportPath(pattern string) bool {
 // command knows, the error is a [*resolve.UnusualError].
 func (r *resolver) matchImport(pattern string) ([]Folder, error) {
 	mod, err := r.moduleOf(r.dir)
+	if err == nil {
+		err = r.checkModFile(r.dir, mod)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +277,9 @@ func (r *resolver) walkModules(dir string, found *[]Folder) error {
 	r.tree.noteModules(dir, modules, err)
 	if err != nil {
 		return diagnostic.Unreadable(r.dir, dir, err)
+	}
+	if e := r.tree.environment; len(modules) > 0 && e != nil && e.ModFile(dir) != filepath.Join(dir, "go.mod") {
+		return &resolve.UnusualError{Reason: "-modfile stands for the go.mod of several modules"}
 	}
 	for _, name := range modules {
 		mod, err := r.moduleOf(name)
@@ -377,6 +395,9 @@ func (r *resolver) moduleOf(dir string) (Module, error) {
 			}
 		}
 		return r.moduleOf(parent)
+	}
+	if r.tree.environment != nil {
+		name = r.tree.environment.ModFile(dir)
 	}
 	content, err := r.tree.ReadFile(name)
 	if err != nil {

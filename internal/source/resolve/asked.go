@@ -42,8 +42,8 @@ func (a *Asked) fits(line *modfile.Go, toolchain *modfile.Toolchain) {
 // main asks about a main module.
 func (a *Asked) main(dir string) {
 	a.vendor(dir)
-	_, _ = a.fsys.ReadFile(filepath.Join(dir, "go.sum"))
-	file, ok := a.module(dir)
+	_, _ = a.fsys.ReadFile(a.env.sumFile(dir))
+	file, ok := a.module(dir, a.env.ModFile(dir))
 	if !ok {
 		return
 	}
@@ -51,9 +51,8 @@ func (a *Asked) main(dir string) {
 	a.replacements(file.Replace, dir)
 }
 
-// module asks about the module in a folder.
-func (a *Asked) module(dir string) (*modfile.File, bool) {
-	name := filepath.Join(dir, "go.mod")
+// module asks about the module in a folder, with its go.mod file.
+func (a *Asked) module(dir, name string) (*modfile.File, bool) {
 	content, err := a.fsys.ReadFile(name)
 	if err != nil {
 		return nil, false
@@ -81,7 +80,7 @@ func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 			folder = filepath.Join(dir, folder)
 		}
 		a.fsys.IsFolder(folder)
-		if file, ok := a.module(folder); ok {
+		if file, ok := a.module(folder, filepath.Join(folder, "go.mod")); ok {
 			a.fits(file.Go, nil)
 		}
 		a.local = append(a.local, moduleFolder{r.Old.Path, folder, true})

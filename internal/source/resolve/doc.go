@@ -10,16 +10,17 @@
 //
 // # What is left to the go command
 //
-//   - Settings that change what it does in ways of its own: GOPATH mode, a driver of go/packages, GOEXPERIMENT, quotes and
-//     rare flags in GOFLAGS, such as -modfile and -overlay, and a toolchain that would have to be downloaded.
-//   - Versions that only it selects: a go.mod that needs an update or is older than go 1.17, modules of a workspace that
-//     disagree, and a pattern that may match modules which go.sum knows and go.mod does not list: whether these count, the
-//     graph of all modules says.
-//   - What is wrong: a module that is not in the cache or has no sum, a vendor folder that does not fit go.mod, a package that
-//     does not exist or is internal, a cycle, a folder with several packages. The go command has the words for it.
-//   - Patterns that may be of the standard library ("api/v1...", "all"), or of all of a vendor folder ("example.com...", and
-//     "./vendor/..."), that name a file or a version, or whose folder the go command would pass over ("_x", "testdata").
-//   - The vendor folder of a workspace, which has its own modules.txt.
+// What is wrong: it has the words for it. A go.mod that needs an update, a module that is not in the cache or has no sum, a
+// vendor folder that does not fit, a flag that does not exist, a package that does not exist, that is not for everybody or that
+// is in several modules, a cycle, a folder with several packages, files for other platforms alone.
+//
+// And three things that are right:
+//
+//   - Another program answers, by rules of its own: GOPATH mode, a driver of go/packages, a toolchain other than that in PATH,
+//     a FIPS 140 module other than that of the toolchain. So it is with files that -race or GOEXPERIMENT decide about.
+//   - A package that is not what a folder has: -overlay in GOFLAGS, and paths that name Go files one by one.
+//   - "all": only who parses every dependency and its imports knows what that is, and generators would write into the module
+//     cache.
 package resolve
 
 import "io"

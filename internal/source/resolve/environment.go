@@ -29,6 +29,12 @@ type Environment struct {
 	updates bool
 	// listing says why only the go command finds packages, although it is known what it goes by; may be nil.
 	listing error
+	// modFile is what it reads in place of the go.mod of a main module.
+	modFile string
+	// writable says that somebody may edit the module cache.
+	writable bool
+	// doubtful are build tags of which only the go command knows whether they are on.
+	doubtful []string
 }
 
 // vendorMode is what GOFLAGS says of vendor folders.
@@ -83,7 +89,29 @@ func (e *Environment) Get(name string) string { return cmp.Or(os.Getenv(name), e
 
 // Immutable reports whether a file belongs to the Go toolchain or to the module cache, where files never change.
 func (e *Environment) Immutable(name string) bool {
-	return inside(e.Root, name) || inside(e.ModuleCache, name)
+	return inside(e.Root, name) || !e.writable && inside(e.ModuleCache, name)
+}
+
+// ModFile returns the go.mod file of the main module in a folder.
+func (e *Environment) ModFile(dir string) string {
+	switch {
+	case e.modFile == "":
+		return filepath.Join(dir, "go.mod")
+	case filepath.IsAbs(e.modFile):
+		return e.modFile
+	}
+	return filepath.Join(dir, e.modFile)
+}
+
+// sumFile returns the go.sum file of the main module in a folder.
+func (e *Environment) sumFile(dir string) string {
+	return strings.TrimSuffix(e.ModFile(dir), ".mod") + ".sum"
+}
+
+// ModFileIn reports whether the go command, run in a folder, reads what it reads in the folder of the main module: the name
+// of the file that stands for go.mod may be relative.
+func (e *Environment) ModFileIn(dir, main string) bool {
+	return e.modFile == "" || filepath.IsAbs(e.modFile) || dir == main
 }
 
 func inside(dir, name string) bool {
@@ -174,10 +202,11 @@ func (e *Environment) check() error {
 	} else if _, err := exec.LookPath("gopackagesdriver"); err == nil && value == "" {
 		return unusual("there is a gopackagesdriver")
 	}
-	for _, name := range []string{"GOEXPERIMENT", "GOFIPS140"} {
-		if value := e.Get(name); value != "" && value != "off" {
-			e.listing = unusual(name + " is set")
-		}
+	if value := e.Get("GOFIPS140"); value != "" && value != "off" && value != "latest" {
+		e.listing = unusual("GOFIPS140=" + value)
+	}
+	if err := e.checkExperiments(); err != nil {
+		return err
 	}
 	if toolchain := e.Get("GOTOOLCHAIN"); !slices.Contains([]string{"", "local", "auto", "path", e.Version}, toolchain) {
 		return unusual("GOTOOLCHAIN=" + toolchain)
@@ -188,33 +217,87 @@ func (e *Environment) check() error {
 	return e.checkFlags()
 }
 
-func (e *Environment) checkFlags() error {
-	for _, flag := range strings.Fields(e.Get("GOFLAGS")) {
-		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "-"), "=")
-		switch strings.TrimPrefix(name, "-") {
-		case "buildvcs", "trimpath", "v", "x", "p", "race", "cover", "count", "ldflags", "gcflags", "asmflags", "tags", "buildmode", "timeout":
-			// Tags on the command line, which the loader gives, replace those of GOFLAGS.
-			if strings.ContainsAny(value, `'"`) {
-				return unusual("quotes in GOFLAGS")
-			}
-		case "mod":
-			switch value {
-			case "readonly":
-				e.vendor = vendorNever
-			case "vendor":
-				e.vendor = vendorAlways
-			case "mod":
-				e.vendor, e.updates = vendorNever, true
-			default:
-				return unusual("GOFLAGS=" + flag)
-			}
-		case "modcacherw":
-			e.listing = unusual("GOFLAGS=" + flag)
-		default:
-			return unusual("GOFLAGS=" + flag)
+// checkExperiments makes sure that the toolchain has all of GOEXPERIMENT. What these change of the standard library is left
+// to the go command.
+func (e *Environment) checkExperiments() error {
+	for name := range strings.SplitSeq(e.Get("GOEXPERIMENT"), ",") {
+		if name == "" || name == "none" {
+			continue
+		}
+		file := "exp_" + strings.TrimPrefix(name, "no") + "_off.go"
+		if _, err := os.Stat(filepath.Join(e.Root, "src", "internal", "goexperiment", file)); err != nil {
+			return unusual("GOEXPERIMENT=" + name)
 		}
 	}
 	return nil
+}
+
+func (e *Environment) checkFlags() error {
+	flags, ok := splitFlags(e.Get("GOFLAGS"))
+	if !ok {
+		return unusual("GOFLAGS has a quote that does not end")
+	}
+	for _, flag := range flags {
+		if err := e.checkFlag(flag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitFlags splits GOFLAGS: a word may be in quotes.
+func splitFlags(text string) (flags []string, ok bool) {
+	for {
+		text = strings.TrimLeft(text, " \t\n\r")
+		if text == "" {
+			return flags, true
+		}
+		if quote := text[:1]; quote == "'" || quote == `"` {
+			word, rest, ended := strings.Cut(text[1:], quote)
+			if !ended {
+				return nil, false
+			}
+			flags, text = append(flags, word), rest
+			continue
+		}
+		end := len(text)
+		if i := strings.IndexAny(text, " \t\n\r"); i >= 0 {
+			end = i
+		}
+		flags, text = append(flags, text[:end]), text[end:]
+	}
+}
+
+func (e *Environment) checkFlag(flag string) error {
+	name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(flag, "-"), "-"), "=")
+	switch name {
+	case "a", "asmflags", "buildmode", "buildvcs", "count", "cover", "gcflags", "installsuffix", "ldflags", "p", "pgo", "tags", "timeout", "toolexec", "trimpath", "v", "work", "x":
+		// Tags on the command line, which the loader gives, replace those of GOFLAGS.
+		return nil
+	case "race", "msan", "asan":
+		e.doubtful = append(e.doubtful, name)
+		return nil
+	case "mod":
+		switch value {
+		case "readonly":
+			e.vendor, e.updates = vendorNever, false
+			return nil
+		case "vendor":
+			e.vendor, e.updates = vendorAlways, false
+			return nil
+		case "mod":
+			e.vendor, e.updates = vendorNever, true
+			return nil
+		}
+	case "modfile":
+		if e.modFile = value; strings.HasSuffix(value, ".mod") {
+			return nil
+		}
+	case "modcacherw":
+		e.writable = true
+		return nil
+	}
+	return unusual("GOFLAGS=" + flag)
 }
 
 // context returns what build constraints are decided by.

@@ -24,13 +24,15 @@ type Matcher struct {
 	// foreign is set if the toolchain is of another release than the one this program was built with, builds for another
 	// platform or with experiments: what is on there is unknown.
 	foreign bool
+	// doubtful are tags of which nobody knows whether they are on.
+	doubtful []string
 	// cgo says that files which use cgo belong to a package too.
 	cgo bool
 }
 
 // NewMatcher returns a matcher for the platform of an environment.
 func NewMatcher(fsys FS, e *Environment) *Matcher {
-	m := &Matcher{fsys: fsys, context: e.context()}
+	m := &Matcher{fsys: fsys, context: e.context(), doubtful: e.doubtful}
 	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS || e.Arch != runtime.GOARCH || e.Get("GOEXPERIMENT") != ""
 	m.context.OpenFile = fsys.Open
 	return m
@@ -88,6 +90,8 @@ func (m *Matcher) headOf(dir, name string, content []byte) (head, error) {
 	switch {
 	case packageName == "" || len(content) == headSize && !declares(content[len(intro):]):
 		return m.slowHead(full, dir, name)
+	case old && slices.ContainsFunc(m.doubtful, func(tag string) bool { return bytes.Contains(intro, []byte(tag)) }):
+		return head{name: packageName}, unusual("a build tag is unknown")
 	case old:
 		ok, err := m.context.MatchFile(dir, name)
 		return head{packageName, ok || err != nil}, nil
@@ -230,6 +234,9 @@ func (m *Matcher) eval(expression constraint.Expr) (bool, error) {
 	ok := expression.Eval(func(tag string) bool {
 		if feature := strings.HasPrefix(tag, "goexperiment.") || strings.HasPrefix(tag, m.context.GOARCH+"."); feature && m.foreign {
 			err = unusual("the features of the Go toolchain are unknown")
+		}
+		if slices.Contains(m.doubtful, tag) {
+			err = unusual("whether the build has " + tag + " is unknown")
 		}
 		return m.tag(tag)
 	})

@@ -84,9 +84,9 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 
 // readMain reads the go.mod file of a main module.
 func (m *modules) readMain(dir string) error {
-	name := filepath.Join(dir, "go.mod")
+	name := m.env.ModFile(dir)
 	content, err := m.fsys.ReadFile(name)
-	if err != nil {
+	if err != nil || !m.fsys.Exists(filepath.Join(dir, "go.mod")) {
 		return unusual("go.mod cannot be read")
 	}
 	file, err := modfile.Parse(name, content, nil)
@@ -101,7 +101,7 @@ func (m *modules) readMain(dir string) error {
 	}
 	m.main, m.mainDirs = append(m.main, file), append(m.mainDirs, dir)
 	m.folders[file.Module.Mod.Path] = moduleFolder{file.Module.Mod.Path, dir, true}
-	m.readSums(filepath.Join(dir, "go.sum"))
+	m.readSums(m.env.sumFile(dir))
 	return nil
 }
 

@@ -50,6 +50,9 @@ func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 		trees = append(trees, found...)
 	}
 	if v := r.modules.vendored; v != nil {
+		if !r.fsys.IsFolder(v.dir) {
+			return nil, unusual("there is no vendor folder")
+		}
 		trees = append(trees, r.below(Tree{v.dir, ""}, p.Base())...)
 	}
 	slices.SortFunc(trees, func(a, b Tree) int { return strings.Compare(a.Dir, b.Dir) })

@@ -38,18 +38,16 @@ func (m *modules) findVendored() error {
 	if m.env.vendor == vendorAuto && (!exists || line == nil || compareGo(line.Version, "1.14") < 0) {
 		return nil
 	}
-	content, err := m.fsys.ReadFile(filepath.Join(dir, "modules.txt"))
-	if err != nil || line == nil || compareGo(line.Version, "1.14") < 0 {
-		return unusual("the vendor folder has no modules.txt")
+	if line == nil || compareGo(line.Version, "1.14") < 0 {
+		return unusual("the vendor folder is not known to fit")
 	}
+	// Where there is none, nothing is vendored.
+	content, _ := m.fsys.ReadFile(filepath.Join(dir, "modules.txt"))
 	v := readVendored(dir, string(content))
-	v.lax = compareGo(line.Version, "1.23") < 0
-	if v.workspace != (m.work != nil) {
-		if m.env.vendor == vendorAuto {
-			return nil
-		}
-		return unusual("the vendor folder is not of this mode")
+	if v.workspace != (m.work != nil) && m.env.vendor == vendorAuto {
+		return nil
 	}
+	v.lax = compareGo(line.Version, "1.23") < 0
 	m.vendored = v
 	return m.checkVendored()
 }

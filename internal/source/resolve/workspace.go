@@ -32,8 +32,8 @@ func (m *modules) findWorkspace(dir string) (string, error) {
 
 // readWorkspace reads a go.work file and the modules it uses, of which dir has to be one.
 func (m *modules) readWorkspace(name, dir string) error {
-	if m.env.updates {
-		return unusual("a workspace is never updated")
+	if m.env.updates || m.env.modFile != "" {
+		return unusual("a workspace is never updated, and has no -modfile")
 	}
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
