@@ -3,7 +3,7 @@
 //
 // Guarantees:
 //   - A kind is declared by [Cache.Informer], never by a read: a Get of an undeclared kind asks the API server once and
-//     starts nothing.
+//     starts nothing. The first such read of a kind is told in the log, at info.
 //   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
 //     the informer has not. It fails at once when nothing can come: with [ErrNotRunning] before [Cache.Run], or
 //     [Cache.Begin], with [ErrEnded] after it, and with [ErrNamespaceRemoved].
@@ -29,6 +29,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -58,6 +59,13 @@ type Options struct {
 	// Namespaces are the namespaces whose objects are cached; none means all. A List of all namespaces is then a list
 	// of these; objects of other namespaces are read live. Cluster-scoped kinds are cached whole.
 	Namespaces []string
+	// DefaultLabels select what is cached of every kind that has no Labels of its own, cluster-scoped ones included; see
+	// [KindOptions]. Nil selects all.
+	DefaultLabels labels.Selector
+	// ByNamespace are selectors of single namespaces, for the kinds that have none of their own. A namespace that is named
+	// here is cached even if Namespaces, when they are some, do not have it; "" is for all of them at once, and then the
+	// only one.
+	ByNamespace map[string]Selectors
 	// Resync is how often every object is delivered to the handlers again. Zero is never.
 	Resync time.Duration
 	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
@@ -101,6 +109,8 @@ type Cache struct {
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]*Informer
 	floors    map[schema.GroupKind]*floor // by what the server keeps
+	// undeclared has the kinds of which the log says that they are read and not cached.
+	undeclared map[schema.GroupVersionKind]struct{}
 }
 
 var _ client.Reader = (*Cache)(nil)
@@ -108,7 +118,7 @@ var _ client.Reader = (*Cache)(nil)
 // New returns a cache in front of live. It starts nothing: [Cache.Run] does.
 func New(live *client.REST, opts Options) *Cache {
 	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
-	namespaces := restricted(opts.Namespaces)
+	namespaces := restricted(withKeys(opts.Namespaces, opts.ByNamespace))
 	c := &Cache{
 		live:       live,
 		opts:       opts,
@@ -120,6 +130,8 @@ func New(live *client.REST, opts Options) *Cache {
 		begun:     make(chan struct{}),
 		informers: map[schema.GroupVersionKind]*Informer{},
 		floors:    map[schema.GroupKind]*floor{},
+
+		undeclared: map[schema.GroupVersionKind]struct{}{},
 	}
 	if !opts.DisableConsistency {
 		journal.Subscribe(live.Journal(), c.written)
@@ -187,6 +199,23 @@ func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.informers[gvk]
+}
+
+// tellUndeclared says once, for a kind that nobody has declared, that its reads are live. In a program that runs it is
+// mostly a watch that was forgotten.
+func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
+	c.mu.Lock()
+	_, told := c.undeclared[gvk]
+	tell := !told && c.hasBegun()
+	if tell {
+		c.undeclared[gvk] = struct{}{}
+	}
+	c.mu.Unlock()
+	if tell {
+		cmp.Or(c.opts.Logger, slog.Default()).Info("each read of this kind asks the API server, because nothing watches it; "+
+			"a controller that watches it, or Cache.Informer, makes the cache have it, and client.Live says that it is meant",
+			"kind", gvk.GroupKind().String(), "version", gvk.Version)
+	}
 }
 
 // DropMetrics forgets the metrics of the informers, which their registry would keep, and the stores with them. It is for

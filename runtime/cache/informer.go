@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +28,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// Selectors say which objects are cached. A nil one leaves it to what else is said about them; labels.Everything() and
+// fields.Everything() select all.
+type Selectors struct {
+	Labels labels.Selector
+	Fields fields.Selector
+}
+
 // KindOptions are what of one kind is cached. The zero value of a field means what [Options] say. With selectors the
 // cache is the whole truth for its readers: an object that they do not select is not found.
 type KindOptions struct {
@@ -34,10 +42,13 @@ type KindOptions struct {
 	Object object.Object
 	// Namespaces are the namespaces, in place of those of the cache; "" is all.
 	Namespaces []string
-	// Labels selects the objects by their labels.
+	// Labels selects the objects by their labels. Nil is what the [Options] say.
 	Labels labels.Selector
-	// Fields selects the objects by fields that the server can select by.
+	// Fields selects the objects by fields that the server can select by. Nil is what the [Options] say.
 	Fields fields.Selector
+	// ByNamespace are selectors of single namespaces, in place of Labels and Fields there. A namespace that is named here is
+	// cached even if Namespaces, when they are some, do not have it.
+	ByNamespace map[string]Selectors
 	// Mask are the only fields that are cached, see [Options].Masks.
 	Mask []string
 	// Packed keeps the objects packed, see [Options].Packed.
@@ -65,14 +76,43 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	if opts.Mask == nil {
 		opts.Mask = c.opts.Masks[gvk]
 	}
+	opts.Namespaces = withKeys(opts.Namespaces, opts.ByNamespace)
+	if err := errors.Join(oneOrAll(opts.Namespaces, opts.ByNamespace), oneOrAll(withKeys(c.opts.Namespaces, c.opts.ByNamespace), c.opts.ByNamespace)); err != nil {
+		return KindOptions{}, err
+	}
 	opts.Packed = opts.Packed || c.opts.Packed
 	opts.KeepManagedFields = opts.KeepManagedFields || c.opts.KeepManagedFields
 	return opts, nil
 }
 
-// scope returns what of the kind is cached, in all namespaces.
-func (o KindOptions) scope() client.Scope {
-	return client.Scope{Labels: o.Labels, Fields: o.Fields, KeepManagedFields: o.KeepManagedFields, Mask: o.Mask}
+// withKeys returns namespaces with those that have selectors.
+func withKeys(namespaces []string, selectors map[string]Selectors) []string {
+	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(selectors))
+}
+
+// oneOrAll fails when namespaces are all, and there are selectors of one.
+func oneOrAll(namespaces []string, selectors map[string]Selectors) error {
+	for _, namespace := range slices.Sorted(maps.Keys(selectors)) {
+		if namespace != metav1.NamespaceAll && restricted(namespaces) == nil {
+			return fmt.Errorf("ByNamespace has selectors of namespace %s, but all namespaces are cached together; name each that is to be cached", namespace)
+		}
+	}
+	return nil
+}
+
+// scope returns what of the kind is cached in a namespace, or in all when it is "": what is said about the kind counts before
+// what is said about all, and in both what is said about the namespace counts first.
+func (o KindOptions) scope(namespace string, all Options) client.Scope {
+	scope := client.Scope{Namespace: namespace, KeepManagedFields: o.KeepManagedFields, Mask: o.Mask}
+	for _, s := range []Selectors{o.ByNamespace[namespace], {o.Labels, o.Fields}, all.ByNamespace[namespace], {all.DefaultLabels, nil}} {
+		if scope.Labels == nil {
+			scope.Labels = s.Labels
+		}
+		if scope.Fields == nil {
+			scope.Fields = s.Fields
+		}
+	}
+	return scope
 }
 
 // Informer is the informer of one kind, in the Go type that was asked for: over all namespaces, or over several of them
@@ -86,7 +126,6 @@ type Informer struct {
 type kind struct {
 	gvk      schema.GroupVersionKind
 	opts     KindOptions
-	scope    client.Scope
 	live     bool          // reads are for the server
 	patience time.Duration // how long a read waits for the writes before it
 	logger   *slog.Logger
@@ -203,7 +242,6 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 	k := &kind{
 		gvk:      gvk,
 		opts:     opts,
-		scope:    opts.scope(),
 		patience: c.opts.ConsistencyTimeout,
 		logger:   cmp.Or(c.opts.Logger, slog.Default()),
 		begun:    c.begun,
@@ -245,8 +283,7 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 // open returns what makes the parts of k, of objects like prototype, while c is locked.
 func (c *Cache) open(k *kind, prototype object.Object) informer.Open[object.Object] {
 	return func(opts informer.Options[object.Object]) (*informer.Informer[object.Object], error) {
-		scope := k.scope
-		scope.Namespace = opts.Namespace
+		scope := k.opts.scope(opts.Namespace, c.opts)
 		watcher, err := client.NewListWatcher(c.live, prototype, scope)
 		if err != nil {
 			return nil, err

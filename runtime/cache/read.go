@@ -42,7 +42,7 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return fmt.Errorf("get %s: %w", key, err)
 	}
-	i := c.declared(gvk)
+	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
 	cached, isCached, err := c.get(ctx, i, key, obj, o)
 	if !isCached {
 		return r.Live.Get(ctx, key, obj, opts...)
@@ -57,10 +57,26 @@ func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	return nil
 }
 
+// cached returns the informer that reads of a kind are for, or nil when they are for the server.
+func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
+	if live {
+		return nil
+	}
+	i := c.declared(gvk)
+	switch {
+	case i == nil:
+		c.tellUndeclared(gvk)
+		return nil
+	case i.live:
+		return nil
+	}
+	return i
+}
+
 // get returns the object named key in the Go type of prototype. It is shared. isCached is false when it is for the server,
 // as it is when i is nil.
 func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
-	if i == nil || i.live || o.Live || o.NotOlderThan != "" {
+	if i == nil {
 		return nil, false, nil
 	}
 	convert, ok := i.to(prototype)
@@ -232,8 +248,8 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func
 // answering returns the informer and its parts that have what a List asks for, or nil when it is for the server; and how
 // to make objects like prototype of what they have.
 func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []*part, convert) {
-	i := c.declared(gvk)
-	if i == nil || i.live || o.Live || o.NotOlderThan != "" {
+	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
+	if i == nil {
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)
@@ -300,7 +316,8 @@ func View[T object.Object](ctx context.Context, c *Cache, key object.Key, protot
 	if err != nil {
 		return none, fmt.Errorf("get %s: %w", key, err)
 	}
-	cached, isCached, err := c.get(ctx, c.declared(gvk), key, prototype, o)
+	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
+	cached, isCached, err := c.get(ctx, i, key, prototype, o)
 	if err != nil {
 		return none, err
 	}

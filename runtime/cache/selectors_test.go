@@ -1,0 +1,153 @@
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// labelled selects the ConfigMap of a name by its label.
+func labelled(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"name": name}) }
+
+func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
+	everything := cache.Selectors{Labels: labels.Everything()}
+	for name, r := range map[string]struct {
+		opts cache.Options
+		want []string // of the ConfigMaps a and b in the namespaces one, two and three
+	}{
+		"all":        {cache.Options{DefaultLabels: labelled("a")}, []string{"one/a", "three/a", "two/a"}},
+		"namespaces": {cache.Options{ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}, "two": {}}}, []string{"one/a", "two/a", "two/b"}},
+		"namespaces and more": {
+			cache.Options{Namespaces: []string{"two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}}},
+			[]string{"one/a", "two/b"},
+		},
+		"a namespace with everything": {
+			cache.Options{Namespaces: []string{"one", "two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]cache.Selectors{"two": everything}},
+			[]string{"one/b", "two/a", "two/b"},
+		},
+		"the kind": {
+			cache.Options{DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Labels: labelled("b")}}},
+			[]string{"one/b", "three/b", "two/b"},
+		},
+		"the kind over a namespace": {
+			cache.Options{ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}}, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Labels: labelled("b")}}},
+			[]string{"one/b"},
+		},
+		"a namespace of the kind": {
+			cache.Options{Namespaces: []string{"three"}, DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{
+				Object: &corev1.ConfigMap{}, Labels: labelled("b"), ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}, "two": {}},
+			}}},
+			[]string{"one/a", "two/b"},
+		},
+		"all namespaces by name": {cache.Options{ByNamespace: map[string]cache.Selectors{"": {Labels: labelled("a")}}}, []string{"one/a", "three/a", "two/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, r.opts, func(f *fixture) {
+				for _, ns := range []string{"one", "two", "three"} {
+					f.api.put(configMaps, configMap(ns, "a"))
+					f.api.put(configMaps, configMap(ns, "b"))
+				}
+				var seen recorder
+				if err := f.declare(&corev1.ConfigMap{}).AddHandler(seen.handle).Wait(f.ctx); err != nil {
+					t.Fatal(err)
+				}
+				expect(t, "list", f.list(), r.want...)
+				var events []string
+				for _, key := range r.want {
+					events = append(events, "Added "+key)
+				}
+				expect(t, "events", seen.took(), events...)
+				expect(t, "requests", f.api.took())
+				cached := strings.Join(r.want, " ")
+				for _, key := range []object.Key{{Namespace: "one", Name: "a"}, {Namespace: "one", Name: "b"}} {
+					err := f.get(key.Namespace, key.Name, &corev1.ConfigMap{})
+					if want := strings.Contains(cached, key.String()); want != (err == nil) || !want && !apierrors.IsNotFound(err) {
+						t.Errorf("get %s: %v", key, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestSelectorsOfANamespaceAmongAllAreAnError(t *testing.T) {
+	of := map[string]cache.Selectors{"one": {Labels: labelled("a")}}
+	for name, opts := range map[string]cache.Options{
+		"with all":        {Namespaces: []string{""}, ByNamespace: of},
+		"with both":       {ByNamespace: map[string]cache.Selectors{"one": {}, "": {}}},
+		"kind with all":   {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{""}, ByNamespace: of}}},
+		"kind with both":  {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, ByNamespace: map[string]cache.Selectors{"one": {}, "": {}}}}},
+		"also of no kind": {Namespaces: []string{"two", ""}, ByNamespace: of, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{"one"}}}},
+	} {
+		runIn(t, opts, func(f *fixture) {
+			_, err := f.cache.Informer(&corev1.ConfigMap{})
+			if err == nil || !strings.Contains(err.Error(), "ByNamespace has selectors of namespace one") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
+	}
+}
+
+func TestReadsOfAKindThatNothingWatchesAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.put(configMaps, configMap("one", "a"))
+		var text bytes.Buffer
+		c := cache.New(connect(t, a), cache.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
+		told := func() int { return strings.Count(text.String(), "nothing watches it") }
+		read := func(opts ...client.GetOption) {
+			t.Helper()
+			if err := c.Get(t.Context(), object.Key{Namespace: "one", Name: "a"}, &corev1.ConfigMap{}, opts...); err != nil {
+				t.Error(err)
+			}
+		}
+		read() // before it runs nobody could have
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		read(client.Live)
+		read(client.NotOlderThan("1"))
+		if told() != 0 {
+			t.Errorf("it was told of reads that are meant to be live: %s", &text)
+		}
+		for range 3 {
+			read()
+			if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+				t.Error(err)
+			}
+			for _, err := range cache.Each(t.Context(), c, &corev1.ConfigMap{}) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := cache.View(t.Context(), c, object.Key{Namespace: "one", Name: "a"}, &corev1.ConfigMap{}); err != nil {
+				t.Error(err)
+			}
+		}
+		if told() != 1 || !strings.Contains(text.String(), "level=INFO") || !strings.Contains(text.String(), "kind=ConfigMap version=v1") {
+			t.Errorf("told %d times: %s", told(), &text)
+		}
+		if err := c.List(t.Context(), &corev1.SecretList{}); err != nil {
+			t.Error(err)
+		}
+		if told() != 2 {
+			t.Errorf("a second kind was not told: %s", &text)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
