@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,31 @@ func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWebhookAddsFewPackages counts what is compiled into an operator that gets its first webhook.
+func TestWebhookAddsFewPackages(t *testing.T) {
+	operator := []string{module + "/runtime/manager", module + "/runtime/controller"}
+	without := compiledInto(t, operator...)
+	added := slices.DeleteFunc(compiledInto(t, append(operator, module+"/runtime/webhook")...), func(name string) bool {
+		return slices.Contains(without, name)
+	})
+	if !slices.Contains(added, module+"/runtime/webhook") || len(added) > 30 {
+		t.Errorf("a webhook adds %d packages to an operator, want at most 30: %q", len(added), added)
+	}
+}
+
+// compiledInto returns the import paths of packages and of all that they import.
+func compiledInto(t *testing.T, packages ...string) []string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-deps"}, packages...)...)
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", list, err, &stderr)
+	}
+	return strings.Fields(string(out))
 }
 
 // internalLayer is a package of internal/, with those of kctrl that it may import and why it knows no others.

@@ -228,6 +228,7 @@ func (f *Flags) bind() {
 	flags.Var((*list)(&w.Targets), "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME or crd/NAME")
 	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
 	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace, "`namespace` of this Secret; without it that of the pod")
+	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime, "`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
 	flags.Var((*list)(&w.Manifests), "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
 	flags.StringVar(&w.URL, "webhook-url", w.URL, "`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "run controllers only while this process holds the lease")
@@ -259,6 +260,8 @@ func (f *Flags) check() error {
 		return fmt.Errorf("-controller-shutdown-timeout: want 0 or more, got %s", o.ControllerShutdownTimeout)
 	case o.MinResyncPeriod < 0:
 		return fmt.Errorf("-min-resync-period: want 0 or more, got %s", o.MinResyncPeriod)
+	case !o.Webhook.validLifetime():
+		return fmt.Errorf("-webhook-cert-lifetime: want 0 or at least %s, got %s", minCertLifetime, o.Webhook.CertLifetime)
 	case !(o.QPS >= 0): // NaN is neither
 		return fmt.Errorf("-kube-api-qps: want 0 or more, got %v", o.QPS)
 	case o.Burst < 0:

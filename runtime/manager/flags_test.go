@@ -72,6 +72,7 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--webhook-cert-path=a", func(o manager.Options) bool { return o.Webhook.CertDir == "a" }},
 		{"--webhook-targets=mutating/a,crd/b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Targets, []string{"mutating/a", "crd/b"}) }},
 		{"--webhook-secret=a", func(o manager.Options) bool { return o.Webhook.Secret == "a" }},
+		{"--webhook-cert-lifetime=720h", func(o manager.Options) bool { return o.Webhook.CertLifetime == 720*time.Hour }},
 		{"--webhook-secret-namespace=a", func(o manager.Options) bool { return o.Webhook.SecretNamespace == "a" }},
 		{"--webhook-manifests=a,b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Manifests, []string{"a", "b"}) }},
 		{"--webhook-url=https://a", func(o manager.Options) bool { return o.Webhook.URL == "https://a" }},
@@ -150,6 +151,8 @@ func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
 		"--kube-api-qps=-1":                 "-kube-api-qps: want 0 or more, got -1",
 		"--kube-api-qps=NaN":                "-kube-api-qps: want 0 or more, got NaN",
 		"--kube-api-burst=-1":               "-kube-api-burst: want 0 or more, got -1",
+		"--webhook-cert-lifetime=59s":       "-webhook-cert-lifetime: want 0 or at least 1m0s, got 59s",
+		"--webhook-cert-lifetime=-1h":       "-webhook-cert-lifetime: want 0 or at least 1m0s, got -1h0m0s",
 
 		"--graceful-shutdown-timeout=-1s": "-graceful-shutdown-timeout: want 0 or more, got -1s",
 	} {

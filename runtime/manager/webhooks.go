@@ -42,7 +42,7 @@ type WebhookOptions struct {
 	Secret string
 	// SecretNamespace is its namespace. Empty is that of the pod.
 	SecretNamespace string
-	// CertLifetime is that of this certificate. Zero means a year.
+	// CertLifetime is that of this certificate. Zero means a year; less than a minute is an error.
 	CertLifetime time.Duration
 	// Manifests are files and folders with webhook configurations, which are installed at the API server while the manager runs, with
 	// the URL of this process in place of a Service: for development and tests. Conversions are installed too.
@@ -51,6 +51,11 @@ type WebhookOptions struct {
 	// Set it alone to install conversions only.
 	URL string
 }
+
+// minCertLifetime leaves replicas and API servers the time to agree on the next certificate.
+const minCertLifetime = time.Minute
+
+func (o *WebhookOptions) validLifetime() bool { return o.CertLifetime == 0 || o.CertLifetime >= minCertLifetime }
 
 // Webhooks returns the server of webhooks, which webhook.For registers them with. The first call, which comes before Run, makes it: a
 // program that has no webhooks serves none. It listens before the caches start, so that kinds can be read that it converts.
@@ -126,6 +131,9 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 
 // newAuthority returns the authority whose certificates are in a Secret.
 func (m *Manager) newAuthority() (*certificate.Authority, error) {
+	if lifetime := m.opts.Webhook.CertLifetime; !m.opts.Webhook.validLifetime() {
+		return nil, fmt.Errorf("Webhook.CertLifetime (--webhook-cert-lifetime) is %s; want at least %s", lifetime, minCertLifetime)
+	}
 	opts := certificate.Options{Client: m.system, Logger: m.logger, Lifetime: m.opts.Webhook.CertLifetime}
 	for _, text := range m.opts.Webhook.Targets {
 		target, err := certificate.ParseTarget(text)
