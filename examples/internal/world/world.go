@@ -16,6 +16,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +59,7 @@ type View struct {
 func NewView(t testing.TB, config *rest.Config) *View {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	err := errors.Join(appsv1.AddToScheme(scheme), corev1.AddToScheme(scheme))
+	err := errors.Join(appsv1.AddToScheme(scheme), batchv1.AddToScheme(scheme), corev1.AddToScheme(scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
