@@ -35,6 +35,7 @@ import (
 	k8sbatchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,12 +62,18 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
+// apply applies a kustomization by the kctrl that runs the API server.
+func apply(t *testing.T, env *testenv.Env, folder string) {
+	t.Helper()
+	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k", folder)
+}
+
 // TestOperator deploys what config/default has on a real API server, and runs the operator: first as in a cluster, with the
 // rights that it has there, then on loopback, where the API server reaches its webhooks. Each step goes on where the one before
 // has ended.
 func TestOperator(t *testing.T) {
 	env := testenv.Start(t, testenv.WithGarbageCollector())
-	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k", "../config/default")
+	apply(t, env, "../config/default")
 	for _, step := range []struct {
 		name string
 		test func(*operator)
@@ -181,7 +188,7 @@ func (o *operator) eventually(done func() error) {
 	}
 }
 
-func meta(name string) metav1.ObjectMeta {
+func metaOf(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "default", Name: name}
 }
 
@@ -192,11 +199,11 @@ func template() k8sbatchv1.JobTemplateSpec {
 }
 
 func (o *operator) v1(name, schedule string) *batchv1.CronJob {
-	return &batchv1.CronJob{ObjectMeta: meta(name), Spec: batchv1.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
+	return &batchv1.CronJob{ObjectMeta: metaOf(name), Spec: batchv1.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
 }
 
 func (o *operator) v2(name string, schedule batchv2.CronSchedule) *batchv2.CronJob {
-	return &batchv2.CronJob{ObjectMeta: meta(name), Spec: batchv2.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
+	return &batchv2.CronJob{ObjectMeta: metaOf(name), Spec: batchv2.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
 }
 
 func unstructuredOf(group, kind, name string) *unstructured.Unstructured {
@@ -243,7 +250,7 @@ func testRights(o *operator) {
 	cronJob.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	o.eventually(func() error { return o.live.Create(o.ctx, cronJob) }) // the API server goes on calling them for a moment
 	active := testenv.Await(o.ctx, o, o.live, cronJob, func(c *batchv2.CronJob) bool { return len(c.Status.Active) == 1 })
-	job := &k8sbatchv1.Job{ObjectMeta: meta(active.Status.Active[0].Name)}
+	job := &k8sbatchv1.Job{ObjectMeta: metaOf(active.Status.Active[0].Name)}
 	o.must(o.live.Get(o.ctx, object.KeyOf(job), job))
 	now := metav1.Now()
 	job.Status.StartTime = &now
@@ -266,7 +273,7 @@ func testRights(o *operator) {
 	// The Jobs go with their CronJob.
 	active = testenv.Await(o.ctx, o, o.live, cronJob, func(c *batchv2.CronJob) bool { return len(c.Status.Active) == 1 })
 	o.must(o.live.Delete(o.ctx, cronJob))
-	testenv.AwaitGone(o.ctx, o, o.live, &k8sbatchv1.Job{ObjectMeta: meta(active.Status.Active[0].Name)})
+	testenv.AwaitGone(o.ctx, o, o.live, &k8sbatchv1.Job{ObjectMeta: metaOf(active.Status.Active[0].Name)})
 	if text := o.log.String(); strings.Contains(text, "forbidden") {
 		o.Errorf("something was forbidden:\n%s", text)
 	}
@@ -276,6 +283,7 @@ func testWebhooks(o *operator) {
 	o.startWebhooks()
 	o.Run("WhatIsLeftOutIsFilledIn", func(t *testing.T) { testDefaults(newOperator(t, o.env)) })
 	o.Run("WhatIsWrongIsRefused", func(t *testing.T) { testValidation(newOperator(t, o.env)) })
+	o.Run("SamplesAreReady", func(t *testing.T) { testSamples(newOperator(t, o.env)) })
 	o.Run("VersionsAreConverted", func(t *testing.T) { testConversion(newOperator(t, o.env)) })
 }
 
@@ -355,6 +363,17 @@ func testValidation(o *operator) {
 		o.Errorf("update: %v", err)
 	}
 	o.must(o.live.Delete(o.ctx, edge))
+}
+
+func testSamples(o *operator) {
+	apply(o.T, o.env, "../config/samples")
+	for _, name := range []string{"cronjob-sample", "cronjob-sample-v2"} {
+		sample := &batchv2.CronJob{ObjectMeta: metaOf(name)}
+		testenv.Await(o.ctx, o, o.live, sample, func(c *batchv2.CronJob) bool {
+			return meta.IsStatusConditionTrue(c.Status.Conditions, "Ready")
+		})
+		o.must(o.live.Delete(o.ctx, sample))
+	}
 }
 
 func testConversion(o *operator) {

@@ -35,7 +35,7 @@ func TestNothingIsLost(t *testing.T) {
 func TestNoScheduleIsLost(t *testing.T) {
 	texts := []string{"", "*", "5", "*/15", "1-5", "MON,WED", "@hourly", "@every 90m", "* * * * *", "0 3 * * 1", " 0 3 * * 1", "0  3 * * 1", "0\t3 * * 1"}
 	pick := func(r *rand.Rand) string { return texts[r.IntN(len(texts))] }
-	conversiontest.RoundTrip(t, conversion.V1,
+	conversiontest.RoundTrip(t, conversion.V1, conversiontest.Runs(300),
 		conversiontest.Fill(func(r *rand.Rand, s *batchv1.CronJobSpec) { s.Schedule = pick(r) }),
 		conversiontest.Fill(func(r *rand.Rand, f *batchv2.CronField) { *f = batchv2.CronField(pick(r)) }),
 	)
