@@ -24,6 +24,7 @@ type genOptions struct {
 	version      bool
 	buildTags    []string
 	allowUnknown []string
+	postprocess  string
 	write        writeOptions
 	check        bool
 	watch        bool
@@ -49,6 +50,7 @@ is wrong. What kctrl would refuse and controller-gen does not, such as an unknow
 	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen whose output this is")
 	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag}, "build `tags` by which files are chosen")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "do not warn of unknown markers that begin with `prefix`")
+	flags.StringVar(&opts.postprocess, "postprocess", "", postprocessUsage)
 	flags.BoolVar(&opts.check, "check", false, checkUsage)
 	flags.BoolVar(&opts.watch, "watch", false, watchUsage)
 	opts.write.addFlags(flags)
@@ -127,7 +129,7 @@ func (g gen) run(ctx context.Context, s *streams, store incremental.Store, input
 	defer release()
 	boundMemory()
 	result, err := g.command.Run(ctx, compat.Options{
-		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Cache: store, Inputs: inputs,
+		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Postprocess: g.postprocess, Cache: store, Inputs: inputs,
 	})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -29,8 +30,9 @@ type generateOptions struct {
 
 // What the flags of generate, manifests and gen do.
 const (
-	checkUsage = "write nothing: print what is out of date as a diff, and exit 3 if anything is"
-	watchUsage = "go on, and do it again whenever a file changes, until Ctrl-C"
+	checkUsage       = "write nothing: print what is out of date as a diff, and exit 3 if anything is"
+	postprocessUsage = "`file` that declares what becomes of the manifests (default " + postprocess.DefaultFile + ", if there is one)"
+	watchUsage       = "go on, and do it again whenever a file changes, until Ctrl-C"
 )
 
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {

@@ -7,6 +7,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -113,8 +115,45 @@ func (g *generation) run(ctx context.Context) error {
 			errs, failed[of.Code] = append(errs, err), true
 		}
 	}
-	return errors.Join(append(errs, g.program.Problems(types.Roots))...)
+	if err := errors.Join(append(errs, g.program.Problems(types.Roots))...); err != nil {
+		return err
+	}
+	return g.postprocess()
 }
+
+// postprocess makes of the manifests what the project declares.
+func (g *generation) postprocess() error {
+	var ran []string
+	for _, of := range g.generators {
+		if !of.Code {
+			ran = append(ran, of.Name)
+		}
+	}
+	if len(ran) == 0 {
+		return nil
+	}
+	read := func(name string) ([]byte, error) { return g.program.ReadFile(filepath.Join(g.dir, name)) }
+	declaration, err := postprocess.Load(g.options.Postprocess, read)
+	if declaration == nil {
+		return err
+	}
+	var files []postprocess.File
+	for _, o := range g.outputs {
+		files = append(files, postprocess.File{File: o.File, Generator: o.template})
+	}
+	files, err = declaration.Apply(postprocess.Input{Files: files, Ran: ran, Partial: !g.complete(), Inside: true, Read: read})
+	if err != nil {
+		return err
+	}
+	g.outputs = nil
+	for _, f := range files {
+		g.outputs = append(g.outputs, output{f.File, cmp.Or(f.Generator, outputTemplate)})
+	}
+	return nil
+}
+
+// outputTemplate is what PROJECT.lock calls the files that a declaration adds.
+const outputTemplate = "generate/output"
 
 // runOne runs one generator. What it has made before an error is kept: problems of other generators are worth knowing.
 func (g *generation) runOne(of chosen, types genall.GenerationContext) error {

@@ -40,6 +40,9 @@ type Options struct {
 	HeaderFile string
 	// ManifestHeaderFile is what manifests begin with, relative to the project. Empty means no header.
 	ManifestHeaderFile string
+	// Postprocess is the file that declares what becomes of manifests, relative to the project. Empty means
+	// postprocess.DefaultFile if there is one.
+	Postprocess string
 	// Year replaces YEAR in the headers.
 	Year string
 }

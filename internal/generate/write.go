@@ -86,7 +86,8 @@ func (g *generation) prune(made map[string]bool) error {
 	// What is there of a generator that has made nothing is left to empty, if it can be.
 	for entry := range lock.All() {
 		ran := slices.ContainsFunc(g.generators, func(of chosen) bool {
-			return of.template() == entry.Template && of.makes(entry.Path) && (of.Empty == nil || g.hasMade(of))
+			return of.template() == entry.Template && of.makes(entry.Path) && (of.Empty == nil || g.hasMade(of)) ||
+				entry.Template == outputTemplate && !of.Code
 		})
 		if !ran || made[entry.Path] || g.isBehindLink(entry.Path) {
 			continue

@@ -41,8 +41,9 @@ func (c *Command) memo(o Options) (memo, bool) {
 	}
 	options := struct {
 		Args, AllowUnknown, BuildTags []string
+		Postprocess                   string
 		More                          [][]string
-	}{c.args, o.AllowUnknown, o.BuildTags, more}
+	}{c.args, o.AllowUnknown, o.BuildTags, o.Postprocess, more}
 	key, ok := incremental.NewKey(environment, o.Dir, options)
 	return memo{o.Cache, key, environment.WithTags(o.BuildTags), o.Dir}, ok
 }

@@ -72,6 +72,8 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 		case "BuildTags":
 			count("no build tag", Options{BuildTags: []string{}}, "crd")
 			count("another build tag", Options{BuildTags: []string{"other"}}, "crd")
+		case "Postprocess":
+			count(name, Options{Postprocess: "x"}, "crd")
 		case "AllowUnknown":
 			count(name, Options{AllowUnknown: []string{"x"}}, "crd")
 		default:

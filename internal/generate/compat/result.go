@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
@@ -23,6 +24,7 @@ type Result struct {
 
 	dir    string
 	files  map[string]*bytes.Buffer // by absolute path
+	origin map[string]string        // the generator of each of them, by its name
 	stdout bytes.Buffer
 	// current are the paths of files that are on disk with the right content, and not in files.
 	current []string
@@ -30,7 +32,9 @@ type Result struct {
 	isWritten func(source.Stamps)
 }
 
-func newResult(dir string) *Result { return &Result{dir: dir, files: map[string]*bytes.Buffer{}} }
+func newResult(dir string) *Result {
+	return &Result{dir: dir, files: map[string]*bytes.Buffer{}, origin: map[string]string{}}
+}
 
 // Stdout returns what output rules send to standard output, in the order of generation.
 func (r *Result) Stdout() []byte { return r.stdout.Bytes() }
@@ -50,11 +54,46 @@ func (r *Result) Files() []artifact.File {
 	return files
 }
 
+// generated returns the files with their paths relative to the folder of the command, and with what goes to standard output
+// as one without a path.
+func (r *Result) generated() []postprocess.File {
+	var files []postprocess.File
+	for _, f := range r.Files() {
+		generator := r.origin[f.Path]
+		if rel, err := filepath.Rel(r.dir, f.Path); err == nil {
+			f.Path = filepath.ToSlash(rel)
+		}
+		files = append(files, postprocess.File{File: f, Generator: generator})
+	}
+	if r.stdout.Len() > 0 {
+		files = append(files, postprocess.File{File: artifact.File{Content: slices.Clone(r.stdout.Bytes())}})
+	}
+	return files
+}
+
+// replace puts others in the place of the files that were generated.
+func (r *Result) replace(files []postprocess.File) {
+	clear(r.files)
+	r.stdout.Reset()
+	for _, f := range files {
+		if f.Path == "" {
+			r.stdout.Write(f.Content)
+			continue
+		}
+		name := filepath.FromSlash(f.Path)
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(r.dir, name)
+		}
+		r.files[name] = bytes.NewBuffer(f.Content)
+	}
+}
+
 // memory is an output rule that keeps what its generator writes. It is for one goroutine.
 type memory struct {
-	dir    string // what paths are relative to
-	rule   genall.OutputRule
-	result *Result
+	dir       string // what paths are relative to
+	rule      genall.OutputRule
+	generator string // its name
+	result    *Result
 }
 
 var _ genall.OutputRule = memory{}
@@ -87,7 +126,7 @@ func (m memory) file(folder, name string) io.WriteCloser {
 		name = filepath.Join(m.dir, name)
 	}
 	buffer := &bytes.Buffer{}
-	m.result.files[name] = buffer
+	m.result.files[name], m.result.origin[name] = buffer, m.generator
 	return nopCloser{buffer}
 }
 

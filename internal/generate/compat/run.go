@@ -27,6 +27,8 @@ type Options struct {
 	BuildTags []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
+	// Postprocess is the file that declares what becomes of manifests. Empty means postprocess.DefaultFile if there is one.
+	Postprocess string
 	// Cache keeps results. The zero value keeps nothing.
 	Cache incremental.Store
 	// Inputs is told what the result depends on, as far as that is known, whether there is one or not. Nil means nobody is.

@@ -12,7 +12,11 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
 )
+
+// added is how controller-gen writes a key that was not there.
+var added = yamlnode.Insert{Style: yaml.DoubleQuotedStyle}
 
 // definition is a CustomResourceDefinition as it stands in a file.
 type definition struct {
@@ -71,9 +75,9 @@ func parse(m manifest) (*definition, error) {
 
 // patch puts schemas, by version, into the definition.
 func (d *definition) patch(schemas map[string]apiextensionsv1.JSONSchemaProps) error {
-	spec := value(d.node.Content[0], "spec")
-	remove(spec, "validation")
-	versions := value(spec, "versions")
+	spec := yamlnode.Value(d.node.Content[0], "spec")
+	yamlnode.Remove(spec, "validation")
+	versions := yamlnode.Value(spec, "versions")
 	if versions == nil {
 		return d.errorAt(spec, "spec.versions is missing")
 	}
@@ -81,20 +85,20 @@ func (d *definition) patch(schemas map[string]apiextensionsv1.JSONSchemaProps) e
 		return d.errorAt(versions, "spec.versions is no list")
 	}
 	for _, version := range versions.Content {
-		name := value(version, "name")
+		name := yamlnode.Value(version, "name")
 		if name == nil || name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str" || name.Value == "" {
 			return d.errorAt(version, "the name of a version is missing, or no string")
 		}
 		props, known := schemas[name.Value]
 		if !known {
-			remove(version, "schema")
+			yamlnode.Remove(version, "schema")
 			continue
 		}
 		node, err := asNode(props)
 		if err != nil {
 			return fmt.Errorf("schema of %s version %s: %w", d.kind, name.Value, err)
 		}
-		set(ensure(version, "schema"), "openAPIV3Schema", node)
+		added.Set(added.Ensure(version, "schema"), "openAPIV3Schema", node)
 	}
 	return nil
 }

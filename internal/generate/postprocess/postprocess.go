@@ -1,0 +1,499 @@
+// Package postprocess is what becomes of generated manifests before they are written. A file beside the project declares
+// it, kctrl.gen.yaml, in place of scripts that would edit and copy what was written:
+//
+//	patches:
+//	- kinds: [Runner, RunnerSet]
+//	  at: spec.containers[].resources.claims
+//	  delete: [x-kubernetes-list-type, x-kubernetes-list-map-keys]
+//	outputs:
+//	- kinds: ["*"]
+//	  file: deploy/crds.yaml
+//
+// [Parse] reads it, and [Declaration.Apply] makes files of files: first the patches change objects, in their order, then
+// each output writes some of them to another place, with patches of its own. What selects nothing, leads nowhere or changes
+// nothing is an error with its position. The same files and the same declaration make the same bytes.
+//
+// [operations] is the list of what a patch can do.
+package postprocess
+
+import (
+	"cmp"
+	"errors"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+)
+
+// DefaultFile is the declaration of a project that has one.
+const DefaultFile = "kctrl.gen.yaml"
+
+// Load reads the declaration in a file, or in DefaultFile if there is one and no file is named. Without it returns nil.
+func Load(name string, read func(name string) ([]byte, error)) (*Declaration, error) {
+	content, err := read(cmp.Or(name, DefaultFile))
+	switch {
+	case name == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, artifact.ReadError(cmp.Or(name, DefaultFile), err)
+	}
+	d, err := Parse(filepath.ToSlash(cmp.Or(name, DefaultFile)), content)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// File is a generated file. One without a path goes to standard output.
+type File struct {
+	artifact.File
+	// Generator is the name of the one that made it. It is empty for what an output of a declaration adds.
+	Generator string
+}
+
+// Input is what a declaration works on.
+type Input struct {
+	Files []File
+	// Ran are the names of the generators that ran, also those that made nothing.
+	Ran []string
+	// Partial says that the generators did not see all packages, so that kinds may be missing.
+	Partial bool
+	// Inside says that outputs may not lie outside of the folder that paths are relative to.
+	Inside bool
+	// Read reads a file by its path relative to the folder.
+	Read func(name string) ([]byte, error)
+}
+
+// Apply returns the files that come of those of in, ordered by path. Errors are joined from *diagnostic.Error.
+func (d *Declaration) Apply(in Input) ([]File, error) {
+	r := run{Declaration: d, in: in}
+	if err := r.parse(); err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, p := range d.patches {
+		errs = append(errs, r.patch(p, r.documents))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, o := range d.outputs {
+		errs = append(errs, r.output(o))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return r.files()
+}
+
+// run applies a declaration once.
+type run struct {
+	*Declaration
+	in        Input
+	rest      []File // have no objects
+	manifests []*manifest
+	documents []*document
+	moved     map[*document]bool
+	added     map[string]File // by path
+}
+
+// parse reads the objects of all manifests.
+func (r *run) parse() error {
+	r.moved, r.added = map[*document]bool{}, map[string]File{}
+	for _, f := range r.in.Files {
+		if f.Path != "" && path.Ext(f.Path) != ".yaml" {
+			r.rest = append(r.rest, f)
+			continue
+		}
+		m, err := parseManifest(f)
+		if err != nil {
+			return diagnostic.YAML(f.Path, f.Content, err, "docs/postprocess.md")
+		}
+		r.manifests = append(r.manifests, m)
+		r.documents = append(r.documents, m.documents...)
+	}
+	return nil
+}
+
+// made are the kinds of objects that are no definitions, by the generator that makes them.
+var made = map[string]string{
+	"ClusterRole": "rbac", "Role": "rbac",
+	"MutatingWebhookConfiguration": "webhook", "ValidatingWebhookConfiguration": "webhook",
+}
+
+// ran reports whether what a selector means could have been generated.
+func (r *run) ran(s selector) bool {
+	if generator := made[s.kind]; generator != "" && s.group == "" {
+		return slices.Contains(r.in.Ran, generator)
+	}
+	return slices.Contains(r.in.Ran, "crd") || slices.Contains(r.in.Ran, "schemapatch")
+}
+
+// choose returns those of the documents that a selection means. Each of its selectors has to mean one.
+func (r *run) choose(s selection, documents []*document) ([]*document, error) {
+	var errs []error
+	for _, selector := range slices.Concat(s.kinds, s.except) {
+		if r.ran(selector) && !r.in.Partial && !slices.ContainsFunc(documents, selector.takes) {
+			errs = append(errs, selector.selectsNothing(documents))
+		}
+	}
+	var chosen []*document
+	for _, d := range documents {
+		if s.takes(d) {
+			chosen = append(chosen, d)
+		}
+	}
+	return chosen, errors.Join(errs...)
+}
+
+func (s selector) selectsNothing(documents []*document) error {
+	kinds := map[string]bool{}
+	for _, d := range documents {
+		kind, group := d.kind()
+		if s.group != "" {
+			kind += "." + group
+		}
+		kinds[kind] = true
+	}
+	names := slices.Sorted(maps.Keys(kinds))
+	hint := diagnostic.Cut("what is generated here: " + strings.Join(names, ", "))
+	if near, ok := diagnostic.Near(s.Value, names); ok && s.named() && diagnostic.IsSlip(near, s.Value) {
+		hint = "write " + near
+	} else if len(names) == 0 {
+		hint = "no manifest is generated here"
+	}
+	return s.wrong("nothing of kind "+diagnostic.Quote(s.Value)+" is generated", hint)
+}
+
+// patch applies a patch to those of the documents that it means.
+func (r *run) patch(p patch, documents []*document) error {
+	chosen, err := r.choose(p.selection, documents)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	if err := p.checkVersions(chosen); err != nil {
+		return err
+	}
+	for _, at := range p.at {
+		if err := p.checkPath(at, chosen); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.changes {
+		if err := p.apply(c, chosen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p patch) checkVersions(documents []*document) error {
+	known := map[string]bool{}
+	for _, d := range documents {
+		for _, v := range d.versions() {
+			known[v.name] = true
+		}
+	}
+	for _, v := range p.versions {
+		if !known[v.Value] {
+			return v.wrong("no version "+diagnostic.Quote(v.Value)+" is generated of these kinds", "they have "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return nil
+}
+
+// schemas returns those of the schemas of a document that a patch means.
+func (p patch) schemas(d *document) []*yaml.Node {
+	var found []*yaml.Node
+	for _, v := range d.versions() {
+		meant := len(p.versions) == 0 || slices.ContainsFunc(p.versions, func(n value) bool { return n.Value == v.name })
+		if meant && v.schema != nil {
+			found = append(found, v.schema)
+		}
+	}
+	return found
+}
+
+// checkPath reports a path that leads nowhere: in a kind that the patch names, or in all that it means by others.
+func (p patch) checkPath(at located, documents []*document) error {
+	if len(at.path.steps) == 0 {
+		return nil
+	}
+	for _, s := range p.kinds {
+		var schemas []*yaml.Node
+		var names []string
+		for _, d := range documents {
+			if s.takes(d) {
+				schemas = append(schemas, p.schemas(d)...)
+				names = append(names, d.String())
+			}
+		}
+		leads := func(schema *yaml.Node) bool { return len(at.path.match(schema)) > 0 }
+		if len(names) > 0 && !slices.ContainsFunc(schemas, leads) {
+			return at.wrong(diagnostic.Cut(at.path.String()+" leads nowhere in "+strings.Join(names, ", ")), at.path.remedy(schemas))
+		}
+	}
+	return nil
+}
+
+// apply makes one change wherever it is meant.
+func (p patch) apply(c change, documents []*document) error {
+	done := false
+	for _, d := range documents {
+		if c.object != nil {
+			changed, err := c.object(d)
+			if err != nil {
+				return err
+			}
+			d.changed, done = d.changed || changed, done || changed
+			continue
+		}
+		for _, schema := range p.schemas(d) {
+			for _, at := range p.at {
+				for _, place := range at.path.match(schema) {
+					if c.schema(place) {
+						d.changed, done = true, true
+					}
+				}
+			}
+		}
+	}
+	if !done {
+		return c.wrong(c.name+" changes nothing: none of what it means "+cmp.Or(c.what, "has a schema"), "remove it, or correct the kinds and paths")
+	}
+	return nil
+}
+
+// output is another place for objects.
+type output struct {
+	value
+	selection
+	dir, file       string
+	move            bool
+	lists           listStyle
+	order, separate string
+	header, footer  string
+	headerFile      *value
+	include         []value
+	patches         []patch
+}
+
+// The words for orders of objects and for what stands between them.
+const (
+	byName, byFile             = "name", "file"
+	beforeEach, betweenObjects = "before", "between"
+)
+
+func (d *Declaration) outputKeys() []key[output] {
+	return append(selectionKeys(func(o *output) *selection { return &o.selection }), []key[output]{
+		{"dir", "the folder that gets a file for each object, by the name that it has where it is generated",
+			func(o *output, v value) error { return v.readText(&o.dir) }},
+		{"file", "the file that gets all of the objects; one of `dir` and `file` is needed",
+			func(o *output, v value) error { return v.readText(&o.file) }},
+		{"move", "`true`: the objects are not written where they are generated",
+			func(o *output, v value) error { o.move = true; return v.isTrue() }},
+		{"sort", "the order in a `file`: by `name` of the objects, or by that of the `file` that they are generated in. Default: `name`",
+			func(o *output, v value) error { return readChoice(v, &o.order, byName, byFile) }},
+		{"separator", "`before` each object stands the line `---`, or only `between` two. Default: `before`",
+			func(o *output, v value) error { return readChoice(v, &o.separate, beforeEach, betweenObjects) }},
+		{"header", "a text before everything else, such as a license",
+			func(o *output, v value) error { return v.readText(&o.header) }},
+		{"headerFile", "a file whose text is the header",
+			func(o *output, v value) error { o.headerFile = &v; _, err := v.text(); return err }},
+		{"footer", "a text after everything else",
+			func(o *output, v value) error { return v.readText(&o.footer) }},
+		{"include", "files whose objects are written too, such as CRDs of others",
+			func(o *output, v value) error {
+				return v.eachText(func(v value, _ string) error { o.include = append(o.include, v); return nil })
+			}},
+		{"patches", "what becomes of the objects in this place alone, as above",
+			func(o *output, v value) error { return readList(v, &o.patches, d.readPatch) }},
+	}...)
+}
+
+func (d *Declaration) readOutput(v value) (output, error) {
+	o := output{value: v, order: byName, separate: beforeEach}
+	if err := readSection(v, &o, d.outputKeys()); err != nil {
+		return o, err
+	}
+	switch {
+	case (o.dir == "") == (o.file == ""):
+		return o, v.wrong("want either dir or file", "add dir: folder for a file for each object, or file: name for one file")
+	case len(o.kinds) == 0:
+		return o, v.wrong("no kinds", "add kinds: [Kind], or kinds: [\"*\"] for all CRDs")
+	case o.header != "" && o.headerFile != nil:
+		return o, o.headerFile.wrong("header and headerFile are both given", "remove one of them")
+	}
+	return o, nil
+}
+
+// output writes the objects that an output means to its files.
+func (r *run) output(o output) error {
+	chosen, err := r.choose(o.selection, r.documents)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	var documents []*document
+	for _, d := range chosen {
+		documents = append(documents, d.clone())
+		r.moved[d] = r.moved[d] || o.move
+	}
+	included, err := r.include(o)
+	if err != nil {
+		return err
+	}
+	documents = append(documents, included...)
+	var errs []error
+	for _, p := range o.patches {
+		errs = append(errs, r.patch(p, documents))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if o.headerFile != nil {
+		text, err := r.read(*o.headerFile)
+		if err != nil {
+			return err
+		}
+		o.header = string(text)
+	}
+	if o.file != "" {
+		sortDocuments(documents, o.order)
+		return r.add(o, path.Clean(filepath.ToSlash(o.file)), documents)
+	}
+	for _, d := range documents {
+		errs = append(errs, r.add(o, path.Join(filepath.ToSlash(o.dir), d.fileName()), []*document{d}))
+	}
+	return errors.Join(errs...)
+}
+
+func sortDocuments(documents []*document, order string) {
+	slices.SortStableFunc(documents, func(a, b *document) int {
+		if order == byFile {
+			return cmp.Compare(a.fileName(), b.fileName())
+		}
+		return cmp.Compare(a.field("metadata", "name"), b.field("metadata", "name"))
+	})
+}
+
+// include reads the objects of the files that an output includes.
+func (r *run) include(o output) ([]*document, error) {
+	var all []*document
+	for _, v := range o.include {
+		content, err := r.read(v)
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseManifest(File{File: artifact.File{Path: v.Value, Content: content}})
+		if err != nil {
+			return nil, diagnostic.YAML(v.Value, content, err, "include files with objects of Kubernetes")
+		}
+		all = append(all, m.documents...)
+	}
+	return all, nil
+}
+
+const hereHint = "name a file, relative to the folder that kctrl runs in"
+
+func (r *run) read(v value) ([]byte, error) {
+	content, err := r.in.Read(v.Value)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, v.wrong(diagnostic.Quote(v.Value)+" does not exist", hereHint)
+	case err != nil:
+		return nil, v.wrong("cannot read "+diagnostic.Quote(v.Value)+": "+diagnostic.PlainCause(err), cmp.Or(diagnostic.CauseHint(err), hereHint))
+	}
+	return content, nil
+}
+
+// add makes a file of objects.
+func (r *run) add(o output, name string, documents []*document) error {
+	if r.in.Inside && !fs.ValidPath(name) {
+		return o.wrong("output "+diagnostic.Quote(name)+" is outside the project", "name it relative to the project")
+	}
+	if _, twice := r.added[name]; twice {
+		return o.wrong(diagnostic.Quote(name)+" is written by two outputs", "write it once, or give one of them another folder")
+	}
+	content, err := compose(o.header, o.footer, o.separate, documents)
+	if err != nil {
+		return o.wrong("cannot write "+diagnostic.Quote(name)+": "+err.Error(), "")
+	}
+	r.added[name] = File{File: artifact.File{Path: name, Content: []byte(content)}}
+	return nil
+}
+
+// compose returns the text of a file.
+func compose(header, footer, separate string, documents []*document) (string, error) {
+	var out strings.Builder
+	out.WriteString(line(header))
+	for i, d := range documents {
+		if i > 0 || separate == beforeEach {
+			out.WriteString(separator)
+		}
+		text, err := d.print()
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(text)
+	}
+	out.WriteString(line(footer))
+	return out.String(), nil
+}
+
+// line returns a text that ends with its line.
+func line(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// files returns all files: what was generated, as it is now, and what outputs have added.
+func (r *run) files() ([]File, error) {
+	files := slices.Clone(r.rest)
+	for _, m := range r.manifests {
+		kept := slices.DeleteFunc(slices.Clone(m.documents), func(d *document) bool { return r.moved[d] })
+		changed := slices.ContainsFunc(kept, func(d *document) bool { return d.changed })
+		switch {
+		case len(kept) == 0 && len(m.documents) > 0:
+			continue
+		case len(kept) < len(m.documents) || changed:
+			content, err := compose(m.head, "", beforeEach, kept)
+			if err != nil {
+				return nil, err
+			}
+			m.Content = []byte(content)
+		}
+		if added, twice := r.added[m.Path]; twice {
+			return nil, r.overwrites(added.Path)
+		}
+		files = append(files, m.File)
+	}
+	files = slices.AppendSeq(files, maps.Values(r.added))
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// overwrites says that an output would replace what is generated.
+func (r *run) overwrites(name string) error {
+	pos := token.Position{Filename: r.name}
+	for _, o := range r.outputs {
+		if path.Clean(o.file) == name || o.dir != "" && path.Clean(o.dir) == path.Dir(name) {
+			pos.Line, pos.Column = o.Line, o.Column
+			break
+		}
+	}
+	return &diagnostic.Error{
+		Pos:     pos,
+		Message: diagnostic.Quote(name) + " is where the same objects are generated",
+		Hint:    "patch them in the patches of all outputs, or add move: true",
+	}
+}

@@ -1,0 +1,84 @@
+// Package yamlnode reads and changes the mappings of YAML that keeps its style and the order of its keys.
+package yamlnode
+
+import "go.yaml.in/yaml/v3"
+
+// Value returns the value of a key in a mapping, or nil. It is nil in what is no mapping, too.
+func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		i := index(mapping, key)
+		if i < 0 {
+			return nil
+		}
+		mapping = mapping.Content[i+1]
+	}
+	return mapping
+}
+
+// index returns where in a mapping a key stands, or -1.
+func index(mapping *yaml.Node, key string) int {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Remove takes a key with its value out of a mapping, and reports whether it was there.
+func Remove(mapping *yaml.Node, key string) bool {
+	i := index(mapping, key)
+	if i >= 0 {
+		mapping.Content = append(mapping.Content[:i], mapping.Content[i+2:]...)
+	}
+	return i >= 0
+}
+
+// Insert says where in a mapping a new key comes, and in which style it is written.
+type Insert struct {
+	// Sorted says that it comes before the first key that is greater. Otherwise it is the last.
+	Sorted bool
+	Style  yaml.Style
+}
+
+// Set replaces the value of a key, or adds the key.
+func (in Insert) Set(mapping *yaml.Node, key string, value *yaml.Node) {
+	if i := index(mapping, key); i >= 0 {
+		mapping.Content[i+1] = value
+		return
+	}
+	at := len(mapping.Content)
+	if in.Sorted {
+		for at = 0; at < len(mapping.Content) && mapping.Content[at].Value < key; at += 2 {
+		}
+	}
+	added := append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Style: in.Style, Value: key}, value}, mapping.Content[at:]...)
+	mapping.Content = append(mapping.Content[:at:at], added...)
+	mapping.Style &^= yaml.FlowStyle // An empty one may be written as {}.
+}
+
+// Ensure returns the value of a key, which it adds with an empty mapping if it is not there.
+func (in Insert) Ensure(mapping *yaml.Node, key string) *yaml.Node {
+	found := Value(mapping, key)
+	if found == nil {
+		found = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		in.Set(mapping, key, found)
+	}
+	return found
+}
+
+// Clone returns a copy that shares nothing. There are no aliases in what is generated.
+func Clone(node *yaml.Node) *yaml.Node {
+	if node == nil {
+		return nil
+	}
+	copied := *node
+	copied.Content = make([]*yaml.Node, len(node.Content))
+	for i, child := range node.Content {
+		copied.Content[i] = Clone(child)
+	}
+	return &copied
+}
