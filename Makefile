@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus test-large test-faults test-wire test-collector bench-collector clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector bench-collector clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -54,6 +54,10 @@ bench-collector: build ## Measure the memory of the garbage collector beside kub
 
 corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)
+
+REPOSITORIES ?= repositories
+postprocess: build ## Compare what kctrl.gen.yaml makes with what the scripts of six operators have made; REPOSITORIES has their clones, as OWNER/NAME. See docs/postprocess.md.
+	go run -C bench ./cmd/postprocess -kctrl $(KCTRL) -repositories $(abspath $(REPOSITORIES))
 
 test-large: build ## The informer on a real API server with 50,000 objects that churn.
 	KCTRL_TEST_CHURN=50000 go test -timeout 40m -run TestOnARealServer -v ./runtime/informer

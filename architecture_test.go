@@ -210,18 +210,20 @@ var internalLayers = []internalLayer{
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},
 	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go"},
-	{"generate/schemapatch", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into files that are there"},
+	{"generate/yamlnode", "", "what changes YAML that was parsed, and nothing else"},
+	{"generate/postprocess", "diagnostic generate/artifact generate/yamlnode", "it works on files, whatever generator made them, and has its own read"},
+	{"generate/schemapatch", oneGenerator + " generate/crd generate/yamlnode", "a generator; it writes the schemas of CRDs into files that are there"},
 	{
 		"generate/generators", "generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
 		"the one list of them",
 	},
 	{"generate/incremental", "diagnostic source source/resolve lint", "it keeps what was made, and what was asked and found for it"},
 	{
-		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental",
+		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/project scaffold/plan " + anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess",
 		"it loads, checks and runs generators for a project",
 	},
 	{
-		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental",
+		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},
 	{"testing/oracle", "", "for tests: the real controller-gen, which knows nothing of kctrl"},

@@ -1,0 +1,70 @@
+// Package postprocess has what operators do to their manifests after controller-gen, as files for kctrl gen in place of
+// their scripts, and what these scripts have made.
+package postprocess
+
+import "embed"
+
+// Declarations has a kctrl.gen.yaml for each of the projects, as <name>.yaml.
+//
+//go:embed *.yaml
+var Declarations embed.FS
+
+// Project is an operator in one version.
+type Project struct {
+	Name string
+	// Repository is its owner and name on GitHub.
+	Repository, Commit string
+	// Paths are what is looked at of it, as git has them.
+	Paths []string
+	// Folder is where its scripts call controller-gen.
+	Folder string
+	// Args are those of controller-gen there.
+	Args []string
+	// Made are patterns of the files that its scripts have made and that it has committed.
+	Made []string
+	// Newer are those of the files that controller-gen v0.23.0 makes in another way than the version that the project has.
+	Newer []string
+}
+
+// Projects are those whose scripts are replaced.
+var Projects = []Project{
+	{
+		Name: "karpenter", Repository: "kubernetes-sigs/karpenter", Commit: "2266468104f36373ed002241afaee2d3bbc26078",
+		Paths:  []string{"go.mod", "go.sum", "pkg", "kwok/apis", "kwok/charts"},
+		Folder: "pkg/apis",
+		Args:   []string{"crd", "paths=./...", "output:crd:artifacts:config=crds"},
+		Made:   []string{"pkg/apis/crds/*.yaml", "kwok/charts/crds/karpenter.sh_*.yaml", "kwok/charts/crds/autoscaling*.yaml"},
+	},
+	{
+		Name: "ovn-kubernetes", Repository: "ovn-kubernetes/ovn-kubernetes", Commit: "8871cd9cec9c45d6da1baf9e3b06eb575f49039c",
+		Paths:  []string{"go-controller", ":!go-controller/vendor", "helm"},
+		Folder: "go-controller",
+		Args:   []string{"crd:crdVersions=v1", "paths=./pkg/crd/...", "output:crd:dir=_output/crds"},
+		Made:   []string{"helm/ovn-kubernetes/crds/k8s.ovn.org_*.yaml"},
+		Newer:  []string{"helm/ovn-kubernetes/crds/k8s.ovn.org_vteps.yaml"},
+	},
+	{
+		Name: "argo-rollouts", Repository: "argoproj/argo-rollouts", Commit: "9f8d111d8f8e3e88b6d7f8bbdf62fd3cd863ef9d",
+		Paths: []string{"go.mod", "go.sum", "pkg", "utils", "manifests"},
+		Args:  []string{"crd:crdVersions=v1", "paths=./pkg/apis/rollouts/..."},
+		Made:  []string{"manifests/crds/*-crd.yaml"},
+	},
+	{
+		Name: "tidb-operator", Repository: "pingcap/tidb-operator", Commit: "42684baa3d1c8cb9c4e37e70a96372b096b99a13",
+		Paths: []string{"go.mod", "go.sum", "api", "manifests"},
+		Args:  []string{"crd:generateEmbeddedObjectMeta=true", "paths=./api/...", "output:crd:artifacts:config=manifests/crd"},
+		Made:  []string{"manifests/crd/*.yaml"},
+	},
+	{
+		Name: "cloud-on-k8s", Repository: "elastic/cloud-on-k8s", Commit: "7b93383d8ec1569ba99bdf9e59ad70a813fe99f8",
+		Paths: []string{"go.mod", "go.sum", "pkg", "config", "deploy/eck-operator/charts/eck-operator-crds"},
+		Args:  []string{"crd:crdVersions=v1,generateEmbeddedObjectMeta=true", "paths=./pkg/apis/...", "output:crd:artifacts:config=config/crds/v1/resources"},
+		Made:  []string{"config/crds/v1/all-crds.yaml", "config/crds/v1/resources/*.elastic.co_*.yaml", "deploy/eck-operator/charts/eck-operator-crds/templates/all-crds.yaml"},
+	},
+	{
+		Name: "actions-runner-controller", Repository: "actions/actions-runner-controller", Commit: "2ee6b3b8e8d2781c2f2bd4f0033fbb436465c5c1",
+		Paths: []string{"."},
+		Args:  []string{"crd:generateEmbeddedObjectMeta=true,allowDangerousTypes=true", "rbac:roleName=manager-role", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"},
+		Made:  []string{"config/crd/bases/*.yaml", "charts/*/crds/*.yaml", "config/rbac/role.yaml", "config/webhook/manifests.yaml"},
+	},
+}
