@@ -22,6 +22,7 @@ type source struct {
 	folder string
 	test   bool
 	file   *ast.File
+	set    *token.FileSet
 }
 
 // importRule forbids imports, and says why.
@@ -342,12 +343,13 @@ func sources(t *testing.T) []source {
 		if filepath.Ext(name) != ".go" {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}
 		slash := filepath.ToSlash(name)
-		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file})
+		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file, set: set})
 		return nil
 	})
 	if err != nil {
