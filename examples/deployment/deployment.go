@@ -71,7 +71,7 @@ func controllerUID(pod *corev1.Pod) []types.UID {
 	return nil
 }
 
-func isDeletion(e informer.Event[*corev1.Pod]) bool { return e.Type == informer.Deleted }
+func isDeletion(e informer.Event[object.Object]) bool { return e.Type == informer.Deleted }
 
 // adopters are the Deployments that may adopt a ReplicaSet which nobody controls.
 func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requests []reconcile.Request) {
