@@ -99,6 +99,6 @@ func newCollector(_ context.Context, c *registry.Context) (registry.Controller, 
 	return garbagecollector.New(m.Config(), garbagecollector.Options{
 		GraphOptions: garbagecollector.GraphOptions{HTTPClient: m.HTTPClient(), Logger: c.Logger(), Metrics: c.Metrics()},
 		Workers:      c.MaxConcurrentReconciles(),
-		Recorder:     c.EventRecorder(),
+		Recorder:     c.EventRecorder(garbagecollector.Name),
 	})
 }
