@@ -30,7 +30,7 @@ var asides = []struct{ names, reason string }{
 	{"informer/items.go informer/detector.go informer/compact.go", "data structures of the store and of the buffers"},
 	{"informer.contents.removeLocked informer.contents.nameLocked informer.contents.unnameLocked informer.contents.advanceLocked", "indexes of the store"},
 	{"informer.DeltaFIFO.batchLocked informer.outbox.empty informer.batch.len informer.batch.own informer.batch.chunks", "they count"},
-	{"informer.change source.typedEvent", "they make the value that is passed on"},
+	{"informer.change informer.As", "they make the value that is passed on"},
 	{"controller.isQuiet predicate", "they look at the event"},
 	{"controller.eventQueue.noteFailures controller.eventQueue.stateLocked controller.reason.add controller.eventQueue.begin", "the account of why a request is in the queue"},
 	{"controller.parking.park controller.newRequestLogger internal/journal", "what a reconcile gets, and whether it has to wait"},
