@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"golang.org/x/term"
@@ -67,12 +66,8 @@ func (s *streams) checkResult(err error) error {
 
 // lostResult says why a result could not be written.
 func (s *streams) lostResult(err error) error {
-	cause := err
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = e.Err
-	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("cannot write to standard output: %v", cause),
+		Message: "cannot write to standard output: " + diagnostic.PlainCause(err),
 		Hint:    "make room where it leads to, or send it elsewhere",
 		Cause:   err,
 	}

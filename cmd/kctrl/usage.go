@@ -32,12 +32,12 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	near := nearest(name, names)
+	near, isNear := diagnostic.Near(name, names)
 	hint, known := peerCommand(cmd, name)
 	switch {
 	case known:
 		e.Hint = hint
-	case near != "":
+	case isNear:
 		e.Hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
 	case !cmd.HasParent() && slices.Contains(makeTargets, name):
 		e.Hint = "did you mean make " + name + "?"
@@ -74,14 +74,14 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *dia
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	near := nearest(name, names)
+	near, isNear := diagnostic.Near(name, names)
 	hint, known := peerFlags[name]
 	switch {
 	case known:
 		e.Hint = hint
 	case !cmd.HasParent() && (name == "version" || name == "v"):
 		e.Hint = "did you mean kctrl version?"
-	case near != "" && len(name) > 1:
+	case isNear && len(name) > 1:
 		e.Hint = "did you mean --" + near + "?"
 	}
 }
@@ -132,23 +132,6 @@ func exampleValue(flag *pflag.Flag) string {
 	first, _, _ := strings.Cut(name, "|")
 	return first
 }
-
-// nearest returns the name that word is most likely a slip of, or nothing.
-func nearest(word string, names []string) string {
-	if len(word) > 2*longestName {
-		return ""
-	}
-	best, least := "", 2+len(word)/6
-	for _, name := range names {
-		if distance := diagnostic.Slips(strings.ToLower(word), name); distance < least {
-			best, least = name, distance
-		}
-	}
-	return best
-}
-
-// longestName is longer than any name of a command or flag: what is much longer is no slip of one.
-const longestName = 50
 
 // askedFormat returns the format of results that a command line asks for, wherever in it and whatever else is wrong with
 // it: a program that reads results in a format reads errors in it.

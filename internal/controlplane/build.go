@@ -18,7 +18,7 @@ import (
 )
 
 // Build returns the assets of a control plane, compiling them into the user's cache if they are not there: that takes
-// minutes, and Progress is told. It is safe to call from several processes at once, of which one compiles. When it
+// minutes, and Progress is called. It is safe to call from several processes at once, of which one compiles. When it
 // is interrupted nothing half-written is left where a later call would find it.
 //
 // When KUBEBUILDER_ASSETS is set, nothing is compiled and the binaries in that folder are used.

@@ -20,7 +20,7 @@ import (
 // Environments are the environments of a user. Any number of processes may use them at once: what changes one of them
 // has its lock.
 type Environments struct {
-	// Notice is told what the user may want to know beside the result. Nil is nobody.
+	// Notice receives what the user may want to know besides the result. It may be nil.
 	Notice func(what string)
 
 	folder string

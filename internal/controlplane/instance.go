@@ -50,7 +50,7 @@ type Options struct {
 	Faults bool
 
 	// Of an environment:
-	started  func(Process) error // is told of each process before anything depends on it
+	started  func(Process) error // is called with each process before anything depends on it
 	previous []Process           // what was started before, and is kept where it runs as it would be started now
 	ports    Ports               // those it had
 	ids      *identities         // those it has; nil is new ones

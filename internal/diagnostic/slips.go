@@ -11,17 +11,21 @@ func Near(word string, known []string) (near string, ok bool) {
 	if len(known) == 0 {
 		return "", false
 	}
-	slips := func(other string) int { return Slips(strings.ToLower(word), strings.ToLower(other)) }
-	near = slices.MinFunc(known, func(a, b string) int { return slips(a) - slips(b) })
+	near = slices.MinFunc(known, func(a, b string) int { return slips(word, a) - slips(word, b) })
 	return near, MayMean(word, near)
 }
 
 // MayMean reports whether who wrote a may have meant b, in whatever case.
-func MayMean(a, b string) bool { return Slips(strings.ToLower(a), strings.ToLower(b)) <= 2 }
+func MayMean(a, b string) bool { return slips(a, b) <= LikelySlips(b) }
+
+// LikelySlips returns how many slips are likely in a word: more in a longer one.
+func LikelySlips(word string) int { return 1 + len(word)/4 }
 
 // IsSlip reports whether a and b differ by one slip of the keyboard at most, in whatever case: enough where a may as well
 // be somebody else's word.
-func IsSlip(a, b string) bool { return Slips(strings.ToLower(a), strings.ToLower(b)) <= 1 }
+func IsSlip(a, b string) bool { return slips(a, b) <= 1 }
+
+func slips(a, b string) int { return Slips(strings.ToLower(a), strings.ToLower(b)) }
 
 // Slips returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour to make b of a: how
 // likely it is that who wrote a meant b. Of texts whose lengths are far apart it returns no more than that difference.

@@ -17,3 +17,15 @@ func TestSlips(t *testing.T) {
 		}
 	}
 }
+
+func TestNearIsFewSlipsAway(t *testing.T) {
+	names := []string{"api", "gen", "generate", "kind", "manifests", "status", "version"}
+	for word, want := range map[string]string{
+		"pai": "api", "knid": "kind", "versoin": "version", "manifest": "manifests", "Status": "status", "generaet": "generate",
+		"run": "", "plural": "", "": "", "x": "",
+	} {
+		if got, ok := diagnostic.Near(word, names); ok != (want != "") || ok && got != want {
+			t.Errorf("Near(%q) = %q, %v, want %q", word, got, ok, want)
+		}
+	}
+}

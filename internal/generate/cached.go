@@ -26,7 +26,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	if keyed {
 		if entry, ok := g.options.Cache.Current(key, environment, files); ok {
 			g.restore(entry)
-			g.tellInputs(entry.Inputs)
+			g.reportInputs(entry.Inputs)
 			return ctx.Err()
 		}
 	}
@@ -44,7 +44,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	// What is wrong with types is worth knowing in the same run as what is wrong with markers.
 	err = lint.Join(g.program, err, g.run(ctx))
 	inputs, complete := g.program.Inputs()
-	g.tellInputs(inputs)
+	g.reportInputs(inputs)
 	if err == nil && complete && keyed {
 		entry.Inputs = inputs
 		g.save(key, entry)
@@ -52,7 +52,7 @@ func (g *generation) runCached(ctx context.Context) error {
 	return err
 }
 
-func (g *generation) tellInputs(inputs source.Inputs) {
+func (g *generation) reportInputs(inputs source.Inputs) {
 	if g.options.Inputs != nil {
 		g.options.Inputs(inputs)
 	}

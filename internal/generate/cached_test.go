@@ -139,9 +139,9 @@ func edit(t testing.TB, dir, name, old, replacement string) {
 	write(t, dir, name, strings.Replace(string(content), old, replacement, 1))
 }
 
-// settled calls f some seconds later, when all files that were written before have settled, so that it is seen without
+// later calls f some seconds later, when the times of all files that were written before say enough, so that it is seen without
 // reading whether they change.
-func settled(t *testing.T, f func(t *testing.T)) {
+func later(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	now := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestChangesThatCount(t *testing.T) {
 			dir := cachedProject(t)
 			o := everything()
 			o.Cache.Dir = filepath.Join(t.TempDir(), "cache")
-			settled(t, func(t *testing.T) {
+			later(t, func(t *testing.T) {
 				for _, want := range []bool{false, true, true, true} {
 					if hit := cachedRun(t, dir, o); hit != want {
 						t.Fatalf("before the change: from the cache %v, want %v", hit, want)

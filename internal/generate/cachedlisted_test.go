@@ -70,11 +70,11 @@ func TestListedPackagesAreAskedForOnce(t *testing.T) {
 		"go.sum":                     {change: func(t *testing.T, dir string) { write(t, dir, "go.sum", read(t, dir, "go.sum")+"\n") }},
 		"go.work":                    {change: func(t *testing.T, dir string) { write(t, dir, "../go.work", "go 1.26.0\n\nuse ./cached\n") }},
 		"a module in the project":    {fails: true, change: func(t *testing.T, dir string) { write(t, dir, "units/go.mod", "module example.com/units\n") }},
-		"GOFLAGS":                    {change: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", asksGo+" -trimpath") }},
+		"GOFLAGS":                    {change: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-trimpath") }},
 		"GOOS":                       {change: func(t *testing.T, _ string) { t.Setenv("GOOS", "plan9") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOFLAGS", asksGo)
+			t.Setenv("GOFIPS140", asksGo)
 			dir := cachedProject(t)
 			o := everything()
 			o.Cache.Dir = filepath.Join(t.TempDir(), "cache")
@@ -117,7 +117,7 @@ func TestWhatTheGoCommandLooksAtMayBeUnknown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOFLAGS", asksGo)
+			t.Setenv("GOFIPS140", asksGo)
 			dir := cachedProject(t)
 			prepare(t, dir)
 			o := everything()

@@ -29,9 +29,9 @@ type Options struct {
 	Paths []string
 	// AllowUnknown are prefixes of markers that may be unknown.
 	AllowUnknown []string
-	// Warn is told of what is wrong with markers that do not reach any output. Nil means nobody is.
+	// Warn receives what is wrong with markers that do not reach any output. It may be nil.
 	Warn func(lint.Finding)
-	// Inputs is told what the result depends on, as far as that is known, whether there is one or not. Nil means nobody is.
+	// Inputs receives what the result depends on, as far as that is known, whether there is one or not. It may be nil.
 	Inputs func(source.Inputs)
 	// Cache keeps results for later runs. The zero value keeps nothing.
 	Cache incremental.Store

@@ -38,9 +38,9 @@ type Client struct {
 	// Timeout bounds each wait: for a CRD to be served, a condition to be true, a deleted object to be gone. Zero is
 	// no bound.
 	Timeout time.Duration
-	// Report is told what became of an object, such as "created". Nil is nobody.
+	// Report receives what became of an object, such as "created". It may be nil.
 	Report func(object, what string)
-	// Notice is told what is not a result: warnings of the server, and what a wait waits for. Nil is nobody.
+	// Notice receives what is not a result: warnings of the server, and what a wait waits for. It may be nil.
 	Notice func(what string)
 
 	config    *rest.Config // as the kubeconfig has it

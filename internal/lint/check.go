@@ -21,7 +21,7 @@ type Config struct {
 	AllowUnknown []string
 	// Lenient makes only those findings errors that keep controller-gen from working too.
 	Lenient bool
-	// Warn is told of findings that are no errors, in the order of position. Nil means nobody is.
+	// Warn receives findings that are no errors, in the order of position. It may be nil.
 	Warn func(Finding)
 }
 

@@ -2,10 +2,8 @@ package load
 
 import (
 	"go/ast"
-	"go/parser"
 	"path"
 	"strconv"
-	"sync"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
@@ -152,36 +150,4 @@ func (r *reach) follow(pkg *loader.Package, s typeSpec) {
 		}
 		return true
 	})
-}
-
-// parseDependency parses a package that has no syntax yet, without the bodies of its functions. A package that does not
-// parse is left to the loader, which says why.
-func (p *Program) parseDependency(pkg *loader.Package) {
-	if pkg.Syntax != nil {
-		return
-	}
-	syntax := make([]*ast.File, len(pkg.CompiledGoFiles))
-	var wg sync.WaitGroup
-	for i, name := range pkg.CompiledGoFiles {
-		wg.Go(func() {
-			content, err := p.tree.ReadFile(name)
-			if err != nil {
-				return
-			}
-			file, err := parser.ParseFile(p.fset, name, withoutBodies(content), parserMode)
-			if err != nil {
-				file, err = parser.ParseFile(p.fset, name, content, parserMode)
-			}
-			if err == nil {
-				syntax[i] = file
-			}
-		})
-	}
-	wg.Wait()
-	for _, file := range syntax {
-		if file == nil {
-			return
-		}
-	}
-	pkg.Syntax = syntax
 }

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"path/filepath"
 	"slices"
-	"strconv"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
-	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
@@ -90,85 +86,6 @@ func (p *Package) Only(names ...string) *loader.Package {
 		only.Syntax = append(only.Syntax, alone)
 	}
 	return &loader.Package{Package: &only}
-}
-
-// parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
-// files that use cgo.
-func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
-	pkg := &Package{module: f.Module, cgo: map[string]bool{}}
-	root, t, fset := p.dir, p.tree, p.fset
-	if !p.lenient {
-		// A folder that cannot be read was reported as such.
-		more, _ := t.CgoFiles(f.Dir, f.Files)
-		f.Files = slices.Concat(f.Files, more)
-		slices.Sort(f.Files)
-	}
-	var syntax []*ast.File
-	var errs []error
-	for _, name := range f.Files {
-		name = filepath.Join(f.Dir, name)
-		content, err := t.ReadFile(name)
-		if err != nil {
-			errs = append(errs, diagnostic.Unreadable(root, name, err))
-			continue
-		}
-		file, err := parseFile(fset, name, content)
-		if err != nil && filepath.Base(name) == generatedFile {
-			// A merge conflict, perhaps. What is generated does not depend on it, and replaces it.
-			pkg.broken = append(pkg.broken, name)
-			continue
-		}
-		if err != nil {
-			errs = append(errs, syntaxError(root, name, err))
-			continue
-		}
-		if importsC(file) {
-			if p.lenient {
-				continue
-			}
-			pkg.cgo[name] = true
-			pkg.ofC = append(pkg.ofC, withoutC(file)...)
-		}
-		syntax = append(syntax, file)
-		pkg.files = append(pkg.files, name)
-	}
-	if len(errs) > 0 || len(syntax) == 0 {
-		return nil, errs
-	}
-	pkg.Package = &loader.Package{Package: &packages.Package{
-		ID:              f.ImportPath(),
-		PkgPath:         f.ImportPath(),
-		Name:            syntax[0].Name.Name,
-		GoFiles:         pkg.files,
-		CompiledGoFiles: pkg.files,
-		Fset:            fset,
-		Syntax:          syntax,
-	}}
-	return pkg, nil
-}
-
-// importsC reports whether a file uses cgo.
-func importsC(file *ast.File) bool {
-	for _, spec := range file.Imports {
-		if imported, _ := strconv.Unquote(spec.Path.Value); imported == "C" {
-			return true
-		}
-	}
-	return false
-}
-
-// syntaxError says where a file is broken first; what the parser finds after that is mostly noise.
-func syntaxError(root, name string, err error) error {
-	list, ok := err.(scanner.ErrorList)
-	if !ok || len(list) == 0 {
-		return diagnostic.Unreadable(root, name, err)
-	}
-	return &diagnostic.Error{
-		Pos:     diagnostic.Relative(root, list[0].Pos),
-		Message: diagnostic.OneLine(list[0].Msg),
-		Hint:    "markers are read from files that parse: mend the syntax first",
-		Cause:   err,
-	}
 }
 
 // Generated returns the files of a package that are left out because they were generated, as far as they parse: without

@@ -81,7 +81,7 @@ func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 		for _, name := range r.names {
 			wrong, right := strings.ToLower(candidate.name), strings.ToLower(name)
 			distance := diagnostic.Slips(wrong, right)
-			if !diagnostic.MayMean(familyOf(wrong), familyOf(right)) || distance > likelySlips(right) {
+			if !diagnostic.MayMean(familyOf(wrong), familyOf(right)) || distance > diagnostic.LikelySlips(lastPart(right)) {
 				continue
 			}
 			switch {
@@ -157,15 +157,12 @@ const otherFamily = 1000
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = diagnostic.Slips(wrong, right)
-	near = distance <= likelySlips(right) || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
+	near = distance <= diagnostic.LikelySlips(lastPart(right)) || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
 	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
 	}
 	return distance, near
 }
-
-// likelySlips returns how many slips are likely in the name of a marker: more in a longer one.
-func likelySlips(name string) int { return 1 + len(lastPart(name))/4 }
 
 // familyOf returns what stands in front of the first colon of a name.
 func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }

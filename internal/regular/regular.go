@@ -21,6 +21,11 @@ func Remedy(err error) string {
 	return ""
 }
 
+// IsMissing reports whether an error says that there is no file of a name: nothing is there, or a file where a folder should be.
+func IsMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // Flags open a file for reading without waiting for whoever writes to it. What is opened with them goes through [Check].
 const Flags = os.O_RDONLY | syscall.O_NONBLOCK
 

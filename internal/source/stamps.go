@@ -1,15 +1,15 @@
 package source
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // Stamps are the files and folders that answers were taken from, as they were then. As long as all are like that, the
@@ -44,9 +44,9 @@ type Identity struct {
 	Modified, Changed int64 // nanoseconds since 1970
 }
 
-// settleTime is how long ago a file must have changed, so that changing it again is certain to show: file systems count
+// racyTime is how long ago a file must have changed, so that changing it again is certain to show: file systems count
 // time in steps of up to two seconds.
-const settleTime = 2 * time.Second
+const racyTime = 2 * time.Second
 
 // Hold reports whether everything is as it was.
 func (s Stamps) Hold() bool {
@@ -84,7 +84,7 @@ func (s Stamp) holds() bool {
 	info, err := os.Stat(s.Name)
 	switch s.Kind {
 	case StampMissing:
-		return isMissing(err)
+		return regular.IsMissing(err)
 	case StampFolder:
 		return err == nil && info.IsDir()
 	}
@@ -111,32 +111,29 @@ func sumOf(name string, info fs.FileInfo) Answer {
 	return answerNames(names, err)
 }
 
-func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// Settle returns stamps that held at a time, without the content where a change since then is certain to show. It reports
+// Trust returns stamps that held at a time, without the content where a change since then is certain to show. It reports
 // whether these are other ones.
-func (s Stamps) Settle(at time.Time) (Stamps, bool) {
-	settled := slices.Clone(s)
+func (s Stamps) Trust(at time.Time) (Stamps, bool) {
+	trusted := slices.Clone(s)
 	changed := false
-	for i, stamp := range settled {
-		if stamp.Kind == StampFresh && stamp.isSettled(at) {
-			settled[i].Kind, settled[i].Sum = StampWhole, Answer{}
+	for i, stamp := range trusted {
+		if stamp.Kind == StampFresh && !stamp.isRacy(at) {
+			trusted[i].Kind, trusted[i].Sum = StampWhole, Answer{}
 			changed = true
 		}
 	}
-	return settled, changed
+	return trusted, changed
 }
 
-func (s Stamp) isSettled(at time.Time) bool { return at.Sub(time.Unix(0, s.Changed)) > settleTime }
+// isRacy reports whether a file may have changed once more without its time showing it.
+func (s Stamp) isRacy(at time.Time) bool { return at.Sub(time.Unix(0, s.Changed)) <= racyTime }
 
 // StampFile stamps a file or folder of which info tells, before anything is read from it. It reports false if the file
 // system does not say enough.
 func StampFile(name string, info fs.FileInfo) (Stamp, bool) {
 	identity, ok := identityOf(info)
 	stamp := Stamp{Name: name, Kind: StampWhole, Identity: identity}
-	if !ok || stamp.isSettled(time.Now()) {
+	if !ok || !stamp.isRacy(time.Now()) {
 		return stamp, ok
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
@@ -158,7 +155,7 @@ func (l *stampLog) found(name string, info fs.FileInfo, err error) {
 	if l == nil {
 		return
 	}
-	stamp, ok := Stamp{Name: name, Kind: StampMissing}, isMissing(err)
+	stamp, ok := Stamp{Name: name, Kind: StampMissing}, regular.IsMissing(err)
 	if err == nil {
 		stamp, ok = StampFile(name, info)
 	}

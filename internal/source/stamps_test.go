@@ -114,8 +114,8 @@ func stampOf(t *testing.T, name string) source.Stamp {
 	return stamp
 }
 
-// TestStampsSettle looks at a file that changed a moment ago, and again when it had time to settle.
-func TestStampsSettle(t *testing.T) {
+// TestOldStampsAreTrusted looks at a file that changed a moment ago, and again when its time says enough.
+func TestOldStampsAreTrusted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -127,17 +127,17 @@ func TestStampsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(info.ModTime()))
 		fresh := source.Stamps{stampOf(t, name)}
-		if _, changed := fresh.Settle(time.Now()); changed || fresh[0].Kind != source.StampFresh {
+		if _, changed := fresh.Trust(time.Now()); changed || fresh[0].Kind != source.StampFresh {
 			t.Error("the next change might not show")
 		}
 		held := time.Now()
 		time.Sleep(3 * time.Second)
-		if _, changed := fresh.Settle(held); changed {
+		if _, changed := fresh.Trust(held); changed {
 			t.Error("a change since it held might not show")
 		}
-		settled, changed := fresh.Settle(time.Now())
-		if later := stampOf(t, name); !changed || settled[0] != later || later.Kind != source.StampWhole {
-			t.Errorf("not settled after three seconds: %v", settled)
+		trusted, changed := fresh.Trust(time.Now())
+		if later := stampOf(t, name); !changed || trusted[0] != later || later.Kind != source.StampWhole {
+			t.Errorf("not trusted after three seconds: %v", trusted)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/spf13/afero"
 )
 
@@ -338,7 +339,7 @@ func (t *transaction) finish() []error {
 			}
 		}
 		for dir := path.Dir(e.path); e.after == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
-			if err := t.disk.removeIfEmpty(dir); err != nil && !isMissing(err) {
+			if err := t.disk.removeIfEmpty(dir); err != nil && !regular.IsMissing(err) {
 				left(dir, "the empty folder cannot be removed", err)
 			}
 		}
@@ -346,7 +347,7 @@ func (t *transaction) finish() []error {
 	if len(errs) > 0 {
 		return errs
 	}
-	if err := t.disk.remove(t.journal); err != nil && !isMissing(err) {
+	if err := t.disk.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		left(t.journal, "their journal cannot be removed", err)
 	}
 	return errs
@@ -354,7 +355,7 @@ func (t *transaction) finish() []error {
 
 // forget removes the journal of a transaction of which nothing is left.
 func (t *transaction) forget() []error {
-	if err := t.disk.remove(t.journal); err != nil && !isMissing(err) {
+	if err := t.disk.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		return []error{byHand(diagnostic.AtFile(t.journal, "cannot be removed again", err))}
 	}
 	return nil

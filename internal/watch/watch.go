@@ -179,7 +179,7 @@ func (w *folders) addFile(name string) error {
 	return w.watch(filepath.Dir(name))
 }
 
-// watch has events of a folder told. What is not there, or cannot be read, has none.
+// watch asks for the events of a folder. What is not there, or cannot be read, has none.
 func (w *folders) watch(dir string) error {
 	err := w.watcher.Add(dir)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {

@@ -1,18 +1,23 @@
 package applyconfig
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/controller-tools/pkg/crd/markers"
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // generation makes the apply configurations of one package.
@@ -71,7 +76,7 @@ func knownRefs(external map[string]string) map[typeName]string {
 func (g *generation) findKinds(collector *ctmarkers.Collector) error {
 	enabled, clusterWide := map[string]bool{}, map[string]bool{}
 	err := ctmarkers.EachType(collector, g.pkg, func(info *ctmarkers.TypeInfo) {
-		resource, isKind := info.Markers.Get(resourceMarker).(markers.Resource)
+		resource, isKind := info.Markers.Get(resourceMarker).(crdmarkers.Resource)
 		enabled[info.Name] = isKind
 		if value, ok := info.Markers.Get(generateMarker).(bool); ok {
 			enabled[info.Name] = value
@@ -272,6 +277,135 @@ func (c comments) add(pkg *loader.Package) {
 		for _, group := range file.Comments {
 			end := pkg.Fset.Position(group.End())
 			c[commentEnd{end.Filename, end.Line}] = group
+		}
+	}
+}
+
+// addInstances adds the instantiations of generic types that kinds are made of. Each has an apply configuration of its
+// own, as if it had been declared in the package, under a name that is made of those of the type and its arguments.
+func (g *generation) addInstances(reached map[*types.Named]bool) {
+	known := map[string]types.Type{}
+	for _, t := range g.types {
+		known[t.name] = t.named
+	}
+	byPath := func(a, b *types.Named) int { return cmp.Compare(types.TypeString(a, nil), types.TypeString(b, nil)) }
+	for _, named := range slices.SortedFunc(maps.Keys(reached), byPath) {
+		if named.TypeArgs().Len() == 0 {
+			continue
+		}
+		name := g.nameOf(named).name
+		if other := known[name]; other != nil {
+			if !types.Identical(other, named) {
+				g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("%s and %s would have the same name in apply configurations: %s", other, named, name), named.Origin().Obj()))
+			}
+			continue
+		}
+		known[name] = named
+		_, doc := g.above(named.Origin().Obj())
+		g.types = append(g.types, &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true, instance: true})
+	}
+	slices.SortStableFunc(g.types, func(a, b *apiType) int { return cmp.Compare(a.name, b.name) })
+}
+
+// plainName returns a name for a type that is none of a generic type: BoxOfListOfString for Box[[]string]. Types of
+// another package than the one given have the name of theirs before their own.
+func plainName(t types.Type, in *types.Package) string {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		name := t.Obj().Name()
+		if pkg := t.Obj().Pkg(); pkg != nil && pkg != in {
+			name = upper(pkg.Name()) + upper(name)
+		}
+		var arguments []string
+		for argument := range t.TypeArgs().Types() {
+			arguments = append(arguments, plainName(argument, in))
+		}
+		if len(arguments) > 0 {
+			name += "Of" + strings.Join(arguments, "And")
+		}
+		return name
+	case *types.Pointer:
+		return "PointerTo" + plainName(t.Elem(), in)
+	case *types.Slice:
+		return "ListOf" + plainName(t.Elem(), in)
+	case *types.Array:
+		return fmt.Sprintf("Array%dOf%s", t.Len(), plainName(t.Elem(), in))
+	case *types.Map:
+		return "MapOf" + plainName(t.Elem(), in)
+	case *types.Basic:
+		return upper(t.Name())
+	}
+	return "Any"
+}
+
+// above returns the comment that ends right above a position, and the one with a blank line in between above that.
+func (c comments) above(pos token.Position) (detached, doc []string) {
+	group := c[commentEnd{pos.Filename, pos.Line - 1}]
+	upper := c[commentEnd{pos.Filename, pos.Line - 2}]
+	if group != nil {
+		upper = c.beforeGroup(group, pos)
+	}
+	return lines(upper), lines(group)
+}
+
+// beforeGroup returns the comment that ends two lines above group, which ends right above pos.
+func (c comments) beforeGroup(group *ast.CommentGroup, pos token.Position) *ast.CommentGroup {
+	height := 0
+	for _, comment := range group.List {
+		height += 1 + strings.Count(comment.Text, "\n")
+	}
+	return c[commentEnd{pos.Filename, pos.Line - height - 2}]
+}
+
+// lines returns the text of a comment without its slashes.
+func lines(group *ast.CommentGroup) []string {
+	if text := strings.TrimRight(group.Text(), "\n"); text != "" {
+		return strings.Split(text, "\n")
+	}
+	return nil
+}
+
+// withoutMarkers returns what of a comment is for people.
+func withoutMarkers(lines []string) []string {
+	var kept []string
+	for _, line := range lines {
+		if text, isMarker := markers.Line(line); !isMarker {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// readTags reads what the tags of client-gen in a comment say.
+func (t *apiType) readTags(lines []string) {
+	t.applies = true
+	for _, line := range lines {
+		text, _ := markers.Line(line)
+		tag, ok := strings.CutPrefix(text, "+genclient")
+		if !ok {
+			continue
+		}
+		name, value, _ := strings.Cut(tag, "=")
+		verbs := strings.Split(value, ",")
+		switch name {
+		case "":
+			t.client = true
+		case ":nonNamespaced":
+			t.clusterWide = true
+		case ":noStatus":
+			t.noStatus = true
+		case ":readonly":
+			t.applies = false
+		case ":skipVerbs":
+			t.applies = !slices.Contains(verbs, "apply") || !slices.Contains(verbs, "applyStatus")
+		case ":onlyVerbs":
+			t.applies = slices.Contains(verbs, "apply") || slices.Contains(verbs, "applyStatus")
+		case ":method":
+			for _, parameter := range verbs {
+				if subresource, ok := strings.CutPrefix(strings.TrimSpace(parameter), "subresource="); ok {
+					t.subresources = append(t.subresources, subresource)
+				}
+			}
 		}
 	}
 }

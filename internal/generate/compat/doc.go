@@ -12,5 +12,5 @@
 // The packages are loaded once, and only those that can produce output with their types. Where that does not work, be it
 // because the paths or build tags ask for more than the loader of kctrl knows or because something is wrong, the loader of
 // controller-tools has the last word: what controller-gen can do works here. Its answer is the same in every run, and what
-// is wrong is told with the position and what to do about it.
+// is wrong is reported with the position and what to do about it.
 package compat

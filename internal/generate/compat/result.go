@@ -28,7 +28,7 @@ type Result struct {
 	stdout bytes.Buffer
 	// current are the paths of files that are on disk with the right content, and not in files.
 	current []string
-	// isWritten is told of the files once all have the right content; may be nil.
+	// isWritten is called with the files once all have the right content; may be nil.
 	isWritten func(source.Stamps)
 }
 

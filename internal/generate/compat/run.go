@@ -1,12 +1,25 @@
 package compat
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"go/ast"
+	"go/token"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"golang.org/x/tools/go/packages"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
@@ -31,7 +44,7 @@ type Options struct {
 	Postprocess string
 	// Cache keeps results. The zero value keeps nothing.
 	Cache incremental.Store
-	// Inputs is told what the result depends on, as far as that is known, whether there is one or not. Nil means nobody is.
+	// Inputs receives what the result depends on, as far as that is known, whether there is one or not. It may be nil.
 	Inputs func(source.Inputs)
 }
 
@@ -46,7 +59,7 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	kept, cached := c.memo(o)
 	if cached {
 		if result, ok := kept.restore(); ok {
-			o.tellInputs(kept)
+			o.reportInputs(kept)
 			return result, ctx.Err()
 		}
 	}
@@ -64,8 +77,8 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	return result, err
 }
 
-// tellInputs tells of those of a result that was kept.
-func (o Options) tellInputs(kept memo) {
+// reportInputs reports those of a result that was kept.
+func (o Options) reportInputs(kept memo) {
 	if o.Inputs == nil {
 		return
 	}
@@ -165,14 +178,14 @@ func explain(err, known error) error {
 		return errors.Join(misused...)
 	}
 	var errs []error
-	told := map[line]bool{}
+	reported := map[line]bool{}
 	for _, e := range diagnostic.All(err) {
 		at, ok := lineOf(e)
 		switch {
 		case !ok || better[at] == nil:
 			errs = append(errs, e)
-		case !told[at]:
-			told[at] = true
+		case !reported[at]:
+			reported[at] = true
 			errs = append(errs, better[at]...)
 		}
 	}
@@ -191,4 +204,192 @@ func lineOf(err error) (line, bool) {
 		return line{}, false
 	}
 	return line{d.Pos.Filename, d.Pos.Line}, true
+}
+
+// errThorough says that the loader of kctrl cannot, or must not, answer for the one of controller-tools.
+var errThorough = errors.New("needs the loader of controller-tools")
+
+// quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
+// too.
+func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
+	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Lenient: true})
+	if program == nil {
+		a.found = broken
+		return nil, errors.Join(errThorough, a.found)
+	}
+	var wrong error
+	a.findings, wrong = lint.Check(program, lint.Config{AllowUnknown: a.options.AllowUnknown, Lenient: true})
+	a.found = errors.Join(broken, wrong)
+	if broken != nil {
+		return nil, errors.Join(errThorough, a.found)
+	}
+	a.program = program
+	all := a.program.Packages()
+	var marked []*loader.Package
+	for _, pkg := range all {
+		if pkg.Unreadable(a.knows) {
+			return nil, errors.Join(errThorough, a.found)
+		}
+		marked = append(marked, pkg.Package)
+	}
+	var emits []func(*load.Package) bool
+	for _, g := range a.command.generators {
+		if g.OrderCounts != nil && g.OrderCounts(all, g.rule) {
+			return nil, errThorough
+		}
+		if g.Emits != nil {
+			emits = append(emits, g.Emits(all))
+		}
+	}
+	types, err := a.program.Types(ctx, func(pkg *load.Package) bool {
+		return slices.ContainsFunc(emits, func(emits func(*load.Package) bool) bool { return emits(pkg) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(types.Roots, a.program.UsesC) {
+		return nil, errThorough
+	}
+	types.Collector = &markers.Collector{Registry: a.registry}
+	result, err := a.generate(input{types, marked, program.Registry(), a.program.ReadFile, a.program.Generated})
+	return result, errors.Join(err, a.program.Problems(types.Roots))
+}
+
+// knows reports whether generators that run have a marker of a name.
+func (a *attempt) knows(name string) bool {
+	return slices.ContainsFunc(a.registry.AllDefinitions(), func(d *markers.Definition) bool { return d.Name == name })
+}
+
+// patterns returns the paths as load.Load takes them.
+func (c *Command) patterns(o Options) ([]string, error) {
+	if slices.ContainsFunc(o.BuildTags, func(tag string) bool { return tag == "" || strings.ContainsAny(tag, " ,'\"") }) {
+		return nil, errThorough // The go command splits them, or refuses them.
+	}
+	if len(c.paths) == 0 {
+		return []string{"."}, nil
+	}
+	var patterns []string
+	for _, path := range c.paths {
+		if !strings.HasPrefix(path, ".") && !filepath.IsAbs(path) {
+			patterns = append(patterns, path)
+			continue
+		}
+		absolute := path
+		if !filepath.IsAbs(path) {
+			absolute = filepath.Join(o.Dir, path)
+		}
+		rel, err := filepath.Rel(o.Dir, absolute)
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil, errThorough
+		}
+		patterns = append(patterns, "./"+filepath.ToSlash(rel))
+	}
+	return patterns, nil
+}
+
+// thorough loads as controller-gen does: path by path, with everything that is imported.
+func (a *attempt) thorough(ctx context.Context) (*Result, error) {
+	tags := a.options.BuildTags
+	if tags == nil {
+		tags = []string{DefaultBuildTag}
+	}
+	fset := token.NewFileSet()
+	roots, err := loader.LoadRootsWithConfig(&packages.Config{
+		Context:    ctx,
+		Fset:       fset,
+		Dir:        a.options.Dir,
+		BuildFlags: []string{"-tags=" + strings.Join(tags, ",")},
+	}, a.command.paths...)
+	if err != nil {
+		return nil, load.ListError(ctx, a.options.Dir, err)
+	}
+	for _, root := range roots {
+		root.Fset = fset
+	}
+	// Generators would say what follows from packages that are broken or missing, at length.
+	if err := load.Problems(a.options.Dir, roots); err != nil {
+		return nil, err
+	}
+	var filters []loader.NodeFilter
+	for _, g := range a.command.generators {
+		if typed, ok := g.options.(genall.NeedsTypeChecking); ok {
+			filters = append(filters, typed.CheckFilter())
+		}
+	}
+	known, err := ourmarkers.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	in := input{
+		GenerationContext: genall.GenerationContext{
+			Collector: &markers.Collector{Registry: a.registry},
+			Roots:     roots,
+			Checker:   &loader.TypeChecker{NodeFilters: filters},
+		},
+		marked:    roots,
+		markers:   known,
+		read:      regular.ReadFile,
+		generated: load.Generated,
+	}
+	result, err := a.generate(in)
+	if err := errors.Join(err, load.Problems(a.options.Dir, roots)); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// input is what generators look at.
+type input struct {
+	genall.GenerationContext
+	// marked are the packages for generators that need no types.
+	marked []*loader.Package
+	// markers are all that are known.
+	markers *ourmarkers.Registry
+	// read reads the files that options name.
+	read func(name string) ([]byte, error)
+	// generated are the files that build tags leave out.
+	generated func(*loader.Package) []*ast.File
+}
+
+// generate runs all generators, also after one has failed.
+func (a *attempt) generate(in input) (*Result, error) {
+	dir := a.options.Dir
+	result := newResult(dir)
+	var errs []error
+	for _, g := range a.command.generators {
+		out := memory{dir: dir, rule: g.rule, result: result}
+		ctx := in.GenerationContext
+		ctx.InputRule, ctx.OutputRule = disk{dir, in.read}, out
+		if g.Emits == nil {
+			ctx.Roots = in.marked
+		}
+		errs = append(errs, g.Generate(generator.Input{
+			GenerationContext: ctx,
+			Dir:               dir,
+			Markers:           in.markers,
+			Generated:         in.generated,
+			Defines:           func(schema.GroupVersionKind) {},
+			Write:             out.write,
+		}, g.options))
+	}
+	return result, errors.Join(errs...)
+}
+
+// disk reads the header files and manifests that options name.
+type disk struct {
+	dir  string // what names are relative to
+	read func(name string) ([]byte, error)
+}
+
+// OpenForRead opens a file. An error names it as the user did.
+func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.dir, path)
+	}
+	content, err := d.read(path)
+	if err != nil {
+		return nil, artifact.ReadError(name, err)
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
 }

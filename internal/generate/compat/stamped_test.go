@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// settled calls f some seconds later, when all files that were written before have settled.
-func settled(t *testing.T, f func(t *testing.T)) {
+// later calls f some seconds later, when the times of all files that were written before say enough.
+func later(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	now := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestNothingIsReadTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, store := warm(t, toFiles)
-			settled(t, func(t *testing.T) {
+			later(t, func(t *testing.T) {
 				written(t, dir, toFiles, store)
 				if !ran(t, dir, toFiles, store) {
 					t.Fatal("the result was made again")
@@ -132,11 +132,11 @@ func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
 	}
 	before := modified(t, store)
 	if !ran(t, dir, toFiles, store) || !cmp.Equal(before, modified(t, store), cmpopts.IgnoreMapEntries(func(name string, _ int64) bool { return filepath.Ext(name) == ".entry" })) {
-		t.Error("stamps were made again before anything had settled")
+		t.Error("stamps were made again before their times said enough")
 	}
-	settled(t, func(t *testing.T) {
+	later(t, func(t *testing.T) {
 		if !ran(t, dir, toFiles, store) || cmp.Equal(before, modified(t, store)) {
-			t.Error("stamps that have settled are not kept")
+			t.Error("stamps that can be trusted are not kept")
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
 // TestDamagedStampsAreNotUsed damages the stamps, of which nothing else is left.
 func TestDamagedStampsAreNotUsed(t *testing.T) {
 	dir, store := warm(t, toFiles)
-	settled(t, func(t *testing.T) {
+	later(t, func(t *testing.T) {
 		written(t, dir, toFiles, store)
 		names, err := filepath.Glob(filepath.Join(store.Dir, "*.stamps"))
 		if err != nil || len(names) != 1 {

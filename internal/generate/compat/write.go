@@ -190,7 +190,7 @@ func (r *Result) writeError(name string, err error) error {
 	return diagnostic.AtFile(r.relative(name), "cannot write", err)
 }
 
-// relative returns a name as it is told to the user.
+// relative returns a name as the user is shown it.
 func (r *Result) relative(name string) string {
 	dir := r.dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -131,7 +131,7 @@ func write(in generator.Input, options crd.Generator) error {
 			continue
 		}
 		for _, t := range types {
-			references.Settle(t.ident)
+			references.Resolve(t.ident)
 		}
 		definition := define(parser, kind, types, options.MaxDescLen)
 		if definition == nil {

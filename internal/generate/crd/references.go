@@ -20,8 +20,8 @@ import (
 // a slice, the schema of that type knows better: a []byte is text.
 type References struct {
 	parser *crd.Parser
-	// settled are the types whose schemas are ready.
-	settled map[crd.TypeIdent]bool
+	// resolved are the types whose schemas are ready.
+	resolved map[crd.TypeIdent]bool
 	// open are the types that are being looked at, each a part of the one before.
 	open []crd.TypeIdent
 	// refuse makes every recursion an error, unless the field says what it holds.
@@ -31,12 +31,12 @@ type References struct {
 // NewReferences returns those of a parser. If refuse is set, recursion is an error where the field does not say what it
 // holds.
 func NewReferences(parser *crd.Parser, refuse bool) *References {
-	return &References{parser: parser, settled: map[crd.TypeIdent]bool{}, refuse: refuse}
+	return &References{parser: parser, resolved: map[crd.TypeIdent]bool{}, refuse: refuse}
 }
 
-// Settle makes the schemas of a type, and of all it consists of, ready.
-func (r *References) Settle(ident crd.TypeIdent) {
-	if r.settled[ident] || ident.Package == nil {
+// Resolve makes the schemas of a type, and of all it consists of, ready.
+func (r *References) Resolve(ident crd.TypeIdent) {
+	if r.resolved[ident] || ident.Package == nil {
 		return
 	}
 	NeedSchema(r.parser, ident)
@@ -48,7 +48,7 @@ func (r *References) Settle(ident crd.TypeIdent) {
 	r.visit(&schema, "")
 	r.parser.Schemata[ident] = schema
 	r.open = r.open[:len(r.open)-1]
-	r.settled[ident] = true
+	r.resolved[ident] = true
 }
 
 // visit follows all references in a schema, the part of the type that is open last. field is the name of the field that
@@ -85,7 +85,7 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	}
 	start := slices.Index(r.open, ident)
 	if start < 0 {
-		r.Settle(ident)
+		r.Resolve(ident)
 		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" && known.Type != schema.Type {
 			if schema.Type != guess(ident) {
 				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type says %s", known.Type, schema.Type), owner, field))

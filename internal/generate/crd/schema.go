@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // SchemaOptions say how the schemas of types are written.
@@ -122,4 +123,46 @@ func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t t
 		}
 		return true
 	})
+}
+
+// explainAliases makes a parser understand aliases where it expects types with names of their own, or of the language: as
+// keys of maps, and for lists, maps, pointers and structs.
+func explainAliases(pkg *loader.Package, info *ctmarkers.TypeInfo) {
+	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
+		explainIn(pkg, info.RawSpec.Type)
+		return
+	}
+	for _, field := range info.Fields {
+		explainIn(pkg, field.RawField.Type)
+	}
+}
+
+func explainIn(pkg *loader.Package, expr ast.Expr) {
+	switch expr := expr.(type) {
+	case *ast.Ident:
+		alias, ok := pkg.TypesInfo.TypeOf(expr).(*types.Alias)
+		if !ok {
+			return
+		}
+		switch alias.Rhs().(type) {
+		case *types.Slice, *types.Array, *types.Map, *types.Pointer, *types.Struct:
+			retype(pkg, expr, types.NewNamed(alias.Obj(), alias.Rhs(), nil))
+		}
+	case *ast.StarExpr:
+		explainIn(pkg, expr.X)
+	case *ast.ArrayType:
+		explainIn(pkg, expr.Elt)
+	case *ast.MapType:
+		if alias, ok := pkg.TypesInfo.TypeOf(expr.Key).(*types.Alias); ok {
+			retype(pkg, expr.Key, types.Unalias(alias))
+		}
+		explainIn(pkg, expr.Value)
+	}
+}
+
+// retype tells a package another type of an expression.
+func retype(pkg *loader.Package, expr ast.Expr, t types.Type) {
+	known := pkg.TypesInfo.Types[expr]
+	known.Type = t
+	pkg.TypesInfo.Types[expr] = known
 }

@@ -83,7 +83,7 @@ type Input struct {
 	Markers *markers.Registry
 	// Generated returns the files of a package that are left out because they were generated.
 	Generated func(*loader.Package) []*ast.File
-	// Defines is told of each kind that a file defines.
+	// Defines is called for each kind that a file defines.
 	Defines func(schema.GroupVersionKind)
 	// Write writes a file by its absolute path, whatever the output rule says.
 	Write func(artifact.File) error

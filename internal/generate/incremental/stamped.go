@@ -104,7 +104,7 @@ func StampFiles(names []string) (source.Stamps, bool) {
 	return stamps, true
 }
 
-// Holds reports whether all is as it was. What has settled since then is noted, so that the next run need not read it.
+// Holds reports whether all is as it was. Stamps that can be trusted by now are noted, so that the next run need not read it.
 func (s Store) Holds(key Key, stamped *Stamped) bool {
 	now := time.Now()
 	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
@@ -112,8 +112,8 @@ func (s Store) Holds(key Key, stamped *Stamped) bool {
 	}
 	next := *stamped
 	var inputs, outputs bool
-	next.Inputs, inputs = stamped.Inputs.Settle(now)
-	next.Outputs, outputs = stamped.Outputs.Settle(now)
+	next.Inputs, inputs = stamped.Inputs.Trust(now)
+	next.Outputs, outputs = stamped.Outputs.Trust(now)
 	if inputs || outputs {
 		_ = s.PutStamped(key, &next)
 	}

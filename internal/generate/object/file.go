@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
@@ -107,4 +108,197 @@ func (g *emitter) methods(t *copiedType) string {
 		w.line("}\n")
 	}
 	return w.String()
+}
+
+// imports are those of a generated file. A package has the same name in it whatever the order of the types.
+type imports struct {
+	pkg    *loader.Package   // that the file belongs to
+	names  map[string]string // by path
+	owners map[string]string // paths by name; the name of the file's own package is taken
+}
+
+func newImports(pkg *loader.Package) *imports {
+	return &imports{pkg: pkg, names: map[string]string{}, owners: map[string]string{pkg.Name: pkg.PkgPath}}
+}
+
+// need returns the name of a package in the file, and imports it if that has not been done. The name is the end of the
+// path, as much of it as makes it the only one. A path without any more to give is followed by an x.
+func (i *imports) need(path string) string {
+	path = loader.NonVendorPath(path)
+	if name, known := i.names[path]; known {
+		return name
+	}
+	parts := strings.Split(path, "/")
+	name := ""
+	for part := len(parts) - 1; name == "" || i.owners[name] != ""; part = max(part-1, 0) {
+		if part == 0 {
+			name += "x"
+		}
+		name = identifier(parts[part]) + name
+	}
+	i.names[path], i.owners[name] = name, path
+	return name
+}
+
+// identifier returns a part of a path without what cannot be in a name.
+func identifier(part string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return r
+		}
+		return '_'
+	}, strings.TrimLeftFunc(part, unicode.IsDigit))
+}
+
+// specs returns the lines of the import declaration.
+func (i *imports) specs() []string {
+	var lines []string
+	for _, path := range slices.Sorted(maps.Keys(i.names)) {
+		line := fmt.Sprintf("%q", path)
+		if imported := i.pkg.Imports()[path]; imported == nil || imported.Name != i.names[path] {
+			line = i.names[path] + " " + line
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// helpers are functions in a file that copy types without methods of their own: those that are not exported, are left out
+// by a marker, or belong to packages without deep copies. The zero value has none.
+type helpers struct {
+	names map[string]string // by type
+	code  map[string]string // by name
+}
+
+// helper returns the name of the function that makes a shallow copy of a type a deep one, and writes it the first time.
+func (w *writer) helper(t *types.Named) string {
+	key := types.TypeString(t, nil)
+	if name, known := w.helpers.names[key]; known {
+		return name
+	}
+	if w.helpers.names == nil {
+		w.helpers = helpers{names: map[string]string{}, code: map[string]string{}}
+	}
+	name := w.helperName(t)
+	w.helpers.names[key], w.helpers.code[name] = name, ""
+	h := &writer{emitter: w.emitter, of: w.of, place: w.place}
+	h.line("\n// %s makes out a deep copy of in, of which it is a shallow one.", name)
+	h.line("func %s(in, out *%s) {", name, w.name(t))
+	if structure, ok := t.Underlying().(*types.Struct); ok {
+		h.value("in", "out", structure)
+	} else {
+		h.referenceValue("(*in)", "(*out)", t, t.Underlying())
+	}
+	h.line("}")
+	w.helpers.code[name] = h.String()
+	return name
+}
+
+// helperName returns a name that nothing else in the package has.
+func (w *writer) helperName(t *types.Named) string {
+	base := t.Obj().Name()
+	if pkg := t.Obj().Pkg(); pkg != w.pkg.Types {
+		base = capital(pkg.Name()) + base
+	}
+	base = "deepCopy" + capital(base)
+	name := base
+	for i := 2; ; i++ {
+		if _, taken := w.helpers.code[name]; !taken && w.pkg.Types.Scope().Lookup(name) == nil {
+			return name
+		}
+		name = fmt.Sprintf("%s%d", base, i)
+	}
+}
+
+func capital(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// String returns the functions by name.
+func (h helpers) String() string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(h.code)) {
+		text.WriteString(h.code[name])
+	}
+	return text.String()
+}
+
+// hasParameters reports whether a type has parameters in it, which only the methods of a generic type know.
+func hasParameters(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Named:
+		return slices.ContainsFunc(slices.Collect(t.TypeArgs().Types()), hasParameters)
+	case *types.Map:
+		return hasParameters(t.Key()) || hasParameters(t.Elem())
+	case interface{ Elem() types.Type }:
+		return hasParameters(t.Elem())
+	}
+	return false
+}
+
+// argumentCopies returns the functions that copy values of type arguments, which only reflection knows.
+func argumentCopies(reflect string) string {
+	return strings.ReplaceAll(`
+// deepCopyArgument copies a value whose type is a type argument: with its own DeepCopyInto if it has one.
+func deepCopyArgument[T any](in, out *T) {
+	if isNilValue(reflect.ValueOf(in).Elem()) {
+		*out = *in
+		return
+	}
+	if in, ok := any(in).(interface{ DeepCopyInto(*T) }); ok {
+		in.DeepCopyInto(out)
+		return
+	}
+	deepCopyValue(reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem())
+}
+
+// deepCopyValue copies in to out. Both have an address, and the same type.
+func deepCopyValue(in, out reflect.Value) {
+	out.Set(in)
+	if isNilValue(in) {
+		return
+	}
+	if copies := in.Addr().MethodByName("DeepCopyInto"); copies.IsValid() && copies.Type().NumIn() == 1 && copies.Type().In(0) == out.Addr().Type() {
+		copies.Call([]reflect.Value{out.Addr()})
+		return
+	}
+	switch in.Kind() {
+	case reflect.Pointer:
+		out.Set(reflect.New(in.Type().Elem()))
+		deepCopyValue(in.Elem(), out.Elem())
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(in.Type(), in.Len(), in.Len()))
+		for i := range in.Len() {
+			deepCopyValue(in.Index(i), out.Index(i))
+		}
+	case reflect.Array:
+		for i := range in.Len() {
+			deepCopyValue(in.Index(i), out.Index(i))
+		}
+	case reflect.Struct:
+		for i := range in.NumField() {
+			if out.Field(i).CanSet() {
+				deepCopyValue(in.Field(i), out.Field(i))
+			}
+		}
+	case reflect.Map:
+		out.Set(reflect.MakeMapWithSize(in.Type(), in.Len()))
+		for entries := in.MapRange(); entries.Next(); {
+			from, to := reflect.New(in.Type().Elem()).Elem(), reflect.New(in.Type().Elem()).Elem()
+			from.Set(entries.Value())
+			deepCopyValue(from, to)
+			out.SetMapIndex(entries.Key(), to)
+		}
+	}
+}
+
+// isNilValue reports whether there is nothing to copy but nil.
+func isNilValue(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return v.IsNil()
+	}
+	return false
+}
+`, "reflect.", reflect+".")
 }

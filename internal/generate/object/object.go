@@ -32,8 +32,8 @@ var Generator = generator.Generator{
 	},
 	// All packages have a file of the same name, so in one folder the last counts.
 	OrderCounts: func(packages []*load.Package, rule genall.OutputRule) bool {
-		beside, ok := rule.(genall.OutputArtifacts)
-		return (!ok || beside.Code != "") && rule != genall.OutputToNothing && len(packages) > 1
+		artifacts, ok := rule.(genall.OutputArtifacts)
+		return (!ok || artifacts.Code != "") && rule != genall.OutputToNothing && len(packages) > 1
 	},
 	Generate: func(in generator.Input, options genall.Generator) error {
 		return write(in.GenerationContext, options.(deepcopy.Generator), in.Generated)

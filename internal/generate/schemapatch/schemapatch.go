@@ -151,7 +151,7 @@ func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]bo
 			continue
 		}
 		ident := ctcrd.TypeIdent{Package: pkg, Name: kind.Kind}
-		references.Settle(ident)
+		references.Resolve(ident)
 		parser.NeedFlattenedSchemaFor(ident)
 		props := parser.FlattenedSchemata[ident]
 		if options.MaxDescLen != nil {

@@ -28,7 +28,7 @@ func TestMergedLockKnowsBothBranches(t *testing.T) {
 			}
 			lock.Record("a", []byte("merged"), "t")
 			if !lock.Touched("a", []byte("ours")) || lock.Touched("a", []byte("merged")) {
-				t.Errorf("writing the file does not settle it: %q", lock.Marshal())
+				t.Errorf("writing the file does not make it the same: %q", lock.Marshal())
 			}
 		})
 	}

@@ -4,9 +4,19 @@ import (
 	"bytes"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
 // parseFile parses a file of the project. Generated code often consists of functions for the most part, which are passed
@@ -179,4 +189,115 @@ func docOf(node ast.Node) *ast.CommentGroup {
 		return node.Doc
 	}
 	return nil
+}
+
+// parsePackage reads the package in a folder. It returns no package if a file is broken, or if the folder holds only
+// files that use cgo.
+func (p *Program) parsePackage(f source.Folder) (*Package, []error) {
+	pkg := &Package{module: f.Module, cgo: map[string]bool{}}
+	root, t, fset := p.dir, p.tree, p.fset
+	if !p.lenient {
+		// A folder that cannot be read was reported as such.
+		more, _ := t.CgoFiles(f.Dir, f.Files)
+		f.Files = slices.Concat(f.Files, more)
+		slices.Sort(f.Files)
+	}
+	var syntax []*ast.File
+	var errs []error
+	for _, name := range f.Files {
+		name = filepath.Join(f.Dir, name)
+		content, err := t.ReadFile(name)
+		if err != nil {
+			errs = append(errs, diagnostic.Unreadable(root, name, err))
+			continue
+		}
+		file, err := parseFile(fset, name, content)
+		if err != nil && filepath.Base(name) == generatedFile {
+			// A merge conflict, perhaps. What is generated does not depend on it, and replaces it.
+			pkg.broken = append(pkg.broken, name)
+			continue
+		}
+		if err != nil {
+			errs = append(errs, syntaxError(root, name, err))
+			continue
+		}
+		if importsC(file) {
+			if p.lenient {
+				continue
+			}
+			pkg.cgo[name] = true
+			pkg.ofC = append(pkg.ofC, withoutC(file)...)
+		}
+		syntax = append(syntax, file)
+		pkg.files = append(pkg.files, name)
+	}
+	if len(errs) > 0 || len(syntax) == 0 {
+		return nil, errs
+	}
+	pkg.Package = &loader.Package{Package: &packages.Package{
+		ID:              f.ImportPath(),
+		PkgPath:         f.ImportPath(),
+		Name:            syntax[0].Name.Name,
+		GoFiles:         pkg.files,
+		CompiledGoFiles: pkg.files,
+		Fset:            fset,
+		Syntax:          syntax,
+	}}
+	return pkg, nil
+}
+
+// importsC reports whether a file uses cgo.
+func importsC(file *ast.File) bool {
+	for _, spec := range file.Imports {
+		if imported, _ := strconv.Unquote(spec.Path.Value); imported == "C" {
+			return true
+		}
+	}
+	return false
+}
+
+// syntaxError says where a file is broken first; what the parser finds after that is mostly noise.
+func syntaxError(root, name string, err error) error {
+	list, ok := err.(scanner.ErrorList)
+	if !ok || len(list) == 0 {
+		return diagnostic.Unreadable(root, name, err)
+	}
+	return &diagnostic.Error{
+		Pos:     diagnostic.Relative(root, list[0].Pos),
+		Message: diagnostic.OneLine(list[0].Msg),
+		Hint:    "markers are read from files that parse: mend the syntax first",
+		Cause:   err,
+	}
+}
+
+// parseDependency parses a package that has no syntax yet, without the bodies of its functions. A package that does not
+// parse is left to the loader, which says why.
+func (p *Program) parseDependency(pkg *loader.Package) {
+	if pkg.Syntax != nil {
+		return
+	}
+	syntax := make([]*ast.File, len(pkg.CompiledGoFiles))
+	var wg sync.WaitGroup
+	for i, name := range pkg.CompiledGoFiles {
+		wg.Go(func() {
+			content, err := p.tree.ReadFile(name)
+			if err != nil {
+				return
+			}
+			file, err := parser.ParseFile(p.fset, name, withoutBodies(content), parserMode)
+			if err != nil {
+				file, err = parser.ParseFile(p.fset, name, content, parserMode)
+			}
+			if err == nil {
+				syntax[i] = file
+			}
+		})
+	}
+	wg.Wait()
+	for _, file := range syntax {
+		if file == nil {
+			return
+		}
+	}
+	pkg.Syntax = syntax
 }

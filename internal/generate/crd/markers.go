@@ -1,0 +1,173 @@
+package crd
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/load"
+)
+
+// orderPackages makes the markers of every package that parser may come to apply in the same order in every run: by
+// priority, then by name, then as they stand in the source. The parser orders them by priority only, and takes those of
+// one priority as the iteration over a map gives them.
+//
+// It also makes the parser understand the generic types of these packages.
+func orderPackages(parser *crd.Parser, roots []*loader.Package) {
+	reachable := load.Reachable(roots)
+	instances := newInstances(parser, reachable)
+	for pkg := range reachable {
+		path := loader.NonVendorPath(pkg.PkgPath)
+		load := parser.PackageOverrides[path]
+		if load == nil {
+			load = (*crd.Parser).AddPackage
+		}
+		parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
+			orderMarkers(p, pkg)
+			load(p, pkg)
+			instances.expand(pkg)
+		}
+	}
+}
+
+// orderMarkers gives each marker of a package a priority of its own. Markers that cannot be read are the parser's to
+// report.
+func orderMarkers(parser *crd.Parser, pkg *loader.Package) {
+	nodes, err := parser.Collector.MarkersInPackage(pkg)
+	if err != nil {
+		return
+	}
+	for _, values := range nodes {
+		for rank, name := range slices.Sorted(maps.Keys(values)) {
+			for i, value := range values[name] {
+				values[name][i] = withRank(parser, value, rank)
+			}
+		}
+	}
+}
+
+// ranks is more than the number of names that one type or field can have.
+const ranks = 1 << 16
+
+// withRank puts a schema marker in its place among those of the same priority. Markers above the default priority have
+// one each, and are asked for by their Go type: these stay as they are, and after all others.
+func withRank(parser *crd.Parser, value any, rank int) any {
+	marker, ok := value.(crd.SchemaMarker)
+	if !ok {
+		return value
+	}
+	if _, done := value.(ordered); done {
+		return value
+	}
+	if enum, ok := value.(crdmarkers.K8sEnum); ok {
+		marker = constants{enum}
+	}
+	priority := crdmarkers.ApplyPriorityDefault
+	switch m := value.(type) {
+	case crdmarkers.ApplyPriorityMarker:
+		priority = m.ApplyPriority()
+	case interface{ ApplyFirst() }:
+		priority = crdmarkers.ApplyPriorityFirst
+	}
+	if priority > crdmarkers.ApplyPriorityDefault {
+		return value
+	}
+	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)}
+}
+
+// ordered is a marker with a priority that no other marker of its type or field has.
+type ordered struct {
+	crd.SchemaMarker
+	priority crdmarkers.ApplyPriority
+}
+
+// ApplyPriority returns the place of the marker among those of its type or field.
+func (o ordered) ApplyPriority() crdmarkers.ApplyPriority { return o.priority }
+
+// limit is a marker that knows what a field holds whose type is declared elsewhere. The markers of controller-tools look
+// at the type that stands beside the reference, which there is none of for types of other packages.
+type limit struct {
+	crd.SchemaMarker
+	parser *crd.Parser
+}
+
+// ApplyToSchema applies the marker.
+func (l limit) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
+	err := l.SchemaMarker.ApplyToSchema(ctx, schema)
+	if err == nil || schema.Ref == nil {
+		return err
+	}
+	known := resolve(l.parser, ctx.Package, schema)
+	if known.Type == schema.Type && known.XIntOrString == schema.XIntOrString {
+		return err
+	}
+	declared := *schema
+	schema.Type, schema.XIntOrString = known.Type, known.XIntOrString
+	err = l.SchemaMarker.ApplyToSchema(ctx, schema)
+	schema.Type, schema.XIntOrString = declared.Type, declared.XIntOrString
+	return err
+}
+
+// constants is "+k8s:enum": the values are the constants of the type in its package, each once, in order. The marker of
+// controller-tools counts only those that are written as literals, and panics at one that repeats the line above.
+type constants struct{ crdmarkers.K8sEnum }
+
+// ApplyToSchema sets the values.
+func (c constants) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
+	if ctx == nil || ctx.Package == nil || ctx.TypeInfo == nil || ctx.TypeInfo.RawSpec == nil {
+		return fmt.Errorf("k8s:enum requires type context")
+	}
+	enum := ctx.Package.TypesInfo.Defs[ctx.TypeInfo.RawSpec.Name]
+	if enum == nil {
+		return fmt.Errorf("unknown enum type %s", ctx.TypeInfo.Name)
+	}
+	if basic, ok := enum.Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsString == 0 {
+		return fmt.Errorf("enum type must be a string, not %s", enum.Type())
+	}
+	values := constantsOf(ctx.Package, enum.Type())
+	if len(values) == 0 {
+		return fmt.Errorf("no enum values found for type %s", ctx.TypeInfo.Name)
+	}
+	schema.Type, schema.Enum = "string", nil
+	for _, value := range values {
+		schema.Enum = append(schema.Enum, apiextensionsv1.JSON{Raw: []byte(value)})
+	}
+	return nil
+}
+
+// constantsOf returns the constants of a string type that its package declares, in JSON, each once, in order.
+func constantsOf(pkg *loader.Package, enum types.Type) []string {
+	var values []string
+	for _, file := range pkg.Syntax {
+		for _, decl := range file.Decls {
+			general, ok := decl.(*ast.GenDecl)
+			if !ok || general.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range general.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					declared, ok := pkg.TypesInfo.Defs[name].(*types.Const)
+					if !ok || !types.Identical(declared.Type(), enum) || declared.Val().Kind() != constant.String {
+						continue
+					}
+					value, err := json.Marshal(constant.StringVal(declared.Val()))
+					if err == nil {
+						values = append(values, string(value))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
