@@ -21,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	ourmarkers "github.com/kctrl-dev/kctrl/internal/markers"
@@ -357,7 +358,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 	result := newResult(dir)
 	var errs []error
 	for _, g := range a.command.generators {
-		out := memory{dir: dir, rule: g.rule, result: result}
+		out := memory{dir: dir, rule: g.rule, generator: g.Name, result: result}
 		ctx := in.GenerationContext
 		ctx.InputRule, ctx.OutputRule = disk{dir, in.read}, out
 		if g.Emits == nil {
@@ -372,7 +373,33 @@ func (a *attempt) generate(in input) (*Result, error) {
 			Write:             out.write,
 		}, g.options))
 	}
-	return result, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return result, err
+	}
+	return result, a.postprocess(in, result)
+}
+
+// postprocess makes of the manifests what the project declares.
+func (a *attempt) postprocess(in input, result *Result) error {
+	read := func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(a.options.Dir, name)
+		}
+		return in.read(name)
+	}
+	declaration, err := postprocess.Load(a.options.Postprocess, read)
+	if declaration == nil {
+		return err
+	}
+	var ran []string
+	for _, g := range a.command.generators {
+		ran = append(ran, g.Name)
+	}
+	files, err := declaration.Apply(postprocess.Input{Files: result.generated(), Ran: ran, Read: read})
+	if err == nil {
+		result.replace(files)
+	}
+	return err
 }
 
 // disk reads the header files and manifests that options name.
