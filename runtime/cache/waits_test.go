@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -197,4 +202,47 @@ func TestReadsEndWithARunThatEndsAtOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// nothing is an API server that serves nothing, and counts who asks.
+type nothing struct{ asked map[string]int }
+
+func (n nothing) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.asked[r.URL.Path]++
+	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
+}
+
+// TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds is about all kinds of one version together: what the server is asked
+// for is the discovery document of that version, which one request gets for all.
+func TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds(t *testing.T) {
+	for _, kinds := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			server := nothing{asked: map[string]int{}}
+			live, err := client.New(&rest.Config{Host: "http://nothing"}, client.Options{
+				Scheme: runtime.NewScheme(), HTTPClient: &http.Client{Transport: server}, Logger: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := cache.New(live, cache.Options{Logger: slog.New(slog.DiscardHandler)})
+			for n := range kinds {
+				prototype := &unstructured.Unstructured{}
+				prototype.SetAPIVersion("absent.example.com/v1")
+				prototype.SetKind(fmt.Sprint("Kind", n))
+				if _, err := c.Informer(prototype); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			const path = "/apis/absent.example.com/v1"
+			t.Logf("%d kinds: %d requests in an hour", kinds, server.asked[path])
+			if got := server.asked[path]; len(server.asked) != 1 || got < 900 || got > 1810 {
+				t.Errorf("%d kinds: asked for %v in an hour", kinds, server.asked)
+			}
+		})
+	}
 }

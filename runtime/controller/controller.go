@@ -31,12 +31,6 @@ const (
 	complainAfter = 10 * time.Second
 	// defaultSyncTimeout is the default of CacheSyncTimeout.
 	defaultSyncTimeout = 2 * time.Minute
-	// firstAsk is when the optional sources that have not synced are asked first whether their kinds are there, and lastAsk
-	// the longest time between two such questions, each of which is twice as long as the one before. A source knows after its
-	// first list at the earliest, which takes milliseconds, and looks again no more often than once in lastAsk. To ask it
-	// costs nothing of the API server.
-	firstAsk = 10 * time.Millisecond
-	lastAsk  = time.Second
 )
 
 // Controller calls a reconciler for every request that its sources ask for. All methods are safe for concurrent use.
@@ -143,19 +137,13 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 // waitSynced blocks until all sources have synced that must, and complains meanwhile. It reports false when ctx ends
 // first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
-	pause := firstAsk
-	complain, ask, late := time.NewTicker(complainAfter), time.NewTimer(pause), time.NewTimer(c.opts.CacheSyncTimeout)
+	complain, late := time.NewTicker(complainAfter), time.NewTimer(c.opts.CacheSyncTimeout)
 	defer complain.Stop()
-	defer ask.Stop()
 	defer late.Stop()
 	for {
 		select {
 		case <-c.synced:
 			return true
-		case <-ask.C:
-			c.excuseAbsent()
-			pause = min(2*pause, lastAsk)
-			ask.Reset(pause)
 		case <-complain.C:
 			if err := c.Ready(); err != nil {
 				c.logger.Warn("waiting for sources", "err", err)
@@ -272,7 +260,7 @@ type feed[R comparable] struct {
 	first  bool             // constant: it was added before all had synced, so Run waits for it
 	ended  chan struct{}    // constant, closed when the source has ended
 
-	waiting bool // it runs, and has neither synced nor been excused
+	waiting bool // it runs, and has not synced
 	stop    context.CancelFunc
 }
 
@@ -384,26 +372,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// excuseAbsent stops to wait for the optional sources whose kind is not there.
-func (c *Controller[R]) excuseAbsent() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.feeds {
-		if f.waiting && isAbsent(f.source) {
-			c.settleLocked(f)
-		}
-	}
-}
-
-// isAbsent reports whether s is [source.Optional], and its kind is not there.
-func isAbsent(s any) bool {
-	optional, ok := s.(interface{ IsAbsent() bool })
-	return ok && optional.IsAbsent()
-}
-
 // unsynced returns the sources that are waited for, in the order in which they were added.
 func (c *Controller[R]) unsynced() []source.Source[R] {
-	c.excuseAbsent()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var unsynced []source.Source[R]

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,7 +44,7 @@ func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		absent := feed{name: "absent", delay: time.Hour, why: &meta.NoKindMatchError{}, started: make(chan handler.Queue[string], 1)}
+		absent := lost{feed{name: "absent", delay: time.Hour, started: make(chan handler.Queue[string], 1)}, time.Now()}
 		s := start(t, l.takes(0), controller.Options{}, feed{name: "there", existing: []string{"a"}})
 		s.end()
 		c := controller.New("test", l.takes(0), controller.Options{})
@@ -60,7 +61,7 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 		if err := c.Ready(); err != nil {
 			t.Errorf("got %v", err)
 		}
-		expect(t, "reconciles", l.took(), "10ms begin a")
+		expect(t, "reconciles", l.took(), "0s begin a")
 		(<-absent.started).Add("of the absent")
 		pass(time.Second)
 		expect(t, "reconciles when the kind has come", l.took(), "1s begin of the absent")
@@ -77,14 +78,16 @@ type lost struct {
 	at time.Time
 }
 
-func (l lost) Err() error {
-	if time.Now().Before(l.at) {
-		return nil
+func (l lost) Wait(ctx context.Context) error {
+	select {
+	case <-time.After(time.Until(l.at)):
+		return fmt.Errorf("lost: %w", &meta.NoKindMatchError{})
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return &meta.NoKindMatchError{}
 }
 
-func TestAbsenceThatIsFoundLateIsSeenWithinASecond(t *testing.T) {
+func TestAbsenceThatIsFoundLateIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		const late = 42*time.Second + 420*time.Millisecond
@@ -98,9 +101,10 @@ func TestAbsenceThatIsFoundLateIsSeenWithinASecond(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
-		pass(late + time.Second)
-		if got := l.took(); len(got) != 1 {
-			t.Errorf("got %q", got)
+		pass(late)
+		expect(t, "reconciles", l.took(), late.String()+" begin a")
+		if err := c.Ready(); err != nil {
+			t.Error(err)
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -109,11 +113,24 @@ func TestAbsenceThatIsFoundLateIsSeenWithinASecond(t *testing.T) {
 	})
 }
 
+// there is a feed whose kind is there.
+type there struct{ feed }
+
+func (f there) Wait(ctx context.Context) error {
+	select {
+	case <-time.After(f.delay):
+		return f.why
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func TestOptionalSourceThatIsThereIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, why := range map[string]error{"it lists": nil, "it may not": errors.New("forbidden")} {
 			c := controller.New("test", newLog().takes(0), controller.Options{})
-			if err := c.Watch(source.Optional[string](feed{name: "f", delay: time.Minute, why: why})); err != nil {
+			f := there{feed{name: "f", delay: time.Minute, why: why}}
+			if err := c.Watch(source.Optional[string](f)); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -75,6 +76,9 @@ func (k *kind[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced fun
 func (k *kind[T, R]) Journal() *client.Journal { return k.journal }
 
 func (k *kind[T, R]) Err() error { return k.informer.Err() }
+
+// Wait is what [Optional] waits by.
+func (k *kind[T, R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }
 
 func (k *kind[T, R]) String() string { return "kind " + k.name }
 
@@ -173,13 +177,32 @@ func (f *function[R]) String() string { return f.name }
 
 // Optional is a source of a kind that need not be there: as long as the API server does not know it, a controller does
 // not wait for s. When the kind appears its events come, and nothing has to be restarted; when it vanishes, s waits for
-// it to come back.
+// it to come back. s is a source of [Kind] or, like that, has a method Wait(ctx context.Context) error, which blocks until
+// the source has synced and fails when the kind is not there, see meta.IsNoMatchError. Any other s stays what it is.
 func Optional[R comparable](s Source[R]) Source[R] { return optional[R]{s} }
 
 type optional[R comparable] struct{ Source[R] }
 
+// Run runs the source. It has synced also when the kind is found not to be there: all that exists has been added then.
+func (o optional[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
+	awaited, ok := o.Source.(interface {
+		Wait(ctx context.Context) error
+	})
+	if !ok {
+		return o.Source.Run(ctx, queue, synced)
+	}
+	var once sync.Once
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waiting.Go(func() {
+		if meta.IsNoMatchError(awaited.Wait(ctx)) {
+			once.Do(synced)
+		}
+	})
+	return o.Source.Run(ctx, queue, func() { once.Do(synced) })
+}
+
 // Journal is that of the source.
 func (o optional[R]) Journal() *client.Journal { return journal.Of(o.Source) }
-
-// IsAbsent reports whether the kind is not there. A controller does not wait for such a source.
-func (o optional[R]) IsAbsent() bool { return meta.IsNoMatchError(o.Err()) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,29 +286,49 @@ func TestFuncIsASource(t *testing.T) {
 	}
 }
 
-// failing is a source with an error.
-type failing struct {
+// waits is a source that syncs when it is let, and whose Wait ends with an error, or when its context does if that is nil.
+type waits struct {
 	source.Source[string]
 	err error
 }
 
-func (f failing) Err() error { return f.err }
+func (w waits) Run(ctx context.Context, _ handler.Queue[string], synced func()) error {
+	<-ctx.Done()
+	synced()
+	return nil
+}
 
-func TestOnlyAnOptionalSourceOfAnUnknownKindIsAbsent(t *testing.T) {
+func (w waits) Wait(ctx context.Context) error {
+	if w.err == nil {
+		<-ctx.Done()
+	}
+	return w.err
+}
+
+func TestOptionalSourceSyncsWhenItsKindIsFoundToBeAbsent(t *testing.T) {
 	unknown := fmt.Errorf("list things: %w", &meta.NoKindMatchError{})
-	for _, r := range []struct {
-		what           string
-		source         source.Source[string]
-		optional, want bool
+	for what, r := range map[string]struct {
+		source source.Source[string]
+		want   int // how often it says that it has synced before the end
 	}{
-		{"required", failing{err: unknown}, false, false},
-		{"optional", source.Optional[string](failing{err: unknown}), true, true},
-		{"another error", source.Optional[string](failing{err: errors.New("forbidden")}), true, false},
-		{"no error", source.Optional[string](failing{}), true, false},
+		"required":      {waits{err: unknown}, 0},
+		"optional":      {source.Optional[string](waits{err: unknown}), 1},
+		"another error": {source.Optional[string](waits{err: errors.New("forbidden")}), 0},
+		"no error":      {source.Optional[string](waits{}), 0},
 	} {
-		told, optional := r.source.(interface{ IsAbsent() bool })
-		if optional != r.optional || optional && told.IsAbsent() != r.want {
-			t.Errorf("%s: got %t", r.what, optional)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var synced atomic.Int32
+			ended := make(chan error, 1)
+			go func() { ended <- r.source.Run(ctx, nil, func() { synced.Add(1) }) }()
+			synctest.Wait()
+			if got := int(synced.Load()); got != r.want {
+				t.Errorf("%s: synced %d times", what, got)
+			}
+			cancel()
+			if err := <-ended; err != nil || synced.Load() != 1 {
+				t.Errorf("%s: synced %d times in the end, %v", what, synced.Load(), err)
+			}
+		})
 	}
 }
