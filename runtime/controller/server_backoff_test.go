@@ -97,7 +97,8 @@ type runnable func(ctx context.Context) error
 func (r runnable) Run(ctx context.Context) error { return r(ctx) }
 
 // otherWritesOfTheProcessEndNoBackoff tests that what a runnable writes, most of which a watch shows before the answer has come,
-// leads to no attempt at a request that backs off, and the next change by a user does.
+// leads to no attempt at a request that backs off, and the next change by a user does; and so does one by a reconcile of another
+// controller, in whichever process that runs.
 func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 	const writes = 30
 	f.create(newConfigMap(f.namespace, "a"))
@@ -116,7 +117,10 @@ func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 			}
 			return nil
 		})
-		return errors.Join(m.Add(writer), controller.For[*corev1.ConfigMap](m).Named("backing off").
+		chained := reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, c.Patch(ctx, newConfigMap(f.namespace, "a"), annotate("the controller before it"))
+		})
+		return errors.Join(m.Add(writer), controller.For[*corev1.Secret](m).Complete(chained), controller.For[*corev1.ConfigMap](m).Named("backing off").
 			WithOptions(controller.Options{BaseDelay: time.Hour}).
 			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 				o := newConfigMap("", "")
@@ -131,6 +135,10 @@ func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 	}
 	if second := <-attempts; second != "a user" {
 		f.Errorf("the second attempt is at the change by %q", second)
+	}
+	f.create(secret(f.namespace, "b"))
+	if third := <-attempts; third != "the controller before it" {
+		f.Errorf("the third attempt is at the change by %q", third)
 	}
 }
 
