@@ -38,6 +38,7 @@ type Builder[T object.Object, R comparable] struct {
 	predicates []predicate.Predicate              // of the kind of For
 	filters    []predicate.Predicate              // of every kind
 	watches    []func() (source.Source[R], error) // in order; they declare kinds at the cache, which is for the end
+	limiter    RateLimiter[R]
 	errs       []error
 }
 
@@ -99,6 +100,13 @@ func (b *Builder[T, R]) Named(name string) *Builder[T, R] {
 // WithOptions sets options. Where the manager has a default, a zero field means that.
 func (b *Builder[T, R]) WithOptions(opts Options) *Builder[T, R] {
 	b.opts = opts
+	return b
+}
+
+// WithRateLimiter lets l say how long a request waits that has failed, in place of BaseDelay and MaxDelay of the options. What
+// is said of the end of a backoff holds for that wait too: this process does not end it by what it writes.
+func (b *Builder[T, R]) WithRateLimiter(l RateLimiter[R]) *Builder[T, R] {
+	b.limiter = l
 	return b
 }
 
@@ -212,6 +220,7 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 		return nil, fmt.Errorf("controller %s: %w", b.name, err)
 	}
 	c := New(b.name, r, b.options())
+	c.limiter = b.limiter
 	if b.forKind {
 		c.events.kind = b.kind.GroupKind().String()
 	}

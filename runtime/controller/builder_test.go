@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -204,4 +206,47 @@ func TestWarmUpIsARunnableOfItsOwn(t *testing.T) {
 	if warm := c.WarmUp().(interface{ NeedLeaderElection() bool }); warm.NeedLeaderElection() || !c.NeedLeaderElection() {
 		t.Error("the sources are to run in every process, and the controller in one")
 	}
+}
+
+// limiter is a rate limiter that says what it was asked.
+type limiter struct{ l *log }
+
+func (m limiter) When(r string) time.Duration {
+	m.l.add("when " + r)
+	if r == "never" {
+		return -1
+	}
+	return time.Hour
+}
+
+func (m limiter) Forget(r string) { m.l.add("forget " + r) }
+
+func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		m := newStub(t)
+		feed := feed{name: "first", started: make(chan handler.Queue[string], 1)}
+		c, err := controller.Of[string](m, "limited").WithRateLimiter(limiter{l}).WatchesSource(feed).Build(l.returns(
+			answer{err: errBroken}, answer{err: errBroken}, answer{after: time.Minute}, answer{err: reconcile.TerminalError(errBroken)}, answer{err: errBroken}, answer{},
+		))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		queue := <-feed.started
+		queue.Add("a")
+		pass(2 * time.Minute)
+		queue.Add("a") // somebody else asks for an attempt, which ends no backoff
+		pass(24 * time.Hour)
+		expect(t, "the first", l.took(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a", "1h1m0s a", "1h1m0s forget a")
+		queue.Add("never")
+		pass(time.Minute)
+		expect(t, "one that does not wait", l.took(), "24h2m0s never", "24h2m0s when never", "24h2m0.000000001s never", "24h2m0.000000001s forget never")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

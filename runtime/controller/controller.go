@@ -43,6 +43,7 @@ type Controller[R comparable] struct {
 	queue      *workqueue.Queue[R]
 	events     *eventQueue[R]
 	parking    *parking[R]
+	limiter    RateLimiter[R] // nil is the backoff of the queue
 	synced     chan struct{} // closed when Run need not wait for a source any more
 
 	mu    sync.Mutex
@@ -210,6 +211,15 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics gets the metrics of the controller and of its queue; nil is nowhere.
 	Metrics *metrics.Registry
+}
+
+// RateLimiter says how long a request waits that has failed, see [Builder.WithRateLimiter]. Those of client-go are such.
+// Implementations are safe for concurrent use.
+type RateLimiter[R comparable] interface {
+	// When returns how long the request waits. It is called for each reconcile that has failed.
+	When(request R) time.Duration
+	// Forget is called after a reconcile that has not failed, or that is not to be retried.
+	Forget(request R)
 }
 
 // MainGroup is the leader election group of everything that names none. Its lease has the name of the operator.

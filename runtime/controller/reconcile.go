@@ -56,17 +56,33 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	case failed:
 		c.metrics.errors.Inc(c.name)
 		logFailure(logger, err)
-		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true}, request)
+		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true, Backoff: c.backoff(request)}, request)
 	case terminal:
 		c.metrics.errors.Inc(c.name)
 		c.metrics.terminal.Inc(c.name)
 		logFailure(logger, err)
-		c.queue.Forget(request)
+		c.forget(request)
 	case requeueAfter:
-		c.queue.Forget(request)
+		c.forget(request)
 		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), After: result.RequeueAfter}, request)
 	case succeeded, stopped:
-		c.queue.Forget(request)
+		c.forget(request)
+	}
+}
+
+// backoff returns how long a request that has failed backs off, zero for what the options say.
+func (c *Controller[R]) backoff(request R) time.Duration {
+	if c.limiter == nil {
+		return 0
+	}
+	return max(1, c.limiter.When(request))
+}
+
+// forget ends the backoff of a request.
+func (c *Controller[R]) forget(request R) {
+	c.queue.Forget(request)
+	if c.limiter != nil {
+		c.limiter.Forget(request)
 	}
 }
 

@@ -18,13 +18,16 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 // Broadcaster takes events from recorders to a sink, to watchers and to the log. [New] makes one.
 type Broadcaster struct {
-	opts    Options
-	metrics *instruments
+	opts Options
+	// reference names an object.
+	reference func(object.Object) (Reference, error)
+	metrics   *instruments
 	// queue has the records that are unwritten, those among them that failed after a pause, and now and then sweep.
 	queue *workqueue.Queue[*record]
 	// sweep is no record: when it is got, it is time to look for series that are over.
@@ -59,6 +62,7 @@ func New(opts Options) *Broadcaster {
 	opts = opts.complete()
 	return &Broadcaster{
 		opts:       opts,
+		reference:  func(o object.Object) (Reference, error) { return ReferenceTo(o, opts.Scheme) },
 		metrics:    newInstruments(opts.Metrics),
 		queue:      workqueue.New[*record](workqueue.Options{BaseDelay: retryBase, MaxDelay: retryMax}),
 		sweep:      &record{},

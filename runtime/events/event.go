@@ -65,6 +65,9 @@ type Event struct {
 	Count int
 }
 
+// String returns the type, the reason and the note, such as "Warning FailedMount no such volume".
+func (e Event) String() string { return e.Type + " " + e.Reason + " " + e.Note }
+
 // Reference names an object, and a state of it.
 type Reference struct {
 	APIVersion      string

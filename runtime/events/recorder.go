@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -37,7 +38,7 @@ func (r *Recorder) Eventf(regarding, related object.Object, eventType, reason, a
 		return
 	}
 	if !isNil(related) {
-		if e.Related, err = ReferenceTo(related, b.opts.Scheme); err != nil {
+		if e.Related, err = b.reference(related); err != nil {
 			b.opts.Logger.Warn("the second object of an event is left out", "event", e, "err", err)
 		}
 	}
@@ -80,7 +81,7 @@ func (r *Recorder) event(regarding object.Object, eventType, reason, action stri
 	}
 	e.Last = e.First
 	var err error
-	if e.Regarding, err = ReferenceTo(regarding, r.broadcaster.opts.Scheme); err != nil {
+	if e.Regarding, err = r.broadcaster.reference(regarding); err != nil {
 		return e, err
 	}
 	e.Namespace = namespaceOf(e.Regarding)
@@ -105,3 +106,38 @@ func (e Event) check() (problems []error) {
 	}
 	return problems
 }
+
+// FakeRecorder is a recorder for tests: what it records is in Events, and nowhere else. [NewFakeRecorder] makes one.
+type FakeRecorder struct {
+	*Recorder
+	// Events has what was recorded, in its order. It is never closed.
+	Events <-chan Event
+
+	watcher *Watcher
+}
+
+// NewFakeRecorder returns a recorder that holds up to size events which have not been received; more are dropped and counted.
+// It knows the kind of an object that does not say it by its Go type. The reconciler gets its Recorder:
+//
+//	recorder := events.NewFakeRecorder(10)
+//	r := &GuestbookReconciler{Client: c, Recorder: recorder.Recorder}
+//	...
+//	if got := (<-recorder.Events).String(); got != "Normal Created made deployment web" {
+func NewFakeRecorder(size int) *FakeRecorder {
+	b := New(Options{Instance: "test"})
+	b.reference = func(o object.Object) (Reference, error) {
+		ref, err := ReferenceTo(o, b.opts.Scheme)
+		if err != nil && !isNil(o) {
+			return Reference{
+				Kind: reflect.Indirect(reflect.ValueOf(o)).Type().Name(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+				ResourceVersion: o.GetResourceVersion(),
+			}, nil
+		}
+		return ref, err
+	}
+	w := b.Watch(size)
+	return &FakeRecorder{Recorder: b.Recorder("test"), Events: w.C, watcher: w}
+}
+
+// Dropped returns how many events there was no place for.
+func (f *FakeRecorder) Dropped() int { return f.watcher.Dropped() }

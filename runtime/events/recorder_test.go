@@ -236,3 +236,26 @@ func BenchmarkEventf(b *testing.B) {
 		recorder.Eventf(about, nil, Normal, "Pulled", "PullImage", "pulled %d layers", 3)
 	}
 }
+
+func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) {
+	f := NewFakeRecorder(2)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}} // which says no kind
+	f.Eventf(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, Warning, "FailedMount", "MountVolume", "no volume %q", "data")
+	f.WithAnnotations(map[string]string{"a": "b"}).At(time.Unix(1, 0)).Eventf(pod, nil, Normal, "Started", "Start", "it runs")
+	f.Eventf(pod, nil, Normal, "Started", "Start", "there is no place for it")
+	e := <-f.Events
+	if e.String() != `Warning FailedMount no volume "data"` || e.Regarding.String() != "Pod default/web" || e.Related.String() != "Secret s" || e.Action != "MountVolume" {
+		t.Errorf("got %+v", e)
+	}
+	if e = <-f.Events; e.String() != "Normal Started it runs" || e.Annotations["a"] != "b" || !e.First.Equal(time.Unix(1, 0)) {
+		t.Errorf("got %+v", e)
+	}
+	if len(f.Events) != 0 || f.Dropped() != 1 {
+		t.Errorf("%d more, %d dropped", len(f.Events), f.Dropped())
+	}
+	f.Eventf(nil, nil, Normal, "Started", "Start", "about nothing")
+	f.Eventf((*corev1.Pod)(nil), nil, Normal, "Started", "Start", "about nothing")
+	if len(f.Events) != 0 {
+		t.Errorf("got %v about no object", <-f.Events)
+	}
+}

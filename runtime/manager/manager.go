@@ -3,6 +3,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -74,6 +75,9 @@ type Options struct {
 	// MetricsCertDir has tls.crt and tls.key, which are read again when they change. Empty is a certificate made at
 	// start, which clients cannot verify.
 	MetricsCertDir string
+	// MetricsTLSOpts change how /metrics is served over TLS, in their order: cipher suites, curves, client certificates. By
+	// default that is TLS 1.2 at least, and HTTP/1.1.
+	MetricsTLSOpts []func(*tls.Config)
 	// PprofAddress is where /debug/pprof is served, to everybody, such as ":6060": without a host that is the loopback
 	// address. Empty is [Off].
 	PprofAddress string

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -285,5 +286,42 @@ func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", []byte("half"), time.Now())
 	if err := newWith(); err == nil {
 		t.Error("a broken file: got no error")
+	}
+}
+
+func TestIncludedMetricsAreBehindTheSameGate(t *testing.T) {
+	s := newAPIServer()
+	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
+	asked := make(chan struct{}, 10)
+	m.Metrics().Include(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		io.WriteString(w, "# TYPE collected gauge\ncollected 7\n# TYPE go_goroutines gauge\ngo_goroutines -1\n")
+	}))
+	start(t, m)
+	url := log.url(t, "metrics")
+	if code, _, _ := scrape(t, url, ""); code != http.StatusUnauthorized || len(asked) > 0 {
+		t.Errorf("a stranger got %d", code)
+	}
+	code, body, _ := scrape(t, url, "Bearer good")
+	if code != http.StatusOK || !strings.Contains(body, "\ncollected 7\n") || strings.Contains(body, "go_goroutines -1") {
+		t.Errorf("got %d %s", code, body)
+	}
+}
+
+func TestTLSOptionsOfMetricsAreThoseThatWereGiven(t *testing.T) {
+	m, log := newManager(t, newAPIServer(), manager.Options{MetricsAddress: loopback, MetricsTLSOpts: []func(*tls.Config){
+		func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 },
+		func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 },
+	}})
+	start(t, m)
+	address := strings.TrimPrefix(log.url(t, "metrics"), "http://")
+	for version, want := range map[uint16]bool{tls.VersionTLS12: false, tls.VersionTLS13: true} {
+		conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
+		if got := err == nil; got != want {
+			t.Errorf("TLS %x: %v", version, err)
+		}
+		if err == nil {
+			conn.Close()
+		}
 	}
 }

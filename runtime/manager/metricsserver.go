@@ -37,6 +37,9 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	if o.TLS, err = serverTLS(m.opts.MetricsCertDir, m.logger); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)
 	}
+	for _, change := range m.opts.MetricsTLSOpts {
+		change(o.TLS)
+	}
 	return o, nil
 }
 

@@ -3,6 +3,7 @@ package manager
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -32,6 +33,8 @@ type WebhookOptions struct {
 	Address string
 	// HTTP2 lets clients speak HTTP/2 too, which the API server has no need for.
 	HTTP2 bool
+	// TLSOpts change how they are served over TLS, in their order, see [server.Options].
+	TLSOpts []func(*tls.Config)
 	// CertDir has tls.crt and tls.key, which are read again when they change, such as those of cert-manager. Who writes them
 	// also makes the API server trust them.
 	CertDir string
@@ -102,7 +105,7 @@ type webhookServer interface {
 // newWebhooks returns the server, and what runs it.
 func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	opts := server.Options{
-		Address: m.opts.Webhook.Address, HTTP2: m.opts.Webhook.HTTP2, Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
+		Address: m.opts.Webhook.Address, HTTP2: m.opts.Webhook.HTTP2, TLSOpts: m.opts.Webhook.TLSOpts, Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
 	}
 	switch o := &m.opts.Webhook; {
 	case o.Address == Off:

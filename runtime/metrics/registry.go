@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 )
@@ -11,6 +12,8 @@ type Registry struct {
 	mu sync.RWMutex
 	// families holds every metric that was asked for, by name.
 	families map[string]*family
+	// included have further metrics. The slice is replaced and not changed.
+	included []http.Handler
 }
 
 // NewRegistry returns an empty registry. See [RegisterProcess] for the metrics of the process itself.

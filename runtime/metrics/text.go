@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"maps"
 	"math"
@@ -12,24 +13,33 @@ import (
 )
 
 // ServeHTTP answers with all metrics in the Prometheus text format 0.0.4.
-func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	text := r.text()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	text := r.text(req.Context())
+	w.Header().Set("Content-Type", textFormat+"; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	_, _ = w.Write(text) // The only error is a scraper that has gone away.
 }
 
 // WriteTo writes all metrics to w in the Prometheus text format 0.0.4.
 func (r *Registry) WriteTo(w io.Writer) (int64, error) {
-	return bytes.NewReader(r.text()).WriteTo(w)
+	return bytes.NewReader(r.text(context.Background())).WriteTo(w)
 }
 
-func (r *Registry) text() []byte {
+// textFormat is the content type of the Prometheus text format.
+const textFormat = "text/plain; version=0.0.4"
+
+func (r *Registry) text(ctx context.Context) []byte {
 	var text []byte
-	for _, f := range r.sorted() {
+	names := map[string]bool{}
+	all := r.sorted()
+	for _, f := range all {
+		names[f.name] = true
+	}
+	more := r.includedText(ctx, names) // which counts those that fail
+	for _, f := range all {
 		text = f.appendText(text)
 	}
-	return text
+	return append(text, more...)
 }
 
 // sorted returns the metrics of r by name.

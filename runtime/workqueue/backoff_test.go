@@ -252,3 +252,35 @@ func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 		}
 	})
 }
+
+func TestBackoffThatIsGivenStandsInPlaceOfThatOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](Options{BaseDelay: time.Second})
+		start := time.Now()
+		got := func(want time.Duration) {
+			t.Helper()
+			mustGet(t, q, "a")
+			q.Done("a")
+			if waited := time.Since(start); waited != want {
+				t.Errorf("waited %s, want %s", waited, want)
+			}
+			start = time.Now()
+		}
+		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Minute}, "a")
+		q.Add("a")
+		got(time.Minute)
+		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Millisecond}, "a")
+		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Hour}, "a") // before the end of the other
+		got(time.Millisecond)
+		if q.Retries("a") != 2 {
+			t.Errorf("%d failures", q.Retries("a"))
+		}
+		q.AddRateLimited("a")
+		got(4 * time.Second)
+		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Second, After: time.Minute}, "a")
+		got(time.Minute)
+		q.Forget("a")
+		q.AddWith(AddOptions{Backoff: time.Minute}, "a") // it has not failed
+		got(0)
+	})
+}

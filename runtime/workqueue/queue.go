@@ -261,6 +261,9 @@ type AddOptions struct {
 	// RateLimited says that the item failed, which lets it back off as [Queue.AddRateLimited] does. When there is an
 	// After as well, the later time counts.
 	RateLimited bool
+	// Backoff is how long the item backs off if RateLimited is set, in place of what the options of the queue say. Zero is
+	// what they say.
+	Backoff time.Duration
 	// Interrupt says whether the item is got although it backs off. It means nothing beside RateLimited.
 	Interrupt Interrupt
 }
@@ -331,7 +334,7 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 		at = now.add(o.After)
 	}
 	if o.RateLimited {
-		q.failLocked(e, now)
+		q.failLocked(e, o.Backoff, now)
 	}
 	interrupt := o.Interrupt
 	if o.RateLimited {
@@ -377,13 +380,16 @@ func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	return at
 }
 
-// failLocked begins a backoff, unless the one before has not ended.
-func (q *Queue[T]) failLocked(e *entry[T], now instant) {
+// failLocked begins a backoff, unless the one before has not ended. It takes as long as its number says if wanted is zero.
+func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
 	if now < e.floor {
 		return
 	}
 	q.table.own(e)
-	e.floor = now.add(q.backoff.delay(int(e.failures)))
+	if wanted <= 0 {
+		wanted = q.backoff.delay(int(e.failures))
+	}
+	e.floor = now.add(wanted)
 	if e.failures < math.MaxInt32 {
 		e.failures++
 	}

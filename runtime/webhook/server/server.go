@@ -51,6 +51,9 @@ type Options struct {
 	Certificates Certificates
 	// HTTP2 lets clients speak HTTP/2 too. HTTP/1.1 is all that the API server needs, and has fewer ways to be attacked.
 	HTTP2 bool
+	// TLSOpts change how the server speaks TLS, in their order: cipher suites, curves, client certificates. By default that is
+	// TLS 1.2 at least, with Certificates, and HTTP/1.1 unless HTTP2 is set.
+	TLSOpts []func(*tls.Config)
 	// MaxInFlight is how many requests are worked on at once. Zero means 256.
 	MaxInFlight int
 	// Patience is how long requests may take after the end of Run's context. Zero means 5 s.
@@ -109,6 +112,9 @@ func New(opts Options) *Server {
 	}
 	if opts.HTTP2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	for _, change := range opts.TLSOpts {
+		change(config)
 	}
 	s.http = httpserver.New(httpserver.Options{
 		Name: "webhooks", Address: opts.Address, Handler: s, TLS: config, Logger: opts.Logger, Patience: opts.Patience,

@@ -321,3 +321,23 @@ func TestPathIsServedOnce(t *testing.T) {
 		t.Error("At finds the wrong ones")
 	}
 }
+
+func TestTLSOptionsAreAppliedInTheirOrder(t *testing.T) {
+	url, _ := start(t, server.Options{TLSOpts: []func(*tls.Config){
+		func(c *tls.Config) { c.NextProtos = nil },
+		func(c *tls.Config) { c.NextProtos, c.MinVersion = append(c.NextProtos, "h2"), tls.VersionTLS13 },
+	}}, nil)
+	address := strings.TrimPrefix(url, "https://")
+	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+		conn.Close()
+		t.Error("TLS 1.2 is spoken")
+	}
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got := conn.ConnectionState().NegotiatedProtocol; got != "h2" {
+		t.Errorf("got %q", got)
+	}
+}

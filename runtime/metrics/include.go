@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Include makes the registry expose what h answers too: a GET in the Prometheus text format, such as that of promhttp. So a
+// program that has collectors of client_golang shows them where these metrics are, and nobody else links it:
+//
+//	collectors := prometheus.NewRegistry()
+//	collectors.MustRegister(requests)
+//	m.Metrics().Include(promhttp.HandlerFor(collectors, promhttp.HandlerOpts{}))
+//
+// A metric whose name the registry has, or one that was included before, is left out: a scraper would refuse them all. h is
+// asked at each scrape, by several goroutines, with the context of the scrape. When it fails, panics, answers in another
+// format or with more than 16 MiB, the others are exposed without it: a comment says why, and
+// metrics_include_failures_total counts it.
+func (r *Registry) Include(h http.Handler) {
+	if r == nil {
+		return
+	}
+	r.Counter(includeFailures, includeFailuresHelp)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.included = append(r.included[:len(r.included):len(r.included)], h)
+}
+
+const (
+	includeFailures     = "metrics_include_failures_total"
+	includeFailuresHelp = "Scrapes in which metrics of another registry are missing."
+)
+
+// includedText returns what the included handlers have, but for metrics of these names, to which it adds theirs.
+func (r *Registry) includedText(ctx context.Context, names map[string]bool) (text []byte) {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	included := r.included
+	r.mu.RUnlock()
+	for _, h := range included {
+		answer, err := ask(ctx, h)
+		if err != nil {
+			r.Counter(includeFailures, includeFailuresHelp).Inc()
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			text = append(text, "# included metrics are missing: "+line+"\n"...)
+			continue
+		}
+		text = appendOthers(text, answer, names)
+	}
+	return text
+}
+
+// ask returns what h answers to a scrape.
+func ask(ctx context.Context, h http.Handler) (text []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", textFormat)
+	a := &answer{header: http.Header{}}
+	defer func() {
+		if value := recover(); value != nil {
+			text, err = nil, fmt.Errorf("panic: %v", value)
+		}
+	}()
+	h.ServeHTTP(a, req)
+	format := a.header.Get("Content-Type")
+	switch {
+	case a.tooLong:
+		return nil, errTooLong
+	case cmp.Or(a.status, http.StatusOK) != http.StatusOK:
+		return nil, fmt.Errorf("%s: %s", http.StatusText(a.status), a.body.Bytes())
+	case format != "" && !strings.HasPrefix(format, "text/plain"):
+		return nil, fmt.Errorf("the format is %s", format)
+	case a.header.Get("Content-Encoding") != "":
+		return nil, fmt.Errorf("the encoding is %s", a.header.Get("Content-Encoding"))
+	}
+	return a.body.Bytes(), nil
+}
+
+const maxIncluded = 16 << 20
+
+var errTooLong = errors.New("the answer has more than 16 MiB")
+
+// answer keeps an answer, up to maxIncluded bytes.
+type answer struct {
+	header  http.Header
+	status  int // zero until it is written
+	body    bytes.Buffer
+	tooLong bool
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.tooLong = a.tooLong || a.body.Len()+len(p) > maxIncluded; a.tooLong {
+		return 0, errTooLong
+	}
+	return a.body.Write(p)
+}
+
+// appendOthers appends the metrics in more that have none of the names, to which it adds theirs.
+func appendOthers(text, more []byte, names map[string]bool) []byte {
+	current, keep := "", false
+	for line := range bytes.Lines(more) {
+		if name, header := familyOf(string(line)); name != "" && !(name == current || !header && isOf(name, current)) {
+			current, keep = name, !names[name]
+			names[name] = true
+		}
+		if keep {
+			text = append(append(text, bytes.TrimRight(line, "\r\n")...), '\n')
+		}
+	}
+	return text
+}
+
+// familyOf returns the name of the metric that a line is about, and whether it is a header: # HELP or # TYPE. It is empty for
+// a line that is about none, such as another comment, or about one that is named among its labels.
+func familyOf(line string) (name string, header bool) {
+	if words := strings.Fields(line); len(words) > 2 && words[0] == "#" && (words[1] == "HELP" || words[1] == "TYPE") {
+		return words[2], true
+	}
+	if strings.HasPrefix(line, "#") {
+		return "", false
+	}
+	end := strings.IndexAny(line, "{ \t\r\n")
+	return line[:max(0, end)], false
+}
+
+// isOf reports whether a sample of that name is one of a metric: a histogram's or a summary's have longer names.
+func isOf(sample, metric string) bool {
+	suffix, ok := strings.CutPrefix(sample, metric)
+	return ok && metric != "" && (suffix == "_bucket" || suffix == "_sum" || suffix == "_count")
+}
