@@ -291,6 +291,7 @@ func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 
 func TestIncludedMetricsAreBehindTheSameGate(t *testing.T) {
 	s := newAPIServer()
+	s.users, s.allowed = map[string]string{"good": "prometheus"}, []string{"prometheus get /metrics"}
 	m, log := newManager(t, s, manager.Options{MetricsAddress: loopback})
 	asked := make(chan struct{}, 10)
 	m.Metrics().Include(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
