@@ -171,7 +171,6 @@ func (c *Collector) work(ctx context.Context) {
 func (c *Collector) process(ctx context.Context, t task) (again bool) {
 	item := c.itemOf(t.node)
 	err := c.step(ctx, item, t.verify)
-	c.tellOwners(item)
 	switch {
 	case err == nil, errors.Is(err, errNamespacedOwner), errors.Is(err, errNoName), ctx.Err() != nil:
 		return false
@@ -181,20 +180,6 @@ func (c *Collector) process(ctx context.Context, t task) (again bool) {
 		c.log.Warn("look at an object", "object", item.Node, "err", err)
 	}
 	return true
-}
-
-// tellOwners tells those owners that are deleted in the foreground that an item was looked at, whatever came of it.
-func (c *Collector) tellOwners(i item) {
-	if len(i.asked) == 0 {
-		return
-	}
-	var due changes
-	c.graph.mu.Lock()
-	for _, e := range i.asked {
-		due.asked(e)
-	}
-	c.graph.mu.Unlock()
-	c.act(due)
 }
 
 var (
@@ -212,24 +197,17 @@ type item struct {
 	node               *node
 	removed            bool
 	foreground, orphan bool
-	blocked            bool    // a reference to it has blockOwnerDeletion, or its dependent was not looked at
-	asked              []*edge // to owners that wait for it to be looked at
-	dependents         bool    // it has some
+	blocked            bool // a reference to it has blockOwnerDeletion
+	dependents         bool // it has some
 }
 
 func (c *Collector) itemOf(n *node) item {
 	c.graph.mu.Lock()
 	defer c.graph.mu.Unlock()
-	i := item{
+	return item{
 		Node: n.public(), node: n, removed: n.removed,
-		foreground: n.foreground, orphan: n.orphan, blocked: !n.unblocked(), dependents: n.dependents != nil,
+		foreground: n.foreground, orphan: n.orphan, blocked: n.blocking > 0, dependents: n.dependents != nil,
 	}
-	for j := range n.owners {
-		if n.owners[j].unasked {
-			i.asked = append(i.asked, &n.owners[j])
-		}
-	}
-	return i
 }
 
 // step does what the state of a node calls for.

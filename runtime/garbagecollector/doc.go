@@ -16,7 +16,7 @@
 //   - An object all of whose owners are gone is deleted.
 //   - An object that has an owner left loses the references to those that are gone, or that wait for their dependents.
 //   - In a foreground deletion (finalizer foregroundDeletion) the dependents go first, and the owner when none is left
-//     whose reference has blockOwnerDeletion set, and all others were looked at.
+//     whose reference has blockOwnerDeletion set. For the others it does not wait.
 //   - In an orphaning deletion (finalizer orphan) the dependents lose their references before the owner goes.
 //
 // The rules are those of https://kubernetes.io/docs/concepts/architecture/garbage-collection and of the documentation of

@@ -33,7 +33,6 @@ type node struct {
 	owners     []edge // one for each owner reference, in their order; replaced as a whole
 	dependents *edge  // the first of a list of all edges to this node
 	blocking   int32  // how many of these have block set
-	unasked    int32  // how many of these have unasked set
 
 	list     uint32 // the last list that had the object
 	virtual  bool   // never seen, or not any more; it has dependents
@@ -52,8 +51,6 @@ type edge struct {
 	name             string
 	block            bool // blockOwnerDeletion
 	absent           bool // the API server has no such owner
-	// The owner is deleted in the foreground, and the dependent is yet to be looked at since then.
-	unasked bool
 }
 
 // at are the coordinates of the owner, if it is namespaced.
@@ -62,29 +59,6 @@ func (e *edge) at() coordinates { return coordinates{e.kind, e.dependent.namespa
 // names reports whether e is a reference to what is at c.
 func (e *edge) names(c coordinates) bool {
 	return e.kind == c.kind && e.name == c.name && (c.namespace == clusterScoped || c.namespace == e.dependent.namespace)
-}
-
-// unblocked reports whether a foreground deletion of n is over: nothing blocks it, and every dependent was looked at.
-func (n *node) unblocked() bool { return n.foreground && n.blocking == 0 && n.unasked == 0 }
-
-// ask has the dependent of e looked at before its owner, which is deleted in the foreground, goes.
-func (c *changes) ask(e *edge) {
-	if !e.unasked {
-		e.unasked = true
-		e.owner.unasked++
-	}
-	c.look = append(c.look, e.dependent)
-}
-
-// asked notes that the dependent was looked at.
-func (c *changes) asked(e *edge) {
-	if !e.unasked {
-		return
-	}
-	e.unasked = false
-	if e.owner.unasked--; e.owner.unblocked() {
-		c.look = append(c.look, e.owner)
-	}
 }
 
 // dependentsOf yields the edges to n. They must not be changed meanwhile.
@@ -161,15 +135,15 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	foreground := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
 	begins := foreground && !n.foreground
 	if begins {
+		// Before n itself, which does not wait for those that do not block it: they are to see it wait.
 		for e := range dependentsOf(n) {
-			c.ask(e)
+			c.look = append(c.look, e.dependent)
 		}
 	}
-	orphans := orphan && !n.orphan
-	n.orphan, n.foreground = orphan, foreground
-	if orphans || begins && n.unblocked() {
+	if begins || orphan && !n.orphan {
 		c.look = append(c.look, n)
 	}
+	n.orphan, n.foreground = orphan, foreground
 }
 
 // setOwners makes refs the owner references of n.
@@ -232,9 +206,6 @@ func (r *relations) link(n *node, e *edge, ref metav1.OwnerReference, old []edge
 	i := slices.IndexFunc(old, func(o edge) bool { return o.owner == owner && o.kind == e.kind && o.name == e.name })
 	if i >= 0 {
 		e.absent = old[i].absent
-		if old[i].unasked {
-			c.ask(e)
-		}
 		return
 	}
 	c.linked(e)
@@ -251,7 +222,7 @@ func (c *changes) linked(e *edge) {
 	case !e.names(owner.coordinates):
 		c.mismatched(e)
 	case owner.foreground:
-		c.ask(e)
+		c.look = append(c.look, e.dependent)
 	}
 }
 
@@ -269,14 +240,10 @@ func (r *relations) unlink(e *edge, c *changes) {
 	if e.block {
 		owner.blocking--
 	}
-	if e.unasked {
-		e.unasked = false
-		owner.unasked--
-	}
 	switch {
 	case owner.virtual && owner.dependents == nil:
 		r.drop(owner)
-	case owner.unblocked():
+	case e.block && owner.blocking == 0 && owner.foreground:
 		c.look = append(c.look, owner)
 	}
 }

@@ -58,8 +58,11 @@ func (m *model) conditions() map[string]string {
 		for _, ref := range o.OwnerReferences {
 			all[fmt.Sprintf("%s -> %s %s %s", uid, ref.UID, ref.Kind, ref.Name)] = m.condition(o, ref)
 		}
-		if waits(o, metav1.FinalizerOrphanDependents) {
+		switch {
+		case waits(o, metav1.FinalizerOrphanDependents):
 			all["orphan "+string(uid)] = "waits"
+		case waits(o, metav1.FinalizerDeleteDependents) && m.blocking(uid) == 0:
+			all["foreground "+string(uid)] = "unblocked"
 		}
 	}
 	return all
@@ -95,67 +98,17 @@ func TestRelationsAreThoseOfTheObjects(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := &model{objects: map[types.UID]*metav1.PartialObjectMetadata{}, absent: map[place]bool{}}
 		rel := relations{nodes: map[types.UID]*node{}}
-		q := &queued{nodes: map[*node]bool{}, ended: map[types.UID]bool{}}
 		for step := range 60 {
 			before := m.conditions()
 			var c changes
 			what := change(r, m, &rel, &c)
 			check(t, m, &rel)
 			checkTold(t, before, m.conditions(), &rel, &c)
-			q.add(&c)
-			if r.IntN(3) == 0 {
-				q.drain()
-				checkEnded(t, m, q)
-				check(t, m, &rel)
-			}
 			if t.Failed() {
 				t.Fatalf("seed %d, step %d: %s", seed, step, what)
 			}
 		}
 	}
-}
-
-// queued are the nodes that a collector has yet to look at.
-type queued struct {
-	nodes map[*node]bool
-	ended map[types.UID]bool // foreground deletions that it has ended
-}
-
-func (q *queued) add(c *changes) {
-	for _, n := range c.look {
-		q.nodes[n] = true
-	}
-}
-
-// drain looks at all, as Collector.process does.
-func (q *queued) drain() {
-	for len(q.nodes) > 0 {
-		for n := range q.nodes {
-			delete(q.nodes, n)
-			if n.unblocked() {
-				q.ended[n.uid] = true
-			}
-			var c changes
-			for i := range n.owners {
-				c.asked(&n.owners[i])
-			}
-			q.add(&c)
-		}
-	}
-}
-
-// checkEnded tells that each foreground deletion whose owner is not blocked has ended when all was looked at, and no other.
-func checkEnded(t *testing.T, m *model, q *queued) {
-	t.Helper()
-	for uid, o := range m.objects {
-		if waits(o, metav1.FinalizerDeleteDependents) && m.blocking(uid) == 0 && !q.ended[uid] {
-			t.Errorf("nothing blocks %s, and nobody looks", uid)
-		}
-	}
-	maps.DeleteFunc(q.ended, func(uid types.UID, _ bool) bool {
-		o := m.objects[uid]
-		return o == nil || !waits(o, metav1.FinalizerDeleteDependents) || m.blocking(uid) > 0
-	})
 }
 
 // change makes one random change to both.
@@ -244,7 +197,7 @@ func check(t *testing.T, m *model, rel *relations) {
 	for uid, n := range rel.nodes {
 		var dependents []string
 		var last *edge
-		blocking, unasked := int32(0), int32(0)
+		blocking := int32(0)
 		for e := range dependentsOf(n) {
 			kind := e.kind.Value()
 			dependents = append(dependents, fmt.Sprint(e.dependent.uid, kind.apiVersion, kind.kind, e.name, e.block))
@@ -254,17 +207,14 @@ func check(t *testing.T, m *model, rel *relations) {
 			if e.block {
 				blocking++
 			}
-			if e.unasked {
-				unasked++
-			}
 			last = e
 		}
 		slices.Sort(dependents)
 		if !slices.Equal(dependents, m.dependents(uid)) {
 			t.Errorf("dependents of %s: %q, want %q", uid, dependents, m.dependents(uid))
 		}
-		if blocking != n.blocking || unasked != n.unasked {
-			t.Errorf("%s: %d edges block, want %d; %d are not asked, want %d", uid, n.blocking, blocking, n.unasked, unasked)
+		if blocking != n.blocking {
+			t.Errorf("%s: blocking is %d, want %d", uid, n.blocking, blocking)
 		}
 		if m.objects[uid] == nil && (!n.virtual || len(dependents) == 0) {
 			t.Errorf("%s is no object, and has the node %+v", uid, n)
