@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -10,12 +11,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +28,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back.
+// Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back: configurations
+// and conversions by a Service that were there before are there again. Those by URL are taken for what a process has left
+// behind that was killed, and go. An Installation is used by one goroutine.
 type Installation struct {
 	// Client writes to the API server.
 	Client *client.REST
@@ -37,7 +42,7 @@ type Installation struct {
 	Configurations []*unstructured.Unstructured
 	// Kinds are those whose CustomResourceDefinitions, which are at the server, are to convert by the webhook.
 	Kinds []schema.GroupKind
-	// Logger is where it is told what was done.
+	// Logger is where it is told what was done. Nil is slog.Default().
 	Logger *slog.Logger
 
 	undo []func(context.Context) error
@@ -153,17 +158,48 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 		config["url"] = i.URL + path
 		config["caBundle"] = base64.StdEncoding.EncodeToString(i.Bundle)
 	}
-	u.SetManagedFields(nil)
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	if err := i.Client.Apply(ctx, u, owner, client.ForceOwnership); err != nil {
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(u.GroupVersionKind())
+	err = i.Client.Get(ctx, client.ObjectKeyFromObject(u), before)
+	switch {
+	case err == nil:
+		err = i.setWebhooks(ctx, u, u.Object["webhooks"])
+	case apierrors.IsNotFound(err):
+		u.SetManagedFields(nil)
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+		err = i.Client.Create(ctx, u, owner)
+	}
+	if err != nil {
 		return fmt.Errorf("install %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 	i.undo = append(i.undo, func(ctx context.Context) error {
+		if byService(before) {
+			return client.IgnoreNotFound(i.setWebhooks(ctx, u, before.Object["webhooks"]))
+		}
 		return client.IgnoreNotFound(i.Client.Delete(ctx, u))
 	})
-	i.Logger.Info("the API server calls the webhooks here", "kind", u.GetKind(), "name", u.GetName(), "url", i.URL)
+	i.logger().Info("the API server calls the webhooks here", "kind", u.GetKind(), "name", u.GetName(), "url", i.URL)
 	return nil
 }
+
+// byService reports whether an object names a Service to call, as one does that was deployed.
+func byService(u *unstructured.Unstructured) bool {
+	configs, err := certificate.ClientConfigs(u)
+	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(configs)), func(config map[string]any) bool {
+		return config["service"] != nil
+	})
+}
+
+// setWebhooks makes webhooks those of a configuration, all of them.
+func (i *Installation) setWebhooks(ctx context.Context, u *unstructured.Unstructured, webhooks any) error {
+	value, err := json.Marshal(map[string]any{"webhooks": webhooks})
+	if err != nil {
+		return err
+	}
+	return i.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, value), owner)
+}
+
+func (i *Installation) logger() *slog.Logger { return cmp.Or(i.Logger, slog.Default()) }
 
 // convert makes the CustomResourceDefinition of a kind convert by the webhook.
 func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error {
@@ -175,9 +211,12 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	u.SetName(mapping.Resource.Resource + "." + kind.Group)
 	if err := i.Client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-		return err
+		return fmt.Errorf("install the conversion of %s: %w", kind, err)
 	}
-	before, _, _ := unstructured.NestedMap(u.Object, "spec", "conversion")
+	before := map[string]any{"strategy": "None"}
+	if byService(u) {
+		before, _, _ = unstructured.NestedMap(u.Object, "spec", "conversion")
+	}
 	if err := i.setConversion(ctx, u, map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{
@@ -190,7 +229,7 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 	i.undo = append(i.undo, func(ctx context.Context) error {
 		return client.IgnoreNotFound(i.setConversion(ctx, u, before))
 	})
-	i.Logger.Info("the API server converts here", "kind", kind.String(), "url", i.URL)
+	i.logger().Info("the API server converts here", "kind", kind.String(), "url", i.URL)
 	return nil
 }
 
