@@ -58,7 +58,9 @@ type WebhookOptions struct {
 // minCertLifetime leaves replicas and API servers the time to agree on the next certificate.
 const minCertLifetime = time.Minute
 
-func (o *WebhookOptions) validLifetime() bool { return o.CertLifetime == 0 || o.CertLifetime >= minCertLifetime }
+func (o *WebhookOptions) validLifetime() bool {
+	return o.CertLifetime == 0 || o.CertLifetime >= minCertLifetime
+}
 
 // Webhooks returns the server of webhooks, which webhook.For registers them with. The first call, which comes before Run, makes it: a
 // program that has no webhooks serves none. It listens before the caches start, so that kinds can be read that it converts.
