@@ -61,14 +61,14 @@ func newRegistry() *registry.Registry {
 			Name: deployment.Name, Aliases: []string{"deployment"},
 			Needs: []registry.Need{reads(deployments), does(deployments, "update"), reads(sets), does(sets, "create", "update", "patch", "delete"), reads(pods)},
 			New: func(_ context.Context, c *registry.Context) (registry.Controller, error) {
-				return nil, c.Setup((&deployment.Reconciler{}).SetupWithManager)
+				return nil, (&deployment.Reconciler{}).SetupWithManager(c)
 			},
 		},
 		registry.Descriptor{
 			Name: replicaset.Name, Aliases: []string{"replicaset"},
 			Needs: []registry.Need{reads(sets), reads(pods), does(pods, "create", "patch", "delete")},
 			New: func(_ context.Context, c *registry.Context) (registry.Controller, error) {
-				return nil, c.Setup((&replicaset.Reconciler{CountTerminating: c.FeatureEnabled(countTerminating)}).SetupWithManager)
+				return nil, (&replicaset.Reconciler{CountTerminating: c.FeatureEnabled(countTerminating)}).SetupWithManager(c)
 			},
 		},
 		registry.Descriptor{
@@ -79,7 +79,7 @@ func newRegistry() *registry.Registry {
 			Name: ttlafterfinished.Name, Aliases: []string{"ttl-after-finished"}, FeatureGates: []string{ttlAfterFinished},
 			Needs: []registry.Need{reads(jobs), does(jobs, "delete")},
 			New: func(_ context.Context, c *registry.Context) (registry.Controller, error) {
-				return nil, c.Setup((&ttlafterfinished.Reconciler{}).SetupWithManager)
+				return nil, (&ttlafterfinished.Reconciler{}).SetupWithManager(c)
 			},
 		},
 	)

@@ -30,7 +30,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -52,7 +51,7 @@ type Reconciler struct {
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes, whose
 // ReplicaSets change, or which could adopt a ReplicaSet; and for one that recreates its pods, when one of them is gone.
-func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
 	var err error
 	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
@@ -202,13 +201,15 @@ func (ro *rollout) rollOut(ctx context.Context) error {
 	return reconcile.TerminalError(fmt.Errorf("unexpected deployment strategy type: %s", ro.Spec.Strategy.Type))
 }
 
-// store writes the status, and the annotations with it, if they are not what the API server has. It is a patch, which cannot
+// store writes the status, and the annotations with it, if they are not what the API server has. It is a patch, which does not
 // fail for what a user changes meanwhile: some conditions, such as that of a new ReplicaSet, nobody would come to set again.
 func (ro *rollout) store(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(ro.Status, ro.stored.Status) && maps.Equal(ro.Annotations, ro.stored.Annotations) {
 		return nil
 	}
-	if err := ro.Reconciler.Status().Patch(ctx, ro.Deployment, client.MergeFrom(ro.stored)); err != nil {
+	base := ro.stored.DeepCopy()
+	base.UID = "" // so it is in the patch, which is then refused by another Deployment that has come to have the name
+	if err := ro.Reconciler.Status().Patch(ctx, ro.Deployment, client.MergeFrom(base)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	ro.stored = ro.Deployment.DeepCopy()

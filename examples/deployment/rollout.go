@@ -65,10 +65,19 @@ func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	healthy, err := ro.take(ctx, old, available(append(old, ro.current))-least, func(set *appsv1.ReplicaSet) int32 {
+	healthy, err := ro.take(ctx, old, staying(append(old, ro.current))-least, func(set *appsv1.ReplicaSet) int32 {
 		return *set.Spec.Replicas
 	})
 	return unhealthy+healthy > 0, err
+}
+
+// staying is how many available pods there are, without those that are about to go: of a ReplicaSet that was made smaller the
+// status tells only later.
+func staying(sets []*appsv1.ReplicaSet) (n int32) {
+	for _, set := range sets {
+		n += min(set.Status.AvailableReplicas, *set.Spec.Replicas)
+	}
+	return n
 }
 
 // take makes ReplicaSets smaller by most in all, the oldest first, each by what it can spare.

@@ -27,7 +27,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
@@ -55,7 +54,7 @@ type Reconciler struct {
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every ReplicaSet that changes, whose pods
 // change, or which could adopt a pod.
-func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client, r.recorder = m.Client(), m.EventRecorder(Name)
 	var err error
 	if r.podsOf, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, controllerUID); err != nil {
@@ -109,9 +108,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	status := r.status(set, pods, active, failure)
 	if !equality.Semantic.DeepEqual(status, set.Status) {
-		stored := set.DeepCopy()
+		base := set.DeepCopy()
+		base.UID = "" // so it is in the patch, which is then refused by another ReplicaSet that has come to have the name
 		set.Status = status
-		err = client.IgnoreNotFound(r.Status().Patch(ctx, set, client.MergeFrom(stored)))
+		err = client.IgnoreNotFound(r.Status().Patch(ctx, set, client.MergeFrom(base)))
 	}
 	if apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
 		failure = nil

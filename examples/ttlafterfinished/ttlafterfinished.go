@@ -12,7 +12,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
@@ -27,7 +26,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
 
 // SetupWithManager takes from m what the reconciler needs, and has it called for every Job that changes.
-func (r *Reconciler) SetupWithManager(m *manager.Manager) error {
+func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	r.Client = m.Client()
 	return controller.For[*batchv1.Job](m).Named(Name).Complete(r)
 }

@@ -355,7 +355,7 @@ func (w *World) unsettled() string {
 
 func (w *World) count(set *appsv1.ReplicaSet) (has, isReady, available int32) {
 	for _, pod := range w.pods {
-		if !metav1.IsControlledBy(&pod, set) {
+		if !metav1.IsControlledBy(&pod, set) || hasEnded(&pod) {
 			continue
 		}
 		has++
@@ -367,6 +367,10 @@ func (w *World) count(set *appsv1.ReplicaSet) (has, isReady, available int32) {
 		}
 	}
 	return has, isReady, available
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 func ready(pod *corev1.Pod) (since time.Time, ok bool) {
@@ -382,8 +386,9 @@ func ready(pod *corev1.Pod) (since time.Time, ok bool) {
 func (w *World) PlayPods(ctx context.Context) (played bool, err error) {
 	byImage := map[string][]corev1.Pod{}
 	for _, pod := range w.pods {
-		image := pod.Spec.Containers[0].Image
-		byImage[image] = append(byImage[image], pod)
+		if image := pod.Spec.Containers[0].Image; !hasEnded(&pod) {
+			byImage[image] = append(byImage[image], pod)
+		}
 	}
 	for _, image := range slices.Sorted(maps.Keys(byImage)) {
 		pods := byImage[image]
@@ -439,14 +444,26 @@ func (w *World) setReady(ctx context.Context, pod *corev1.Pod, is bool) error {
 
 // DeletePods deletes n pods of an image, ready ones first.
 func (w *World) DeletePods(ctx context.Context, image string, n int) error {
+	return w.eachPod(image, n, func(pod *corev1.Pod) error { return w.Delete(ctx, pod) })
+}
+
+// FailPods makes n pods of an image fail, ready ones first.
+func (w *World) FailPods(ctx context.Context, image string, n int) error {
+	return w.eachPod(image, n, func(pod *corev1.Pod) error {
+		pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
+		return client.IgnoreNotFound(w.view.Status().Update(ctx, pod))
+	})
+}
+
+func (w *World) eachPod(image string, n int, do func(*corev1.Pod) error) error {
 	slices.SortFunc(w.pods, readyFirst)
 	for i := range w.pods {
 		pod := &w.pods[i]
-		if n == 0 || pod.Spec.Containers[0].Image != image {
+		if n == 0 || pod.Spec.Containers[0].Image != image || hasEnded(pod) {
 			continue
 		}
 		n--
-		if err := w.Delete(ctx, pod); err != nil {
+		if err := do(pod); err != nil {
 			return err
 		}
 	}
