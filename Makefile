@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector bench-collector clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples bench-collector clean
 
 build: ## Build bin/kctrl.
 	go build -o bin/kctrl ./cmd/kctrl
@@ -18,6 +18,8 @@ test: build ## Run all tests, also those on a real API server, and the race dete
 	go vet ./...
 	go test -timeout 40m ./cmd/... ./internal/... .
 	go test -timeout 40m $(RACE) ./runtime/...
+	go vet -C examples ./...
+	go test -C examples -timeout 10m ./...
 	go vet -C examples/cronjob ./...
 	go test -C examples/cronjob -timeout 10m ./...
 
@@ -27,6 +29,7 @@ check: ## Formatting, vet, staticcheck and dead code; vet for the other systems 
 	GOOS=windows go vet ./...
 	GOOS=darwin go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	cd examples && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	cd examples/cronjob && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	dead="$$($(DEADCODE) '/kctrl/(cmd|internal)/' ./cmd/... ./internal/demo)" && echo "$$dead" && test -z "$$dead"
 	dead="$$($(DEADCODE) '/kctrl/(runtime/)?internal/' -test ./...)" && echo "$$dead" && test -z "$$dead"
@@ -65,6 +68,10 @@ test-large: build ## The informer on a real API server with 50,000 objects that 
 GRAPHS ?= 500
 test-collector: build ## Compare the garbage collector with kube-controller-manager's on 500 random ownership graphs; takes minutes.
 	KCTRL_TEST_GRAPHS=$(GRAPHS) go test -timeout 1h -run TestCollectsWhat -v ./runtime/garbagecollector
+
+SEQUENCES ?= 200
+test-examples: build ## Compare the Deployment controller of examples/ with kube-controller-manager's in 200 random sequences; takes ten minutes.
+	cd examples && KCTRL_TEST_SEQUENCES=$(SEQUENCES) go test -timeout 1h -run TestRollsOut -v ./deployment
 
 FAULTS ?= 60
 test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=all: every step.

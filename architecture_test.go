@@ -329,13 +329,19 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 // sources parses every Go file of this module.
 func sources(t *testing.T) []source {
 	t.Helper()
+	return sourcesBelow(t, ".")
+}
+
+// sourcesBelow parses every Go file below a folder that is of the module of that folder.
+func sourcesBelow(t *testing.T, root string) []source {
+	t.Helper()
 	var all []source
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
-			if slices.Contains([]string{"testdata", "bench", "examples", "third_party", "bin", ".git"}, entry.Name()) {
+			if name != root && slices.Contains([]string{"testdata", "bench", "examples", "third_party", "bin", ".git"}, entry.Name()) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -245,12 +245,12 @@ func quoted(cell string) []string {
 	return all
 }
 
-// declarations returns the names that each package of the runtime declares, tests included: functions, types, constants
+// declarations returns the names that each package of kctrl and of its examples declares, tests included: functions, types, constants
 // and variables, and "Type.Name" for methods.
 func declarations(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
-	for _, src := range sources(t) {
+	for _, src := range append(sources(t), sourcesBelow(t, "examples")...) {
 		if all[src.folder] == nil {
 			all[src.folder] = map[string]bool{}
 		}

@@ -432,14 +432,14 @@ func (w *World) pacing(i int, pods []corev1.Pod) bool {
 }
 
 func (w *World) setReady(ctx context.Context, pod *corev1.Pod, is bool) error {
-	pod = pod.DeepCopy()
 	status := corev1.ConditionFalse
 	if is {
 		status = corev1.ConditionTrue
 	}
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
-	return client.IgnoreNotFound(w.view.Status().Update(ctx, pod))
+	return EditStatus(ctx, w, pod.Name, func(pod *corev1.Pod) {
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+	})
 }
 
 // DeletePods deletes n pods of an image, ready ones first.
@@ -450,8 +450,7 @@ func (w *World) DeletePods(ctx context.Context, image string, n int) error {
 // FailPods makes n pods of an image fail, ready ones first.
 func (w *World) FailPods(ctx context.Context, image string, n int) error {
 	return w.eachPod(image, n, func(pod *corev1.Pod) error {
-		pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil
-		return client.IgnoreNotFound(w.view.Status().Update(ctx, pod))
+		return EditStatus(ctx, w, pod.Name, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil })
 	})
 }
 
