@@ -52,19 +52,81 @@ func TestPublicFace(t *testing.T) {
 // publicFace lists the exported identifiers of every package of runtime/ that others may import, in order.
 func publicFace(t *testing.T) string {
 	var lines []string
+	declared := map[string][]ast.Decl{} // by package
 	for _, src := range sources(t) {
 		if src.test || !strings.HasPrefix(src.folder, "runtime/") || slices.Contains(strings.Split(src.folder, "/"), "internal") {
 			continue
 		}
 		pkg := strings.TrimPrefix(src.folder, "runtime/")
+		declared[pkg] = append(declared[pkg], src.file.Decls...)
 		for _, decl := range src.file.Decls {
 			for _, declared := range exported(decl) {
 				lines = append(lines, pkg+": "+declared)
 			}
 		}
 	}
+	for pkg, decls := range declared {
+		for name, form := range structs(decls) {
+			if ast.IsExported(name) {
+				for _, promoted := range promoted(decls, name, form) {
+					lines = append(lines, pkg+": "+promoted)
+				}
+			}
+		}
+	}
 	slices.Sort(lines)
 	return apiIntro + strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// structs returns the structs that decls declare, by name.
+func structs(decls []ast.Decl) map[string]*ast.StructType {
+	forms := map[string]*ast.StructType{}
+	for _, decl := range decls {
+		types, _ := decl.(*ast.GenDecl)
+		if types == nil {
+			continue
+		}
+		for _, spec := range types.Specs {
+			if spec, ok := spec.(*ast.TypeSpec); ok {
+				if form, ok := spec.Type.(*ast.StructType); ok {
+					forms[spec.Name.Name] = form
+				}
+			}
+		}
+	}
+	return forms
+}
+
+// promoted returns a line for each method that the struct of that name has of those unexported ones that are embedded in it,
+// and for each of their fields.
+func promoted(decls []ast.Decl, name string, form *ast.StructType) (lines []string) {
+	all := structs(decls)
+	for _, field := range form.Fields.List {
+		of := receiverName(field.Type)
+		embedded := all[of]
+		if len(field.Names) > 0 || ast.IsExported(of) || embedded == nil {
+			continue
+		}
+		for _, decl := range decls {
+			method, _ := decl.(*ast.FuncDecl)
+			if method == nil || method.Recv == nil || !method.Name.IsExported() || receiverName(method.Recv.List[0].Type) != of {
+				continue
+			}
+			as := *method
+			as.Body, as.Doc = nil, nil
+			as.Recv = &ast.FieldList{List: []*ast.Field{{Type: &ast.StarExpr{X: ast.NewIdent(name)}}}}
+			lines = append(lines, oneLine(&as))
+		}
+		for _, inner := range embedded.Fields.List {
+			for _, field := range inner.Names {
+				if field.IsExported() {
+					lines = append(lines, "type "+name+" struct, "+field.Name+" "+oneLine(inner.Type))
+				}
+			}
+		}
+		lines = append(lines, promoted(decls, name, embedded)...)
+	}
+	return lines
 }
 
 // exported returns a line for each identifier that decl exports, fields and methods of interfaces too.

@@ -144,7 +144,8 @@ func (c *Cache) Journal() *client.Journal { return c.live.Journal() }
 
 // Begin says that [Cache.Run] is about to be called, as by another goroutine: from now on reads wait for what it brings,
 // which before are the error [ErrNotRunning]. Who calls Begin must call Run, if only with a context that has ended, so that
-// the reads end. A manager does. Beginning twice does nothing; Run begins by itself.
+// the reads end. It is for programs that have a cache and no manager, which does it for its own. Beginning twice does
+// nothing; Run begins by itself.
 func (c *Cache) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -78,4 +79,34 @@ func ExampleNewIndex() {
 	// Output:
 	// green <nil>
 	// blue <nil>
+}
+
+// A program without a manager says that the cache is about to run before it reads, so that reads wait for what comes.
+func ExampleCache_Begin() {
+	server := newAPI()
+	server.put(configMaps, configMap("default", "blue"))
+	scheme := runtime.NewScheme()
+	_ = corev1.AddToScheme(scheme)
+	live, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := cache.New(live, cache.Options{Logger: slog.New(slog.DiscardHandler)})
+	if _, err := c.Informer(&corev1.ConfigMap{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	var blue corev1.ConfigMap
+	fmt.Println("before:", errors.Is(c.Get(ctx, client.ObjectKeyFromObject(configMap("default", "blue")), &blue), cache.ErrNotRunning))
+	c.Begin()
+	go func() { ended <- c.Run(ctx) }()
+	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(configMap("default", "blue")), &blue), blue.Name)
+	cancel()
+	<-ended
+	// Output:
+	// before: true
+	// <nil> blue
 }

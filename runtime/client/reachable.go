@@ -55,7 +55,8 @@ func (a *answers) wait() <-chan struct{} {
 }
 
 // Reachable blocks until the server does again what it is asked for, or ctx ends: until any request of c from now on
-// succeeds. It is for those whose requests have failed and who would wait long before they try again. While there are such,
+// succeeds. It is for loops, of informers and of programs, whose requests have failed and who would wait long before they try
+// again. While there are such,
 // one request each one or two seconds asks the server for /readyz, however many wait; one that hides that from this
 // user is reachable when it says so. The server may still fail what the caller wants, so one that comes back must not do
 // so at once, nor together with all others.
@@ -106,5 +107,5 @@ func (c *conn) probe(ctx context.Context) {
 	}
 }
 
-// Reachable is [REST.Reachable] of the client.
+// Reachable is [REST.Reachable] of the client. A source that wraps a ListWatcher passes it on, for the informer in front of it.
 func (lw *ListWatcher[T]) Reachable(ctx context.Context) error { return lw.client.Reachable(ctx) }

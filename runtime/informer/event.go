@@ -11,7 +11,9 @@ import (
 )
 
 // ListerWatcher is where an informer's objects come from: one resource in one scope of an API server.
-// *client.ListWatcher is one.
+// *client.ListWatcher is one. With a method Reachable(ctx context.Context) error, like that one's, the reflector comes back
+// soon after an outage. Only a *client.ListWatcher itself is spared from decoding what the store has; what wraps one gets
+// objects of its own.
 type ListerWatcher[T object.Object] interface {
 	// List returns one page of the objects, as options ask for it.
 	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)

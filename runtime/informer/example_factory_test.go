@@ -51,3 +51,52 @@ func ExampleIndex_Range() {
 	<-done
 	// Output: 2 n1
 }
+
+// A program that watches kinds as they come and go, such as those of CRDs, forgets what it does not need any more.
+func ExampleForget() {
+	factory := informer.NewFactory(informer.FactoryOptions{})
+	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
+		return informer.New(nodes{}, opts), nil
+	}
+	opts := informer.KindOptions[node]{Options: informer.Options[node]{Name: "nodes", DisableWatchList: true}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- factory.Run(ctx) }()
+	first, err := informer.Shared(factory, open, opts)
+	if err == nil {
+		err = factory.Wait(ctx)
+	}
+	if err != nil {
+		fmt.Println(err)
+	}
+	informer.Forget(factory, first)()
+	again, err := informer.Shared(factory, open, opts)
+	fmt.Println("another one:", again != first, err)
+	cancel()
+	<-done
+	// Output: another one: true <nil>
+}
+
+// A program that wants to know of single namespaces asks their informers.
+func ExampleScoped_In() {
+	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
+		return informer.New(nodes{}, opts), nil
+	}
+	scoped, err := informer.NewScoped(open, []string{"blue", "green"}, informer.Options[node]{DisableWatchList: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- scoped.Run(ctx) }()
+	<-scoped.Synced()
+	for _, one := range scoped.In("") {
+		fmt.Println(one.Namespace(), one.Err())
+	}
+	cancel()
+	<-done
+	// Output:
+	// blue <nil>
+	// green <nil>
+}

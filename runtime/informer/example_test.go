@@ -75,3 +75,34 @@ func Example() {
 	// n2 is in the store: false
 	// nodes in zone a: 1
 }
+
+// zones counts nodes, in step with a store.
+type zones struct{ nodes map[string]int }
+
+func (z zones) Applied(_ string, events []informer.Event[node]) {
+	for _, e := range events {
+		switch e.Type {
+		case informer.Added:
+			z.nodes[e.Object.Labels["zone"]]++
+		case informer.Deleted:
+			z.nodes[e.Object.Labels["zone"]]--
+		}
+	}
+}
+
+// An observer keeps something in step with a store: what it has is never behind what a handler sees.
+func ExampleObserver() {
+	z := zones{nodes: map[string]int{}}
+	inf := informer.New(nodes{}, informer.Options[node]{DisableWatchList: true, Observer: z})
+	ctx, cancel := context.WithCancel(context.Background())
+	inf.AddHandler(func(e informer.Event[node]) {
+		if e.Type == informer.Deleted {
+			cancel()
+		}
+	})
+	if err := inf.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("nodes in zone a:", z.nodes["a"])
+	// Output: nodes in zone a: 1
+}

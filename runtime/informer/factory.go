@@ -124,7 +124,8 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 	return s, nil
 }
 
-// Forget makes f have no informer of the kind of s, which ends; the next call of [Shared] makes another one. wait blocks
+// Forget makes f have no informer of the kind of s, which ends; the next call of [Shared] makes another one. It is for programs
+// whose kinds come and go. wait blocks
 // until nothing of it runs any more, a call of a handler that is under way included, so a handler must not call it.
 func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
 	f.mu.Lock()

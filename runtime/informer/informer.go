@@ -256,7 +256,8 @@ type Options[T object.Object] struct {
 	Mutated func(*MutationError)
 }
 
-// Observer is told of each change of a store.
+// Observer is told of each change of a store. It is for what has to be in step with the store, such as an index of one's own:
+// handlers hear of a change later.
 type Observer[T object.Object] interface {
 	// Applied is called after each change: the store has everything up to version, and events is what that meant. It is
 	// called for bookmarks too, without events. It is called by one goroutine at a time, must not call the informer, and
@@ -318,7 +319,7 @@ func (c *core[T]) Name() string { return c.name }
 // Namespace returns the namespace from the options.
 func (c *core[T]) Namespace() string { return c.namespace }
 
-// Observer returns the observer from the options.
+// Observer returns the observer from the options, for one who has found the informer and not made it.
 func (c *core[T]) Observer() Observer[T] { return c.contents.observer }
 
 // Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.

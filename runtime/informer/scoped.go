@@ -83,8 +83,8 @@ func NewScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 }
 
 // In returns the informers that together have the objects of a namespace, or of all in scope when it is "", in the order of
-// their namespaces. There are none when the namespace is not in scope. The slice must not be modified, and the informers
-// must be run by nobody else.
+// their namespaces: for one who asks about single namespaces, such as why one has not synced. There are none when the
+// namespace is not in scope. The slice must not be modified, and the informers must be run by nobody else.
 func (s *Scoped[T]) In(namespace string) []*Informer[T] {
 	all := *s.informers.Load()
 	if namespace == "" || len(all) == 1 && all[0].namespace == "" {
