@@ -1,0 +1,123 @@
+package after
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/predicate"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/source"
+)
+
+// builder is that of a controller of Deployments.
+type builder = controller.Builder[*appsv1.Deployment, reconcile.Request]
+
+func For(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) error {
+	return controller.For[*appsv1.Deployment](m).Owns(&appsv1.ReplicaSet{}).Complete(r)
+}
+
+func Options(b *builder) *builder {
+	return b.Named("deployments").WithOptions(controller.Options{
+		MaxConcurrentReconciles: 4, CacheSyncTimeout: time.Minute, ReconcileTimeout: time.Minute,
+	})
+}
+
+func Leaderless(b *builder) *builder {
+	return b.WithOptions(controller.Options{Election: controller.Election{Off: true}, WarmUp: true, PanicsCrash: true})
+}
+
+func RateLimiter(b *builder, limiter controller.RateLimiter[reconcile.Request]) *builder {
+	return b.WithRateLimiter(limiter)
+}
+
+func Backoff(b *builder) *builder {
+	return b.WithOptions(controller.Options{BaseDelay: time.Second, MaxDelay: time.Minute})
+}
+
+func ForPredicates(m *manager.Manager, p predicate.Predicate) *builder {
+	return controller.For[*appsv1.Deployment](m).WithPredicates(p)
+}
+
+func OwnsPredicates(b *builder, p predicate.Predicate) *builder {
+	return b.Owns(&appsv1.ReplicaSet{}, p)
+}
+
+func EventFilter(b *builder, p predicate.Predicate) *builder {
+	return b.WithEventFilter(p)
+}
+
+func MapFunc() handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetLabels()["for"]}}}
+	}
+}
+
+func Watches(b *builder, requests handler.MapFunc) *builder {
+	return b.Watches(&corev1.Secret{}, handler.Map(requests))
+}
+
+func EveryOwner(b *builder, m *manager.Manager) *builder {
+	owner := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	return b.Watches(&corev1.Secret{}, handler.ForOwner[client.Object](owner, m.RESTMapper(), false))
+}
+
+func WatchesMetadata(b *builder, requests handler.MapFunc) *builder {
+	return b.WatchesMetadata(&corev1.Secret{}, handler.Map(requests))
+}
+
+func OwnsMetadata(b *builder) *builder {
+	return b.Owns(&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}})
+}
+
+func Channel(b *builder, events chan informer.Event[client.Object]) *builder {
+	return b.WatchesSource(source.Channel(events, handler.ForObject[client.Object]()))
+}
+
+func Handler() handler.Handler[client.Object, reconcile.Request] {
+	return func(ctx context.Context, e informer.Event[client.Object], queue handler.Queue[reconcile.Request]) {
+		if e.Type == informer.Deleted {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		}
+	}
+}
+
+func TypedRequests(m *manager.Manager, r reconcile.Reconciler[string], h handler.Handler[client.Object, string]) error {
+	return controller.Of[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
+}
+
+func GenerationChanged() predicate.Predicate {
+	return predicate.SpecChanged()
+}
+
+func MetadataChanged() predicate.Predicate {
+	return predicate.Or(predicate.LabelsChanged(), predicate.AnnotationsChanged())
+}
+
+func ResourceVersionChanged() predicate.Predicate {
+	return predicate.ResourceVersionChanged()
+}
+
+func OfTheObject() predicate.Predicate {
+	return predicate.Object(func(o client.Object) bool { return o.GetNamespace() != "kube-system" })
+}
+
+func OfTheEvent() predicate.Predicate {
+	return func(e informer.Event[client.Object]) bool {
+		return e.Type != informer.Updated || e.Old.GetGeneration() != e.Object.GetGeneration()
+	}
+}
+
+func OnlyCreated() predicate.Predicate {
+	return func(e informer.Event[client.Object]) bool { return e.Type == informer.Added }
+}

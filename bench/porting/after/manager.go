@@ -1,0 +1,120 @@
+package after
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+func Config() (*rest.Config, error) {
+	return manager.GetConfig()
+}
+
+func NewManager(config *rest.Config, scheme *runtime.Scheme) (*manager.Manager, error) {
+	return manager.New(config, manager.Options{
+		Scheme: scheme, ProbeAddress: ":8081", LeaderElection: true, LeaderElectionID: "guestbook.example.com",
+	})
+}
+
+func Run(m *manager.Manager) error {
+	ctx, cancel := manager.SignalContext(context.Background())
+	defer cancel()
+	return m.Run(ctx)
+}
+
+func Flags() {
+	flags := manager.BindFlags(flag.CommandLine, manager.Options{})
+	flag.Parse()
+	opts, err := flags.Options() // with its Logger; or all of it: manager.Main
+	_, _ = opts, err
+}
+
+func SecureMetrics(change func(*tls.Config)) manager.Options {
+	return manager.Options{MetricsAddress: ":8443", MetricsCertDir: "/certs", MetricsTLSOpts: []func(*tls.Config){change}}
+}
+
+func WebhookServer(change func(*tls.Config)) manager.Options {
+	return manager.Options{Webhook: manager.WebhookOptions{CertDir: "/certs", TLSOpts: []func(*tls.Config){change}}}
+}
+
+func Namespaces() manager.Options {
+	return manager.Options{Namespaces: []string{"one", "two"}}
+}
+
+func Selectors(mine, other labels.Selector) cache.Options {
+	return cache.Options{DefaultLabels: mine, ByNamespace: map[string]cache.Selectors{"one": {}, "two": {Labels: other}}}
+}
+
+func ByObject(mine labels.Selector) cache.Options {
+	return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Labels: mine, Namespaces: []string{"one"}}}}
+}
+
+func StripManagedFields() cache.Options {
+	return cache.Options{} // is without them, unless KeepManagedFields is set
+}
+
+func DisableFor() cache.Options {
+	return cache.Options{DisableFor: []client.Object{&corev1.Secret{}}}
+}
+
+func Shutdown(timeout time.Duration) manager.Options {
+	return manager.Options{GracefulShutdownTimeout: timeout}
+}
+
+func Client(m *manager.Manager) client.Client {
+	return m.Client()
+}
+
+func APIReader(m *manager.Manager) client.Reader {
+	return m.Live()
+}
+
+func Parts(m *manager.Manager) {
+	scheme, mapper, c, config := m.Scheme(), m.RESTMapper(), m.Cache(), m.Config()
+	_, _, _, _ = scheme, mapper, c, config
+}
+
+func IndexField(ctx context.Context, m *manager.Manager, owners func(client.Object) []string) error {
+	return m.Cache().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
+}
+
+func Runnable(m *manager.Manager, run func(context.Context) error) error {
+	return m.Add(manager.RunnableFunc(run))
+}
+
+func Elected(m *manager.Manager) {
+	<-m.Elected()
+}
+
+func Probes(m *manager.Manager, check func(*http.Request) error) {
+	m.AddReadyz("backend", check) // and no Ping: /healthz answers without one
+}
+
+func Page(m *manager.Manager, h http.Handler) error {
+	return m.Handle("/debug/state", h)
+}
+
+func Collectors(m *manager.Manager, requests prometheus.Collector) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(requests)
+	m.Metrics().Include(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+}
+
+func Cluster(m *manager.Manager, remote *rest.Config) error {
+	c, err := m.AddCluster("remote", remote, manager.ClusterOptions{})
+	_ = c
+	return err
+}

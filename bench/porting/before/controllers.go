@@ -1,0 +1,147 @@
+// Controllers: what is watched, and how it is worked off.
+
+package before
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// A controller of a kind and of what it owns
+func For(m ctrl.Manager, r reconcile.Reconciler) error {
+	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).Owns(&appsv1.ReplicaSet{}).Complete(r)
+}
+
+// Its name and options
+func Options(b *ctrl.Builder) *ctrl.Builder {
+	return b.Named("deployments").WithOptions(controller.Options{
+		MaxConcurrentReconciles: 4, CacheSyncTimeout: time.Minute, ReconciliationTimeout: time.Minute,
+	})
+}
+
+// In every process, warmed up, and with panics that crash
+func Leaderless(b *ctrl.Builder) *ctrl.Builder {
+	no, yes := false, true
+	return b.WithOptions(controller.Options{NeedLeaderElection: &no, EnableWarmup: &yes, RecoverPanic: &no})
+}
+
+// A rate limiter of one's own
+func RateLimiter(b *ctrl.Builder, limiter workqueue.TypedRateLimiter[reconcile.Request]) *ctrl.Builder {
+	return b.WithOptions(controller.Options{RateLimiter: limiter})
+}
+
+// The usual one with other delays
+func Backoff(b *ctrl.Builder) *ctrl.Builder {
+	return b.WithOptions(controller.Options{
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
+	})
+}
+
+// Predicates of the kind
+func ForPredicates(m ctrl.Manager, p predicate.Predicate) *ctrl.Builder {
+	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}, builder.WithPredicates(p))
+}
+
+// Predicates of what it owns
+func OwnsPredicates(b *ctrl.Builder, p predicate.Predicate) *ctrl.Builder {
+	return b.Owns(&appsv1.ReplicaSet{}, builder.WithPredicates(p))
+}
+
+// Predicates of all kinds
+func EventFilter(b *ctrl.Builder, p predicate.Predicate) *ctrl.Builder {
+	return b.WithEventFilter(p)
+}
+
+// A map function
+func MapFunc() handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetLabels()["for"]}}}
+	}
+}
+
+// A watch with a map function
+func Watches(b *ctrl.Builder, requests handler.MapFunc) *ctrl.Builder {
+	return b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(requests))
+}
+
+// A watch of owned objects, of owners that do not control them too
+func EveryOwner(b *ctrl.Builder) *ctrl.Builder {
+	return b.Owns(&corev1.Secret{}, builder.MatchEveryOwner)
+}
+
+// A watch of the metadata
+func WatchesMetadata(b *ctrl.Builder, requests handler.MapFunc) *ctrl.Builder {
+	return b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(requests))
+}
+
+// A watch that owns only metadata
+func OwnsMetadata(b *ctrl.Builder) *ctrl.Builder {
+	return b.Owns(&corev1.Secret{}, builder.OnlyMetadata)
+}
+
+// A channel of events
+func Channel(b *ctrl.Builder, events chan event.GenericEvent) *ctrl.Builder {
+	return b.WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{}))
+}
+
+// A handler of one's own
+func Handler() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+	}}
+}
+
+// Requests of another type
+func TypedRequests(m ctrl.Manager, r reconcile.TypedReconciler[string], h handler.TypedEventHandler[client.Object, string]) error {
+	return builder.TypedControllerManagedBy[string](m).Named("strings").Watches(&corev1.Secret{}, h).Complete(r)
+}
+
+// The spec has changed
+func GenerationChanged() predicate.Predicate {
+	return predicate.GenerationChangedPredicate{}
+}
+
+// Labels or annotations have changed
+func MetadataChanged() predicate.Predicate {
+	return predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
+// It is no resync
+func ResourceVersionChanged() predicate.Predicate {
+	return predicate.ResourceVersionChangedPredicate{}
+}
+
+// Of the object alone
+func OfTheObject() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() != "kube-system" })
+}
+
+// Of what has happened
+func OfTheEvent() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	}}
+}
+
+// All that is new
+func OnlyCreated() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return true },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
