@@ -199,8 +199,8 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 		}
 		if other.APIGroup() == r.APIGroup() && other.Kind == r.Kind {
 			return &diagnostic.Error{
-				Message: fmt.Sprintf("the kind %s has the version %s, and a second one needs a conversion between them", r.Kind, other.Version),
-				Hint:    "add fields to version " + other.Version + ", or make another kind",
+				Message: fmt.Sprintf("the kind %s has the version %s, and a second one is written by hand, as is the conversion between them", r.Kind, other.Version),
+				Hint:    "copy the package of " + other.Version + ", write " + r.Version + " for it there, and mark the kind of the version to store with +kubebuilder:storageversion",
 				Class:   diagnostic.ErrUsage,
 			}
 		}

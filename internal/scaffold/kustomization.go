@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ const (
 	defaultFolder = "config/default"
 	rbacFolder    = "config/rbac"
 	samplesFolder = "config/samples"
+	webhookFolder = "config/webhook"
 )
 
 // Kustomization returns the path of the kustomization of a folder, under any name that kustomize knows, and whether there
@@ -146,7 +148,7 @@ func writeList(p *plan.Plan, folder string, t templates.Template[templates.ListV
 
 // PlanLists plans what follows from generated files for those that name them: the list of the CRDs where it is missing,
 // the role that is listed and that the manager is bound to, and the modules that apply configurations need. What a kustomization lists and
-// is not there is noted.
+// is not there is noted, and so is what is generated to no effect.
 func PlanLists(p *plan.Plan, proj *project.Project) error {
 	crds, err := generatedCRDs(p)
 	if err != nil {
@@ -156,7 +158,7 @@ func PlanLists(p *plan.Plan, proj *project.Project) error {
 		writeList(p, crdFolder, templates.CRDKustomization(), crds),
 		followRole(p),
 		requireApplyConfigurations(p, proj),
-		noteMissing(p),
+		noteLists(p),
 	)
 }
 
@@ -182,38 +184,124 @@ func generatedCRDs(p *plan.Plan) ([]string, error) {
 	return crds, nil
 }
 
-// noteMissing notes what the kustomizations of the project list and what is not there. One that cannot be read is left to
-// whoever edits it.
-func noteMissing(p *plan.Plan) error {
-	queue := []string{defaultFolder, crdFolder, samplesFolder}
-	seen := map[string]bool{}
-	for len(queue) > 0 {
-		folder := queue[0]
-		queue = queue[1:]
-		name, found, err := Kustomization(p, folder)
+// noteLists notes what the kustomizations of the project list and what is not there, and what is generated that they do not deploy.
+func noteLists(p *plan.Plan) error {
+	lists := listed{plan: p, seen: map[string]bool{}}
+	if err := lists.follow(defaultFolder); err != nil {
+		return err
+	}
+	deployed := lists.files
+	if err := errors.Join(lists.follow(crdFolder), lists.follow(samplesFolder)); err != nil {
+		return err
+	}
+	if lists.seen[defaultFolder] {
+		noteUndeployed(p, deployed)
+	}
+	return nil
+}
+
+// listed is what kustomizations list.
+type listed struct {
+	plan  *plan.Plan
+	seen  map[string]bool // the folders with a kustomization
+	files []string
+}
+
+// follow adds what the kustomization of a folder lists, and those that it lists, and notes what is not there. One that cannot be read
+// is left to whoever edits it.
+func (l *listed) follow(folder string) error {
+	name, found, err := Kustomization(l.plan, folder)
+	if err != nil || !found || l.seen[folder] {
+		return err
+	}
+	l.seen[folder] = true
+	text, err := l.plan.Read(name)
+	if err != nil {
+		return err
+	}
+	for _, item := range listedFiles(text, name) {
+		target := path.Join(folder, item.Value)
+		isFolder, err := noteUnless(l.plan, name, item, target)
+		if err == nil && isFolder {
+			err = l.follow(target)
+		}
 		if err != nil {
 			return err
 		}
-		if seen[folder] || !found {
-			continue
+		l.files = append(l.files, target)
+	}
+	return nil
+}
+
+// noteUndeployed notes webhook configurations that are generated and not deployed, and roles of which nobody has the rights.
+func noteUndeployed(p *plan.Plan, deployed []string) {
+	for c := range p.Files() {
+		isDeployed := slices.Contains(deployed, c.Path)
+		switch {
+		case c.After == nil:
+		case c.Template == "generate/webhook" && path.Dir(c.Path) == webhookFolder && !isDeployed:
+			p.Note(&diagnostic.Error{
+				Pos:     token.Position{Filename: c.Path},
+				Message: "no kustomization that " + defaultFolder + " lists has it, so that no API server asks the webhooks when the manager is deployed",
+				Hint:    "list ../webhook there, with a kustomization that lists it and the Service that it names; " + webhookExample + " shows the rest",
+			})
+		case c.Template == "generate/rbac" && isDeployed:
+			noteUnbound(p, c, deployed)
 		}
-		seen[folder] = true
-		text, err := p.Read(name)
-		if err != nil {
-			return err
-		}
-		for _, item := range listedFiles(text, name) {
-			target := path.Join(folder, item.Value)
-			isFolder, err := noteUnless(p, name, item, target)
-			if err != nil {
-				return err
-			}
-			if isFolder {
-				queue = append(queue, target)
+	}
+}
+
+// webhookExample is a project that deploys webhooks.
+const webhookExample = "https://" + runtimeModule + "/tree/main/examples/cronjob/config"
+
+// noteUnbound notes each Role, which is what a marker with a namespace makes, that no RoleBinding names. The namespaces are not compared:
+// a kustomization may set them.
+func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
+	bound := map[string]bool{}
+	for _, name := range deployed {
+		if text, err := p.Read(name); err == nil { // a folder is none
+			for doc := range documentsOf(text, "RoleBinding") {
+				if role := edit.Find(doc, "roleRef"); valueOf(role, "kind") == "Role" {
+					bound[valueOf(role, "name")] = true
+				}
 			}
 		}
 	}
-	return nil
+	for doc := range documentsOf(roles.After, "Role") {
+		name := valueOf(doc, "metadata", "name")
+		if bound[name] {
+			continue
+		}
+		p.Note(&diagnostic.Error{
+			Pos: edit.Position(roles.Path, doc),
+			Message: fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its rights",
+				name, valueOf(doc, "metadata", "namespace")),
+			Hint: fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole", path.Dir(roles.Path)),
+		})
+	}
+}
+
+// documentsOf returns the documents of a kind in a YAML file; none if it cannot be read.
+func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		docs, err := edit.Documents(text)
+		if err != nil {
+			return
+		}
+		for _, doc := range docs {
+			if valueOf(doc.Content[0], "kind") == kind && !yield(doc.Content[0]) {
+				return
+			}
+		}
+	}
+}
+
+// valueOf returns the scalar that keys lead to, and nothing when there is none.
+func valueOf(node *yaml.Node, keys ...string) string {
+	if value := edit.Find(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
 }
 
 // listedFiles returns the files and folders of the project that a kustomization lists.
