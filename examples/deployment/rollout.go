@@ -51,8 +51,8 @@ func (ro *rollout) roomForCurrent(current *appsv1.ReplicaSet) int32 {
 // yet do not count, lest there come to be more and more of them.
 func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	old := active(ro.old)
-	if len(old) == 0 {
-		return false, nil
+	if len(old) == 0 || ro.current.Status.ObservedGeneration < ro.current.Generation {
+		return false, nil // nothing to take, or what the current one says was before it was changed; what it says next comes as an event
 	}
 	least := *ro.Spec.Replicas - maxUnavailable(ro.Deployment)
 	most := size(ro.sets()) - least - (*ro.current.Spec.Replicas - ro.current.Status.AvailableReplicas)
