@@ -24,57 +24,54 @@ import (
 
 	"github.com/kctrl-dev/kctrl/examples/deployment"
 	"github.com/kctrl-dev/kctrl/examples/internal/world"
+	"github.com/kctrl-dev/kctrl/examples/replicaset"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestRollsOutAsKubeControllerManagerDoes plays random sequences of changes on two API servers: on one kube-controller-manager
-// has its own Deployment controller, on the other that is off and ours runs. After each change, and each time that pods come
-// to be ready, both come to the same Deployments and ReplicaSets: sizes, revisions, annotations, counts and conditions.
+// TestRollsOutAsKubeControllerManagerDoes plays random sequences of changes on three API servers: on one kube-controller-manager
+// has all controllers, on one its Deployment controller is off and ours runs, and on one there is no kube-controller-manager but
+// our Deployment and ReplicaSet controllers and the garbage collector. After each change, and each time that pods come to be
+// ready, all come to the same Deployments and ReplicaSets: sizes, revisions, annotations, counts and conditions.
 // KCTRL_TEST_SEQUENCES says how many sequences, or KCTRL_TEST_SEEDS which, as in 7,13.
 //
 // A sequence that differs is played again: it fails when nothing that ours has made of it was made by theirs.
 func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
 	seeds := seedsOf(t)
 	sequences := len(seeds)
-	theirs := newSide(t, "theirs", "deployment-controller")
-	ours := newSide(t, "ours")
-	ours.deploy(t)
-	var a, b outcomes = map[int][]string{}, map[int][]string{}
+	sides := []*side{
+		newSide(t, "kube-controller-manager", testenv.WithControllerManager("deployment-controller", "replicaset-controller", "garbage-collector-controller")),
+		newSide(t, "our Deployment controller", testenv.WithControllerManager("replicaset-controller", "garbage-collector-controller")),
+		newSide(t, "our controllers alone", testenv.WithGarbageCollector()),
+	}
+	theirs, ours := sides[0], sides[1:]
+	ours[0].run(t, &deployment.Reconciler{})
+	ours[1].run(t, &deployment.Reconciler{}, &replicaset.Reconciler{CountTerminating: true})
 	for try := range 4 {
-		var both sync.WaitGroup
-		both.Go(func() { a.add(theirs.play(t, try, seeds)) })
-		both.Go(func() { b.add(ours.play(t, try, seeds)) })
-		both.Wait()
+		var playing sync.WaitGroup
+		for _, s := range sides {
+			playing.Go(func() { s.play(t, try, seeds) })
+		}
+		playing.Wait()
 		if t.Failed() {
 			return
 		}
-		seeds = slices.DeleteFunc(seeds, func(seed int) bool { return a.meet(b, seed) })
+		seeds = slices.DeleteFunc(seeds, func(seed int) bool {
+			return !slices.ContainsFunc(ours, func(s *side) bool { return !s.agrees(theirs, seed) })
+		})
 		t.Logf("try %d: %d of %d sequences differ: %d", try+1, len(seeds), sequences, seeds)
 		for _, seed := range seeds {
-			t.Logf("sequence %d\n%s", seed, difference(a[seed][try], b[seed][try]))
+			for _, s := range ours {
+				t.Logf("sequence %d under %s\n%s", seed, s.name, difference(theirs.stories[seed][try], s.stories[seed][try]))
+			}
 		}
 		if len(seeds) == 0 {
 			return
 		}
 	}
 	t.Errorf("sequences %d differ in each try", seeds)
-}
-
-// outcomes are the stories of each sequence under one controller.
-type outcomes map[int][]string
-
-func (o outcomes) add(stories map[int]string) {
-	for seed, story := range stories {
-		o[seed] = append(o[seed], story)
-	}
-}
-
-func (o outcomes) meet(other outcomes, seed int) bool {
-	return slices.ContainsFunc(o[seed], func(theirs string) bool {
-		return slices.ContainsFunc(other[seed], func(ours string) bool { return same(theirs, ours) })
-	})
 }
 
 // reasoned are the differences that README.md gives a reason for: how a line begins under kube-controller-manager, and how under
@@ -100,7 +97,7 @@ func difference(theirs, ours string) string {
 			return fmt.Sprintf("after\n%sunder kube-controller-manager: step %sunder ours: step %s", strings.Join(a[max(0, i-2):i], "step "), a[i], b[i])
 		}
 	}
-	return "one has more steps"
+	return "no difference"
 }
 
 func seedsOf(t *testing.T) (seeds []int) {
@@ -123,28 +120,34 @@ func seedsOf(t *testing.T) (seeds []int) {
 	return seeds
 }
 
-// side is an API server with one Deployment controller.
+// side is an API server with its controllers.
 type side struct {
-	name string
-	env  *testenv.Env
-	view *world.View
+	name    string
+	env     *testenv.Env
+	view    *world.View
+	stories map[int][]string // what has become of each sequence, in each try
 }
 
-// newSide starts kube-controller-manager with these controllers and what Deployments need besides theirs.
-func newSide(t *testing.T, name string, controllers ...string) *side {
-	controllers = append(controllers, "replicaset-controller", "garbage-collector-controller")
-	env := testenv.Start(t, testenv.WithControllerManager(controllers...))
-	return &side{name, env, world.NewView(t, env.Config)}
+func newSide(t *testing.T, name string, controllers testenv.Option) *side {
+	env := testenv.Start(t, controllers)
+	return &side{name, env, world.NewView(t, env.Config), map[int][]string{}}
 }
 
-// deploy runs our controller until the test ends.
-func (s *side) deploy(t *testing.T) {
+// run runs controllers of ours until the test ends.
+func (s *side) run(t *testing.T, controllers ...interface {
+	SetupWithManager(controller.Manager) error
+}) {
 	m, err := manager.New(s.env.Config, manager.Options{
 		MaxConcurrentReconciles: 5,
 		Logger:                  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err == nil {
-		err = errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme()), (&deployment.Reconciler{}).SetupWithManager(m))
+		err = errors.Join(appsv1.AddToScheme(m.Scheme()), corev1.AddToScheme(m.Scheme()))
+	}
+	for _, c := range controllers {
+		if err == nil {
+			err = c.SetupWithManager(m)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -152,15 +155,21 @@ func (s *side) deploy(t *testing.T) {
 	world.Run(t, m.Run)
 }
 
-// play plays all sequences, several at a time, and returns what has become of each.
-func (s *side) play(t *testing.T, try int, seeds []int) map[int]string {
-	stories := map[int]string{}
+// agrees reports whether a sequence became something that it became under the other one too.
+func (s *side) agrees(theirs *side, seed int) bool {
+	return slices.ContainsFunc(theirs.stories[seed], func(a string) bool {
+		return slices.ContainsFunc(s.stories[seed], func(b string) bool { return same(a, b) })
+	})
+}
+
+// play plays sequences, several at a time, and keeps what has become of each.
+func (s *side) play(t *testing.T, try int, seeds []int) {
 	var mu sync.Mutex
-	var running sync.WaitGroup
+	var playing sync.WaitGroup
 	limit := make(chan struct{}, 12)
 	for _, seed := range seeds {
 		limit <- struct{}{}
-		running.Go(func() {
+		playing.Go(func() {
 			defer func() { <-limit }()
 			story, err := s.tell(t.Context(), fmt.Sprintf("sequence-%d-%d", seed, try), seed)
 			if err != nil {
@@ -168,11 +177,10 @@ func (s *side) play(t *testing.T, try int, seeds []int) map[int]string {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			stories[seed] = story
+			s.stories[seed] = append(s.stories[seed], story)
 		})
 	}
-	running.Wait()
-	return stories
+	playing.Wait()
 }
 
 // tell plays one sequence in a namespace of its own.

@@ -74,7 +74,8 @@ func (ro *rollout) saturated() bool {
 }
 
 // shares returns the new sizes of the ReplicaSets that have pods, which it sorts: the largest first. When they grow the
-// newer of two of one size comes first, when they shrink the older one. What rounding leaves over is the first one's.
+// newer of two of one size comes first, when they shrink the older one. What rounding leaves over is the first one's, as far as
+// it has that many.
 func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	allowed := int32(0)
 	if *ro.Spec.Replicas > 0 {
@@ -91,17 +92,15 @@ func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	sizes := make([]int32, len(with))
 	left := toAdd
 	for i, set := range with {
-		share := int32(0)
-		switch {
-		case left > 0:
-			share = min(ro.share(set), left)
-		case left < 0:
-			share = max(ro.share(set), left)
-		}
+		share := min(max(ro.share(set), min(left, 0)), max(left, 0)) // annotations can be wrong, and say less or more than is left
 		sizes[i] = *set.Spec.Replicas + share
 		left -= share
 	}
-	sizes[0] = max(0, sizes[0]+left)
+	for i := range sizes {
+		rest := max(left, -sizes[i])
+		sizes[i] += rest
+		left -= rest
+	}
 	return sizes
 }
 
