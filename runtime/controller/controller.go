@@ -239,6 +239,9 @@ type Election struct {
 	// the controller at the same time. In the release after it is left empty. All of Group waits for MigratesFrom.
 	// Empty is no migration.
 	MigratesFrom string
+	// Lease is the name of the lease of Group, which is not MainGroup. A controller that moves from one program to another
+	// is in a group of both, whose lease has one name. Empty is the name of the operator, a dash and Group.
+	Lease string
 }
 
 // NeedLeaderElection reports whether the controller runs only in the process of a leader.
@@ -249,6 +252,9 @@ func (c *Controller[R]) LeaderElectionGroup() string { return c.opts.Election.Gr
 
 // LeaderElectionMigratesFrom returns the group that the controller migrates from, empty when it does not.
 func (c *Controller[R]) LeaderElectionMigratesFrom() string { return c.opts.Election.MigratesFrom }
+
+// LeaderElectionLease returns the name of the lease of the group, empty for the usual one.
+func (c *Controller[R]) LeaderElectionLease() string { return c.opts.Election.Lease }
 
 // Runnable is what a manager runs: a controller, or anything else that goes on until its context ends. Run returns
 // after the last goroutine that it started has ended. A Run that returns an error ends the manager.

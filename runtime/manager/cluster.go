@@ -244,6 +244,9 @@ func (o owned) LeaderElectionMigratesFrom() string {
 	return from
 }
 
+// LeaderElectionLease returns that of the runnable.
+func (o owned) LeaderElectionLease() string { return electionLease(o.Runnable) }
+
 // phase is the life of runnables that are stopped together. The zero value is not over.
 type phase struct {
 	mu      sync.Mutex

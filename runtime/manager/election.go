@@ -38,6 +38,14 @@ func electionGroup(r Runnable) (group, from string) {
 	return cmp.Or(group, controller.MainGroup), from
 }
 
+// electionLease returns the name that r gives the lease of its group, empty for the usual one.
+func electionLease(r Runnable) string {
+	if named, ok := r.(interface{ LeaderElectionLease() string }); ok {
+		return named.LeaderElectionLease()
+	}
+	return ""
+}
+
 // checkElection returns an error when r names groups that cannot be.
 func checkElection(r Runnable) error {
 	group, from := electionGroup(r)
@@ -48,6 +56,13 @@ func checkElection(r Runnable) error {
 	}
 	if group == from {
 		return fmt.Errorf("leader election group %s cannot migrate from itself", group)
+	}
+	lease := electionLease(r)
+	if wrong := validation.IsDNS1123Subdomain(lease); lease != "" && len(wrong) > 0 {
+		return fmt.Errorf("lease %q of leader election group %s: %s", lease, group, strings.Join(wrong, "; "))
+	}
+	if lease != "" && group == controller.MainGroup {
+		return fmt.Errorf("lease %q of leader election group %s: the lease of that has the name of the operator", lease, group)
 	}
 	return nil
 }
@@ -66,7 +81,7 @@ func (m *Manager) electLocked(lost func(error)) error {
 	if err != nil {
 		return err
 	}
-	e := &election{manager: m, namespace: namespace, lost: lost}
+	e := &election{manager: m, namespace: namespace, lost: lost, leases: map[string]string{}}
 	for _, g := range groups {
 		g.begins = func() {}
 		if g.name == controller.MainGroup || groups[0].name != controller.MainGroup {
@@ -101,6 +116,12 @@ func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 		name, from := electionGroup(r)
 		g := named(name)
 		g.runnables = append(g.runnables, r)
+		if lease := electionLease(r); lease != "" {
+			if g.lease != "" && g.lease != lease {
+				return nil, fmt.Errorf("leader election group %s has the leases %s and %s; one is enough", name, g.lease, lease)
+			}
+			g.lease = lease
+		}
 		if from == "" {
 			continue
 		}
@@ -134,7 +155,8 @@ type election struct {
 	namespace string
 	lost      func(error)
 	electors  []*leaderelection.Elector
-	led       atomic.Int32 // how many groups this manager leads
+	leases    map[string]string // the groups by the names of their leases
+	led       atomic.Int32      // how many groups this manager leads
 }
 
 // prepare makes the elector of g. The process has one identity in all leases. It hesitates to take a lease the longer the
@@ -145,9 +167,16 @@ func (e *election) prepare(g *electedGroup) error {
 		Namespace: e.namespace, Name: m.opts.LeaderElectionID, ReleaseOnExit: true, Logger: m.logger, Metrics: m.metrics, Fence: m.fence,
 		LeaseDuration: m.opts.LeaseDuration, RenewDeadline: m.opts.RenewDeadline, RetryPeriod: m.opts.RetryPeriod,
 	}
-	if g.name != controller.MainGroup {
+	switch {
+	case g.lease != "":
+		opts.Name = g.lease
+	case g.name != controller.MainGroup:
 		opts.Name += "-" + g.name
 	}
+	if other, twice := e.leases[opts.Name]; twice {
+		return fmt.Errorf("leader election groups %s and %s have one lease, %s", other, g.name, opts.Name)
+	}
+	e.leases[opts.Name] = g.name
 	if len(e.electors) > 0 {
 		opts.Identity = e.electors[0].Identity()
 	}
@@ -181,6 +210,8 @@ func (e *election) healthy(*http.Request) error {
 // electedGroup is what runs while this manager leads the group, as one runnable.
 type electedGroup struct {
 	name string
+	// lease is the name of its lease. Empty is that of the manager and the group.
+	lease string
 	// from is the group that has to be led as well, and first: this one is among its runnables. Empty is none.
 	from    string
 	elector *leaderelection.Elector
@@ -277,6 +308,15 @@ func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) error {
 
 func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
+}
+
+// LeaderElectionID returns the name of the lease of the main group, which is that of the program among those that share an API
+// server. It is empty when the manager runs without leader election.
+func (m *Manager) LeaderElectionID() string {
+	if !m.opts.LeaderElection {
+		return ""
+	}
+	return m.opts.LeaderElectionID
 }
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"

@@ -36,8 +36,8 @@ const Off = "0"
 
 // Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether or
 // not this manager leads; every other one runs only while it does, or while it leads the group that a method
-// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well, see
-// controller.Election. One with a method Name() string must have a name of its own, and one with Ready() error is part of
+// LeaderElectionGroup() string names; LeaderElectionMigratesFrom() string is another one that it has to lead as well, and
+// LeaderElectionLease() string the name of the group's lease, see controller.Election. One with a method Name() string must have a name of its own, and one with Ready() error is part of
 // /readyz.
 type Runnable = controller.Runnable
 
@@ -317,11 +317,15 @@ type Collection struct {
 	Live *client.REST
 	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
 	Workers int
+	// Owner names who sets up. What it sets up beside runnables (webhooks, pages, and checks by their names) takes the place of
+	// what it has set up before, so that it can set up again. Empty is nobody, for whom what is taken is taken.
+	Owner string
 }
 
 // collection is what such a function has added.
 type collection struct {
 	of      *Manager
+	owner   string
 	enabled func(name string) bool // nil is all
 
 	mu    sync.Mutex
@@ -338,7 +342,7 @@ func (c *collection) add(r Runnable) {
 // have it run in another way. What setup adds to a [Cluster] is not collected.
 func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
 	m = m.root()
-	c := &collection{of: m, enabled: as.Enabled}
+	c := &collection{of: m, owner: as.Owner, enabled: as.Enabled}
 	view := &Manager{
 		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
 		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
@@ -358,6 +362,14 @@ func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable
 // Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
 func (m *Manager) Enabled(name string) bool {
 	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
+}
+
+// Owner returns who sets up, see [Collection]; empty is nobody.
+func (m *Manager) Owner() string {
+	if m.collection == nil {
+		return ""
+	}
+	return m.collection.owner
 }
 
 // root returns the manager that runs what is added.
@@ -382,11 +394,13 @@ func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentRec
 
 // AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
 func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
-	m.healthz.add(name, check)
+	m.healthz.set(m.Owner(), name, check)
 }
 
 // AddReadyz adds a check to /readyz.
-func (m *Manager) AddReadyz(name string, check func(*http.Request) error) { m.readyz.add(name, check) }
+func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
+	m.readyz.set(m.Owner(), name, check)
+}
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
 // nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with

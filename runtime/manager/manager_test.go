@@ -484,9 +484,10 @@ func TestNewNeedsAConfig(t *testing.T) {
 // member is a worker of a leader election group.
 type member struct {
 	worker
-	group, from string
+	group, from, lease string
 }
 
+func (m member) LeaderElectionLease() string        { return m.lease }
 func (m member) LeaderElectionGroup() string        { return m.group }
 func (m member) LeaderElectionMigratesFrom() string { return m.from }
 
@@ -637,6 +638,33 @@ func TestLeaseThatNobodyNeedsIsLeftAlone(t *testing.T) {
 	})
 }
 
+// at returns m with a name for the lease of its group.
+func (m member) at(lease string) member {
+	m.lease = lease
+	return m
+}
+
+// TestLeaseWithANameIsSharedByPrograms: whoever has the lease runs the group, whatever that is called there.
+func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, on := newAPIServer(), newStage()
+		other := join(t, s, on.member("b", "other", "moving", "").at("shared"))
+		time.Sleep(time.Minute)
+		join(t, s, on.member("a", "one", "", ""), on.member("b", "one", "blue", controller.MainGroup).at("shared"), on.member("c", "one", "blue", ""))
+		time.Sleep(time.Minute)
+		if on.who("a") != "one" || on.who("b") != "other" || on.who("c") != "" {
+			t.Errorf("while another program has the lease, a is on %q, b on %q, c on %q", on.who("a"), on.who("b"), on.who("c"))
+		}
+		if err := other.stop(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if on.who("b") != "one" || on.who("c") != "one" || on.most != 1 || s.holder("guestbook-blue") != "" || s.holder("guestbook-moving") != "" {
+			t.Errorf("b is on %q, c on %q, %d at once", on.who("b"), on.who("c"), on.most)
+		}
+	})
+}
+
 func TestGroupsThatCannotBe(t *testing.T) {
 	on := newStage()
 	for want, members := range map[string][]member{
@@ -644,6 +672,11 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		`add a: leader election group "of.old": must not contain dots`:            {on.member("a", "", "", "of.old")},
 		"add a: leader election group blue cannot migrate from itself":            {on.member("a", "", "blue", "blue")},
 		"leader election group red migrates from blue and from main; one at a ti": {on.member("a", "", "red", "blue"), on.member("b", "", "red", "main")},
+		`add a: lease "No" of leader election group blue: a lowercase RFC 1123`:   {on.member("a", "", "blue", "").at("No")},
+		`add a: lease "x" of leader election group main: the lease of that has t`: {on.member("a", "", "", "").at("x")},
+		"leader election group red has the leases x and y; one is enough":         {on.member("a", "", "red", "").at("x"), on.member("b", "", "red", "").at("y")},
+		"leader election groups red and blue have one lease, x":                   {on.member("a", "", "red", "").at("x"), on.member("b", "", "blue", "").at("x")},
+		"leader election groups main and red have one lease, guestbook":           {on.member("a", "", "", ""), on.member("b", "", "red", "").at("guestbook")},
 		"leader election group red migrates from blue, and that from it":          {on.member("a", "", "red", "blue"), on.member("b", "", "blue", "red")},
 	} {
 		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns"})
@@ -665,7 +698,7 @@ func TestControllersSayTheirGroup(t *testing.T) {
 		s := newAPIServer()
 		m, log := newManager(t, s, manager.Options{LeaderElection: true, LeaderElectionID: "guestbook", LeaderElectionNamespace: "ns"})
 		for name, election := range map[string]controller.Election{
-			"main": {}, "blue": {Group: "blue"}, "moves": {Group: "green", MigratesFrom: "blue"}, "free": {Off: true},
+			"main": {}, "blue": {Group: "blue"}, "moves": {Group: "green", MigratesFrom: "blue"}, "named": {Group: "red", Lease: "red.example.com"}, "free": {Off: true},
 		} {
 			add(t, m, controller.New[string](name, reconcile.Func[string](nil), controller.Options{Election: election, Logger: m.Logger()}))
 		}
@@ -675,8 +708,8 @@ func TestControllersSayTheirGroup(t *testing.T) {
 		contains(t, log.String(), "controller=free")
 		s.set(nil)
 		time.Sleep(time.Minute)
-		contains(t, log.String(), "controller=main", "controller=blue", "controller=moves")
-		for _, lease := range []string{"guestbook", "guestbook-blue", "guestbook-green"} {
+		contains(t, log.String(), "controller=main", "controller=blue", "controller=moves", "controller=named")
+		for _, lease := range []string{"guestbook", "guestbook-blue", "guestbook-green", "red.example.com"} {
 			if s.holder(lease) == "" {
 				t.Errorf("%s has no holder", lease)
 			}

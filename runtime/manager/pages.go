@@ -20,12 +20,18 @@ type pages struct {
 	started time.Time
 
 	mu       sync.Mutex
-	byPath   map[string]http.Handler
+	byPath   map[string]page
 	sections map[string]func() any // of /statusz
 }
 
+// page is a handler, and who has set it up; empty is nobody.
+type page struct {
+	http.Handler
+	owner string
+}
+
 func newPages() *pages {
-	return &pages{started: time.Now(), byPath: map[string]http.Handler{}, sections: map[string]func() any{}}
+	return &pages{started: time.Now(), byPath: map[string]page{}, sections: map[string]func() any{}}
 }
 
 // Handle makes the metrics server answer GET of path by h, and of all below path when that ends in a slash. Who asks must
@@ -37,7 +43,7 @@ func newPages() *pages {
 //
 // It is not served when there is no metrics server, nor when that is insecure. It may be called at any time, and fails when
 // the path has another handler.
-func (m *Manager) Handle(path string, h http.Handler) error { return m.pages.add(path, h) }
+func (m *Manager) Handle(path string, h http.Handler) error { return m.pages.add(m.Owner(), path, h) }
 
 // AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by several
 // goroutines. A later section of the same name stands in its place.
@@ -47,16 +53,16 @@ func (m *Manager) AddStatus(name string, of func() any) {
 	m.pages.sections[name] = of
 }
 
-func (p *pages) add(path string, h http.Handler) error {
+func (p *pages) add(owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("handle %q: want a path that begins with a slash", path)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, taken := p.byPath[path]; taken {
+	if other, taken := p.byPath[path]; taken && (owner == "" || other.owner != owner) {
 		return fmt.Errorf("handle %s: it has another handler", path)
 	}
-	p.byPath[path] = h
+	p.byPath[path] = page{h, owner}
 	return nil
 }
 
@@ -65,7 +71,7 @@ func (p *pages) find(path string) http.Handler {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at := path; ; {
-		if h := p.byPath[at]; h != nil {
+		if h := p.byPath[at].Handler; h != nil {
 			return h
 		}
 		folder := strings.TrimSuffix(at, "/")

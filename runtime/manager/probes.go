@@ -17,22 +17,40 @@ type checks struct {
 }
 
 type check struct {
-	name string
-	run  func(*http.Request) error
+	name  string
+	run   func(*http.Request) error
+	owner string // who has set it up; empty is nobody
 }
 
 // add adds a check, which remove takes away again.
 func (c *checks) add(name string, run func(*http.Request) error) (remove func()) {
-	added := &check{name, run}
+	added := &check{name: name, run: run}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all = append(c.all, added)
-	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
+	c.insertLocked(added)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.all = slices.DeleteFunc(c.all, func(other *check) bool { return other == added })
 	}
+}
+
+// set adds a check of somebody, in place of that of the same name that they have. An empty owner is nobody, who has none.
+func (c *checks) set(owner, name string, run func(*http.Request) error) {
+	added := &check{name: name, run: run, owner: owner}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.all, func(other *check) bool { return owner != "" && other.owner == owner && other.name == name })
+	if i >= 0 {
+		c.all[i] = added
+		return
+	}
+	c.insertLocked(added)
+}
+
+func (c *checks) insertLocked(added *check) {
+	c.all = append(c.all, added)
+	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
 }
 
 func (c *checks) snapshot() []*check {

@@ -22,6 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	webhooks "github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Context is what a controller is built of. It is a controller.Manager, which the builders take, so that
@@ -77,14 +78,22 @@ func (c *Context) Add(r manager.Runnable) error {
 }
 
 // Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler: what that adds is
-// added to the Context, and the client that it takes from its manager is that of the controller.
+// added to the Context, and the client that it takes from its manager is that of the controller. The webhooks, pages and checks
+// that it registers serve while the controller is stopped, and are replaced by those of the next one when it is restarted.
 func (c *Context) Setup(setup func(*manager.Manager) error) error {
-	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers}, setup)
+	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.name}, setup)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = append(c.added, added...)
 	return err
 }
+
+// Webhooks returns the server of webhooks, see [manager.Manager.Webhooks]. webhook.For takes a Context, and when the controller is
+// restarted its webhooks take the place of those that it had before.
+func (c *Context) Webhooks() (*webhooks.Server, error) { return c.launch.manager.Webhooks() }
+
+// Owner returns the name of the controller, for webhook.For.
+func (c *Context) Owner() string { return c.name }
 
 // Client returns the client of the controller: it reads the kinds that are watched from the cache, and does all else live.
 // Its user agent has the name of the controller, and its credentials are those of the process, or with

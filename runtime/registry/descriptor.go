@@ -57,7 +57,7 @@ func (p RestartPolicy) String() string {
 	return fmt.Sprintf("RestartPolicy(%d)", int(p))
 }
 
-// Descriptor describes a controller. Name and New must be set.
+// Descriptor describes a controller. Name must be set, and New unless a setup adds the controller, see [Registry.RegisterSetup].
 type Descriptor struct {
 	// Name is what flags, logs, metrics and the API server know it by, such as "guestbook-controller": a DNS name.
 	Name string
@@ -82,6 +82,9 @@ type Descriptor struct {
 	// New builds it. It starts nothing, and does not keep ctx, which has the logger. It is called again when the controller
 	// is restarted. A nil Controller, if nothing was added to c either, is one that has nothing to do, and is skipped. What was
 	// added to c runs with the one that is returned; if that is nil, instead of it.
+	//
+	// Nil describes the controller of that name that a setup adds. That is not built again: OnError is then as Fatal, and its
+	// concurrency is what the setup says.
 	New func(ctx context.Context, c *Context) (Controller, error)
 }
 
@@ -103,7 +106,7 @@ type Need struct {
 const maxName = 63
 
 // validate returns every mistake in the descriptors, each with the name of the controller.
-func validate(all []Descriptor, gates *FeatureGates) error {
+func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 	var errs []error
 	owners := map[string]int{} // of names, by place
 	for at, d := range all {
@@ -114,7 +117,7 @@ func validate(all []Descriptor, gates *FeatureGates) error {
 		} else {
 			owners[d.Name] = at
 		}
-		errs = append(errs, d.validate(gates)...)
+		errs = append(errs, d.validate(setups, gates)...)
 	}
 	aliases := map[string]string{} // whose they are
 	for _, d := range all {
@@ -133,8 +136,8 @@ func validate(all []Descriptor, gates *FeatureGates) error {
 	return errors.Join(errs...)
 }
 
-// validate returns the mistakes that can be seen without the others.
-func (d *Descriptor) validate(gates *FeatureGates) (errs []error) {
+// validate returns the mistakes that can be seen without the others. With setups, one of these may add the controller.
+func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("controller %s: "+format, append([]any{d.title()}, args...)...))
 	}
@@ -146,8 +149,11 @@ func (d *Descriptor) validate(gates *FeatureGates) (errs []error) {
 	if len(d.Name) > maxName {
 		wrong("its name is longer than %d letters, which the names of events and metrics may have", maxName)
 	}
-	if d.New == nil {
+	if d.New == nil && !setups {
 		wrong("it has no constructor")
+	}
+	if d.New == nil && d.Concurrency != 0 {
+		wrong("its concurrency is that of the setup that adds it")
 	}
 	if d.Concurrency < 0 {
 		wrong("its concurrency is %d", d.Concurrency)
@@ -155,7 +161,7 @@ func (d *Descriptor) validate(gates *FeatureGates) (errs []error) {
 	if d.Restart < OnError || d.Restart > Fatal {
 		wrong("unknown restart policy %s", d.Restart)
 	}
-	if d.Election.Off && (d.Election.Group != "" || d.Election.MigratesFrom != "") {
+	if d.Election.Off && (d.Election.Group != "" || d.Election.MigratesFrom != "" || d.Election.Lease != "") {
 		wrong("it has a leader election group, and runs without election")
 	}
 	for _, gate := range d.FeatureGates {

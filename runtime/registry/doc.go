@@ -30,6 +30,7 @@
 //   - All mistakes in the descriptors come in one error, each with the name of the controller.
 //   - What is not enabled is not built, and nothing is watched for it.
 //   - A controller that fails is started again, is left alone, or ends the program, as its [RestartPolicy] says; others go on.
+//   - A controller that moves from one program to another, see --leader-migration-config, runs in one of them at a time.
 //   - A controller that was not stopped in time is named in the error of the manager.
 //   - /configz, /statusz and /debug/controllers/ are served by the metrics server, to those whom the API server lets read them.
 //

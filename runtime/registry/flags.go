@@ -17,6 +17,7 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers}, "controllers", describe(r.known()))
 	set.Var(&text{set: r.setGates}, "feature-gates", r.gates.describe())
 	set.Var(&text{set: r.setEmulated}, "emulated-version", "`version` of the program whose feature gates count; without it that of the program")
+	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config", "`file` that says which controllers move from or to another program, a LeaderMigrationConfiguration as kube-controller-manager reads it")
 	set.DurationVar(&r.opts.StartInterval, "controller-start-interval", r.opts.StartInterval, "`time` from one to two times of which each controller waits before it starts")
 	set.BoolVar(&r.opts.UseServiceAccountCredentials, "use-service-account-credentials", r.opts.UseServiceAccountCredentials,
 		"give each controller the credentials of a service account of its own name")
@@ -25,7 +26,7 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight", "`what` becomes of missing kinds and rights: warn, fail, or off, which does not look")
 	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout, "`time` for which the API server is waited for at the start")
 	for _, d := range r.descriptors {
-		if name := "concurrent-" + d.Name + "-syncs"; set.Lookup(name) == nil { // else Validate tells of the name
+		if name := "concurrent-" + d.Name + "-syncs"; d.New != nil && set.Lookup(name) == nil { // else Validate tells of the name
 			n := d.Concurrency
 			r.concurrency[d.Name] = &n
 			set.IntVar(&n, name, n, "`number` of objects that "+d.Name+" reconciles at once; 0 is that of --max-concurrent-reconciles")
@@ -72,6 +73,12 @@ func (r *Registry) setControllers(value string) error {
 func (r *Registry) setGates(value string) error {
 	set, err := r.gates.parseGates(value)
 	r.gateSettings = set
+	return oneLine(err)
+}
+
+func (r *Registry) setLeaderMigration(path string) error {
+	var err error
+	r.migration, err = loadLeaderMigration(path)
 	return oneLine(err)
 }
 

@@ -32,6 +32,8 @@ type State string
 const (
 	// Disabled is not enabled by --controllers or by its feature gates.
 	Disabled State = "disabled"
+	// Elsewhere is run by another program, as --leader-migration-config says.
+	Elsewhere State = "elsewhere"
 	// Skipped has nothing to do, as its constructor says.
 	Skipped State = "skipped"
 	// Waiting is built, and waits for leadership, for those with special handling, or for its part of the start interval.
@@ -76,9 +78,15 @@ func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []m
 	if err != nil || built == nil {
 		return nil, nil, err
 	}
-	return &runner{
-		launch: l, descriptor: d, election: d.electionOf(built), begun: make(chan struct{}), current: built, state: Waiting,
-	}, beside, nil
+	election, err := l.electionOf(d, built)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.newRunner(d, election, built), beside, nil
+}
+
+func (l *launch) newRunner(d Descriptor, election controller.Election, built Controller) *runner {
+	return &runner{launch: l, descriptor: d, election: election, begun: make(chan struct{}), current: built, state: Waiting}
 }
 
 // construct calls the constructor. What was added to the context is part of the controller, save what runs beside it.
@@ -169,6 +177,9 @@ func electionOf(r Controller) (e controller.Election) {
 	if migrates, ok := r.(interface{ LeaderElectionMigratesFrom() string }); ok {
 		e.MigratesFrom = migrates.LeaderElectionMigratesFrom()
 	}
+	if leased, ok := r.(interface{ LeaderElectionLease() string }); ok {
+		e.Lease = leased.LeaderElectionLease()
+	}
 	return e
 }
 
@@ -253,6 +264,9 @@ func (r *runner) LeaderElectionGroup() string { return r.election.Group }
 
 // LeaderElectionMigratesFrom returns the group that it migrates from.
 func (r *runner) LeaderElectionMigratesFrom() string { return r.election.MigratesFrom }
+
+// LeaderElectionLease returns the name of the lease of its group, empty for the usual one.
+func (r *runner) LeaderElectionLease() string { return r.election.Lease }
 
 // Run starts the controller in its turn, and runs it until ctx ends, as often as its restart policy says. It returns an error
 // only for one that ends the manager.

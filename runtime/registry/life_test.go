@@ -3,7 +3,9 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
 func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
@@ -79,6 +83,65 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 		if got := states(l); got != "done=ended failing=ended good=ended never=failed" {
 			t.Errorf("got %s", got)
 		}
+	})
+}
+
+// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad: webhooks, pages and checks serve while the controller is stopped, and
+// are those of the next one then.
+func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+		built := 0
+		says := func() http.Handler {
+			text := fmt.Sprint("built ", built)
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		}
+		setUp := func(m *manager.Manager) error {
+			check := fmt.Errorf("check %d", built)
+			m.AddHealthz("own", func(*http.Request) error { return check })
+			m.AddReadyz("own", func(*http.Request) error { return check })
+			defaulter := admission.DefaulterFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) error { return nil })
+			return errors.Join(
+				webhook.Handle(m, "/setup", says()), m.Handle("/page", says()),
+				webhook.For[*corev1.ConfigMap](m).WithDefaulter(defaulter).Complete(),
+				m.Add(runOnly(func(ctx context.Context) error {
+					if built < 3 {
+						return errBroken
+					}
+					<-ctx.Done()
+					return nil
+				})),
+			)
+		}
+		l := launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
+			built++
+			return nil, errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
+		}})
+		served, err := m.Webhooks()
+		ok(t, err)
+		answer := func(path string) string {
+			w := httptest.NewRecorder()
+			served.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+			return w.Body.String()
+		}
+		if got := answer("/setup") + answer("/context"); got != "built 1built 1" {
+			t.Errorf("at first the webhooks say %s", got)
+		}
+		r := start(t, m)
+		pass(time.Hour)
+		if got := states(l); got != "own=running" || built != 3 {
+			t.Fatalf("after %d builds got %s: %+v", built, got, l.statuses())
+		}
+		if got := answer("/setup") + answer("/context"); got != "built 3built 3" {
+			t.Errorf("after restarts the webhooks say %s", got)
+		}
+		if err := webhook.Handle(m, "/setup", says()); err == nil {
+			t.Error("somebody else has taken the path of a webhook")
+		}
+		if err := m.Handle("/page", says()); err == nil {
+			t.Error("somebody else has taken the path of a page")
+		}
+		ok(t, r.stop())
 	})
 }
 

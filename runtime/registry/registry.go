@@ -55,6 +55,7 @@ type Registry struct {
 
 	// What flags have set.
 	controllers  selection
+	migration    *leaderMigration // nil is none
 	gateSettings map[string]bool
 	emulated     string
 	concurrency  map[string]*int // by the name of the controller
@@ -78,8 +79,9 @@ func (r *Registry) Register(descriptors ...Descriptor) {
 }
 
 // RegisterSetup adds the controllers that a function adds to a manager, such as the scaffolded register. --controllers knows them
-// by their names; they have no aliases and gates, are not started again, and end the manager when they fail. What has no
-// Name and Ready, as all that the builders make does, is run by the manager as it is.
+// by their names; they are not started again, and end the manager when they fail. A [Descriptor] without New gives one of them,
+// by its name, aliases, feature gates and the like. What has no Name and Ready, as all that the builders make does, is run by
+// the manager as it is.
 func (r *Registry) RegisterSetup(setup func(context.Context, *manager.Manager) error) {
 	r.setups = append(r.setups, setup)
 }
@@ -90,7 +92,11 @@ func (r *Registry) FeatureGates() *FeatureGates { return r.gates }
 // Validate returns everything that is wrong with descriptors and options: names that are there twice or cannot be, aliases that
 // are names, unknown feature gates, and the like. It is for a unit test; AddTo and Main validate too.
 func (r *Registry) Validate() error {
-	return errors.Join(r.gatesErr, validate(r.descriptors, r.gates), r.checkOptions())
+	return errors.Join(r.gatesErr, r.validateDescriptors(), r.checkOptions())
+}
+
+func (r *Registry) validateDescriptors() error {
+	return validate(r.descriptors, len(r.setups) > 0, r.gates)
 }
 
 // checkOptions returns what is wrong with the options, which flags may have set.
@@ -114,7 +120,12 @@ func (r *Registry) known() []known {
 	for _, d := range r.descriptors {
 		all = append(all, known{d.Name, d.Aliases, d.DisabledByDefault})
 	}
-	return append(all, r.discovered...)
+	for _, k := range r.discovered {
+		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // it has a descriptor
+			all = append(all, k)
+		}
+	}
+	return all
 }
 
 // Main is the main function of a program whose controllers are those that setup adds to a manager, and the descriptors. It is
@@ -225,7 +236,7 @@ func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
 }
 
 func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, error) {
-	if err := errors.Join(r.gatesErr, validate(r.descriptors, r.gates)); err != nil {
+	if err := errors.Join(r.gatesErr, r.validateDescriptors()); err != nil {
 		return nil, err
 	}
 	if err := r.checkOptions(); err != nil {
@@ -265,6 +276,7 @@ func (l *launch) decide() error {
 			errs = append(errs, fmt.Errorf("concurrent-%s-syncs: want 0 or more, got %d", d.Name, *n))
 		}
 	}
+	errs = append(errs, l.checkMigration())
 	l.enabled = r.controllers
 	if len(r.setups) == 0 {
 		errs = append(errs, l.resolve(nil))
@@ -305,7 +317,7 @@ func (l *launch) enabledDescriptors() []Descriptor {
 	for _, d := range l.registry.descriptors {
 		switch {
 		case !l.runs(d):
-			l.others[d.Name] = Disabled
+			l.others[d.Name] = l.whyNot(d.Name)
 		case d.SpecialHandling:
 			special = append(special, d)
 		default:
@@ -316,7 +328,7 @@ func (l *launch) enabledDescriptors() []Descriptor {
 }
 
 func (l *launch) runs(d Descriptor) bool {
-	return l.enabled.enabled(d.Name, d.DisabledByDefault) &&
+	return l.enabled.enabled(d.Name, d.DisabledByDefault) && !l.elsewhere(d.Name) &&
 		!slices.ContainsFunc(d.FeatureGates, func(gate string) bool { return !l.registry.gates.Enabled(gate) })
 }
 
@@ -359,6 +371,9 @@ func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
 func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 	var errs []error
 	for _, d := range descriptors {
+		if d.New == nil {
+			continue // a setup does
+		}
 		built, beside, err := l.build(ctx, d)
 		switch {
 		case err != nil:
@@ -372,7 +387,42 @@ func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 	for _, setup := range l.registry.setups {
 		errs = append(errs, l.collect(ctx, setup))
 	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return l.checkSetups()
+}
+
+// checkSetups returns what is wrong with the descriptors of the controllers that setups add.
+func (l *launch) checkSetups() error {
+	var errs []error
+	found := l.registry.discovered
+	for _, d := range l.registry.descriptors {
+		isFound := func(name string) bool {
+			return slices.ContainsFunc(found, func(k known) bool { return k.name == name })
+		}
+		if d.New == nil && !isFound(d.Name) {
+			errs = append(errs, fmt.Errorf("controller %s: it has no constructor, and no setup adds it%s", d.Name, didYouMean(d.Name, namesOf(found))))
+		}
+		if at := slices.IndexFunc(d.Aliases, isFound); at >= 0 {
+			errs = append(errs, fmt.Errorf("controller %s: the alias %q is the name of a controller", d.Name, d.Aliases[at]))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// described returns the descriptor of a controller that a setup adds.
+func (l *launch) described(name string) Descriptor {
+	d := Descriptor{Name: name}
+	for _, known := range l.registry.descriptors {
+		if known.Name == name && known.New == nil {
+			d = known
+		}
+	}
+	if d.Restart == OnError {
+		d.Restart = Fatal
+	}
+	return d
 }
 
 func (l *launch) enlist(built *runner, beside []manager.Runnable) error {
@@ -398,9 +448,9 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, *manag
 	var found []known
 	enabled := func(name string) bool {
 		found = append(found, known{name: name})
-		runs := l.enabled.enabled(name, false)
+		runs := l.runs(l.described(name))
 		if !runs {
-			l.others[name] = Disabled
+			l.others[name] = l.whyNot(name)
 		}
 		return runs
 	}
@@ -417,9 +467,13 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, *manag
 		if !slices.ContainsFunc(found, func(k known) bool { return k.name == name.Name() }) && !enabled(name.Name()) {
 			continue // it was not made by a builder, which asks before
 		}
-		err = errors.Join(err, l.enlist(&runner{
-			launch: l, descriptor: Descriptor{Name: name.Name(), Restart: Fatal}, election: electionOf(c), begun: make(chan struct{}), current: c, state: Waiting,
-		}, nil))
+		d := l.described(name.Name())
+		election, wrong := l.electionOf(d, c)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("controller %s: %w", d.Name, wrong))
+			continue
+		}
+		err = errors.Join(err, l.enlist(l.newRunner(d, election, c), nil))
 	}
 	l.registry.discovered = append(l.registry.discovered, found...)
 	return err
@@ -431,6 +485,9 @@ func (l *launch) addAll() error {
 		if err := l.resolve(nil); err != nil {
 			return &manager.UsageError{Err: err}
 		}
+	}
+	if err := l.checkMigrating(); err != nil {
+		return &manager.UsageError{Err: err}
 	}
 	errs := []error{l.manager.Add(informersRunnable{l}), l.manager.Handle("/debug/controllers/", http.HandlerFunc(l.debug))}
 	for _, name := range slices.Sorted(maps.Keys(l.runners)) {

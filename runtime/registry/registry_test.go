@@ -139,6 +139,74 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	})
 }
 
+// TestDescriptorsDescribeWhatSetupsAdd: a descriptor without a constructor is about the controller of that name.
+func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
+	register := func(_ context.Context, m *manager.Manager) error {
+		return errors.Join(
+			controller.For[*corev1.ConfigMap](m).Complete(idle), controller.For[*corev1.Secret](m).Complete(idle),
+			controller.For[*corev1.ConfigMap](m).Named("gated").Complete(idle), controller.For[*corev1.ConfigMap](m).Named("off").Complete(idle),
+			m.Add(&namedFake{fake{run: func(context.Context) error { return errBroken }}, "breaks"}),
+		)
+	}
+	newRegistry := func(opts Options, descriptors ...Descriptor) *Registry {
+		opts.FeatureGates = []FeatureGate{{"Fast", []GateSpec{{Since: "1.0", Stage: Alpha}}}}
+		r := New(opts)
+		r.RegisterSetup(register)
+		r.Register(descriptors...)
+		return r
+	}
+	described := []Descriptor{
+		{Name: "secret", Aliases: []string{"secrets"}}, {Name: "gated", FeatureGates: []string{"Fast"}}, {Name: "off", DisabledByDefault: true},
+		{Name: "breaks", Restart: Never, Needs: []Need{{Kind: schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Gone"}, Verbs: []string{"get"}}}},
+	}
+	for controllers, want := range map[string]string{
+		"*":                  "breaks=failed configmap=running gated=disabled off=disabled secret=running",
+		"*,-secrets,off":     "breaks=failed configmap=running gated=disabled off=running secret=disabled",
+		"-breaks,secrets":    "breaks=disabled configmap=disabled gated=disabled off=disabled secret=running",
+		"gated,configmap,-*": "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, log := newManager(t, newAPIServer(), manager.Options{})
+			l, err := newRegistry(Options{Controllers: strings.Split(controllers, ",")}, described...).launch(t.Context(), m)
+			if want == "" {
+				if err == nil {
+					t.Errorf("%s: got no error", controllers)
+				}
+				return
+			}
+			ok(t, err)
+			r := start(t, m)
+			pass(time.Minute)
+			if got := states(l); got != want {
+				t.Errorf("%s: got %s, want %s", controllers, got, want)
+			}
+			if told := strings.Contains(log.String(), "controller=breaks missing="); told != strings.HasPrefix(controllers, "*") {
+				t.Errorf("%s: that a kind is missing is told: %t", controllers, told)
+			}
+			ok(t, r.stop())
+		})
+	}
+	for want, descriptor := range map[string]Descriptor{
+		`controller secrt: it has no constructor, and no setup adds it; did you mean "secret"?`: {Name: "secrt"},
+		`controller secret: the alias "configmap" is the name of a controller`:                  {Name: "secret", Aliases: []string{"configmap"}},
+		"controller secret: its concurrency is that of the setup that adds it":                  {Name: "secret", Concurrency: 2},
+		`there is another controller "secret"; give one of them another name`:                   {Name: "secret", New: building(&fake{})},
+	} {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		if err := newRegistry(Options{}, descriptor).AddTo(t.Context(), m); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// namedFake is what a setup adds by itself, without a builder.
+type namedFake struct {
+	fake
+	name string
+}
+
+func (f *namedFake) Name() string { return f.name }
+
 func TestGateAndNilControllersAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -339,6 +407,7 @@ func TestWrongFlagsAreOneErrorEach(t *testing.T) {
 		"--api-server-timeout=-1s":        "api-server-timeout: want 0 or more, got -1s",
 		"--emulated-version=9":            `emulated version: illegal version string "9"`,
 		"--feature-gates=Fast=false":      "feature gate Fast cannot be false: it is GA, and locked to true",
+		"--leader-migration-config=none":  `invalid value "none" for flag -leader-migration-config: open none: no such file or directory`,
 		"--concurrent-missing-syncs=1":    "flag provided but not defined: -concurrent-missing-syncs",
 	} {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})

@@ -42,6 +42,7 @@ func TestOnARealServer(t *testing.T) {
 	}{
 		{"a controller has the rights of its service account alone", testServiceAccount},
 		{"a controller that moves to another lease runs once at a time", testMigration},
+		{"a controller that moves to another program runs once at a time", testMoveToAnotherProgram},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "registry-"}}
@@ -140,10 +141,19 @@ type release struct {
 // deploy runs a release whose controller is elected in that way.
 func (s server) deploy(t *testing.T, running *atomic.Int32, election controller.Election) *release {
 	t.Helper()
+	return s.deployProgram(t, running, "movers", "", election)
+}
+
+// deployProgram runs a release of a program, with a LeaderMigrationConfiguration if there is one.
+func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string, election controller.Election) *release {
+	t.Helper()
 	m, _ := s.newManager(t, manager.Options{
-		LeaderElection: true, LeaderElectionID: "movers", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+		LeaderElection: true, LeaderElectionID: program, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
 	})
 	r := New(Options{})
+	if file != "" {
+		ok(t, r.setLeaderMigration(file))
+	}
 	d := &release{ended: make(chan error, 1), led: make(chan struct{})}
 	r.Register(Descriptor{Name: "mover", Election: election, New: building(runOnly(func(ctx context.Context) error {
 		if running.Add(1) > 1 {
@@ -173,6 +183,28 @@ func (d *release) leads() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// testMoveToAnotherProgram moves a controller from one program to another by rolling out another file to both, one after the other.
+func testMoveToAnotherProgram(t *testing.T, s server) {
+	var running atomic.Int32
+	inOld, inNew := migrationFile(t, "mover", "old"), migrationFile(t, "mover", "new")
+	old := s.deployProgram(t, &running, "old", inOld, controller.Election{})
+	<-old.led
+	idle := s.deployProgram(t, &running, "new", inOld, controller.Election{})
+	next := s.deployProgram(t, &running, "new", inNew, controller.Election{}) // waits for the first of its program, and for the old one
+	idle.stop(t)
+	if idle.leads() || next.leads() {
+		t.Error("the controller runs in a program that it has not moved to")
+	}
+	old.stop(t)
+	<-next.led
+	after := s.deployProgram(t, &running, "old", inNew, controller.Election{})
+	next.stop(t)
+	after.stop(t)
+	if after.leads() || running.Load() != 0 {
+		t.Error("the controller runs where it was")
 	}
 }
 

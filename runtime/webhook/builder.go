@@ -133,6 +133,14 @@ func (b *Builder[T]) Complete() error {
 	return errors.Join(b.register(server, &b.mutating), b.register(server, &b.verifying), b.convert(server))
 }
 
+// ownerOf returns who registers, if that may register the same again, as a controller of a registry does that is restarted.
+func ownerOf(m Manager) string {
+	if of, ok := m.(interface{ Owner() string }); ok {
+		return of.Owner()
+	}
+	return ""
+}
+
 // convert registers the spokes with the one converter that the server has.
 func (b *Builder[T]) convert(s *server.Server) error {
 	if len(b.spokes) == 0 {
@@ -145,7 +153,7 @@ func (b *Builder[T]) convert(s *server.Server) error {
 			return err
 		}
 	}
-	return conversion.Register(converter, b.manager.Scheme(), b.spokes...)
+	return conversion.RegisterFor(converter, ownerOf(b.manager), b.manager.Scheme(), b.spokes...)
 }
 
 func (b *Builder[T]) register(s *server.Server, c *chain[T]) error {
@@ -160,7 +168,7 @@ func (b *Builder[T]) register(s *server.Server, c *chain[T]) error {
 		}
 		handlers = append(handlers, h)
 	}
-	return s.Handle(c.path, admission.NewReviewer(admission.Chain(handlers...), b.manager.Logger()), server.MaxReview)
+	return s.HandleFor(ownerOf(b.manager), c.path, admission.NewReviewer(admission.Chain(handlers...), b.manager.Logger()), server.MaxReview)
 }
 
 // Handle serves any handler at path, with bodies of at most server.MaxReview bytes.
@@ -169,5 +177,5 @@ func Handle(m Manager, path string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
-	return s.Handle(path, h, server.MaxReview)
+	return s.HandleFor(ownerOf(m), path, h, server.MaxReview)
 }

@@ -108,6 +108,7 @@ func (v *version) decode(raw []byte) (object.Object, error) {
 
 // kind is all versions of a kind.
 type kind struct {
+	owner    string // who has registered it; empty is nobody
 	hub      *version
 	versions map[string]*version // by apiVersion, the hub among them
 }
@@ -147,12 +148,18 @@ func (c *Converter) Kinds() []schema.GroupKind {
 // Register makes c convert the kind of the hub H to and from its spokes. Scheme knows the kinds of the Go types. It fails for a kind that
 // is registered already, and for spokes that are not versions of it.
 func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
+	return RegisterFor(c, "", scheme, spokes...)
+}
+
+// RegisterFor is [Register] for an owner, such as a controller that is set up again when it is restarted: what it registers for a
+// kind takes the place of what it has registered before. An empty owner is nobody.
+func RegisterFor[H object.Object](c *Converter, owner string, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	hub, err := newVersion(scheme, reflect.TypeFor[H]())
 	if err != nil {
 		return err
 	}
 	gk := hub.gvk.GroupKind()
-	k := &kind{hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
+	k := &kind{owner: owner, hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
 	var errs []error
 	for _, s := range spokes {
 		errs = append(errs, addSpoke(k, scheme, s))
@@ -165,7 +172,7 @@ func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...S
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, taken := c.kinds[gk]; taken {
+	if other, taken := c.kinds[gk]; taken && (owner == "" || other.owner != owner) {
 		return fmt.Errorf("conversion of %s: it is registered already", gk)
 	}
 	c.kinds[gk] = k

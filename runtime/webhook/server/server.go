@@ -91,9 +91,10 @@ type Server struct {
 	paths map[string]*endpoint
 }
 
-// endpoint is a handler with its bound.
+// endpoint is a handler with its bound, and who has registered it; empty is nobody.
 type endpoint struct {
 	http.Handler
+	owner    string
 	maxBytes int64
 }
 
@@ -128,16 +129,25 @@ func (s *Server) Name() string { return s.http.Name() }
 // Handle serves h at path, with bodies of at most maxBytes. A path that is taken, or that is none, is an error. It may be called
 // at any time.
 func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
+	return s.HandleFor("", path, h, maxBytes)
+}
+
+// HandleFor is Handle for an owner, such as a controller that is set up again when it is restarted: what it registers takes the
+// place of what it has registered at the path before, which answers what it has been asked by then. An empty owner is nobody.
+func (s *Server) HandleFor(owner, path string, h http.Handler, maxBytes int64) error {
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?# ") {
 		return fmt.Errorf("webhook path %q: want one such as /mutate-webapp-example-com-v1-guestbook", path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, taken := s.paths[path]; taken {
+	other, taken := s.paths[path]
+	if taken && (owner == "" || other.owner != owner) {
 		return fmt.Errorf("there is another webhook at %s; give one of them another path", path)
 	}
-	s.paths[path] = &endpoint{h, maxBytes}
-	s.inFlight.Set(0, path)
+	s.paths[path] = &endpoint{h, owner, maxBytes}
+	if !taken {
+		s.inFlight.Set(0, path)
+	}
 	return nil
 }
 

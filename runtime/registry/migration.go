@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+)
+
+// leaderMigration says which program runs a controller while it moves from one program to another, as the
+// LeaderMigrationConfiguration of kube-controller-manager does. All programs that take part have the same lease, beside their
+// own, and a controller that moves runs only in a process that has both. So it moves without a pause in which two run it: by
+// another file, which is rolled out to one program after the other.
+type leaderMigration struct {
+	path  string
+	lease string
+	// program is the one that runs a controller, by the name of that: the name of its own lease, or * for any that has both.
+	program map[string]string
+}
+
+// migrationGroup is the leader election group whose lease all programs that take part have.
+const migrationGroup = "leader-migration"
+
+// migrationVersions are those of the file. They have the same fields, save that the last has no resourceLock any more.
+var migrationVersions = []string{
+	"controllermanager.config.k8s.io/v1alpha1", "controllermanager.config.k8s.io/v1beta1", "controllermanager.config.k8s.io/v1",
+}
+
+// loadLeaderMigration reads a LeaderMigrationConfiguration. Every mistake is in the error.
+func loadLeaderMigration(path string) (*leaderMigration, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		APIVersion        string `json:"apiVersion"`
+		Kind              string `json:"kind"`
+		LeaderName        string `json:"leaderName"`
+		ResourceLock      string `json:"resourceLock"`
+		ControllerLeaders []struct {
+			Name      string `json:"name"`
+			Component string `json:"component"`
+		} `json:"controllerLeaders"`
+	}
+	if err := yaml.UnmarshalStrict(content, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(path+": "+format, args...)) }
+	if file.Kind != "LeaderMigrationConfiguration" || !slices.Contains(migrationVersions, file.APIVersion) {
+		wrong("want apiVersion: %s and kind: LeaderMigrationConfiguration, got %q and %q", migrationVersions[len(migrationVersions)-1], file.APIVersion, file.Kind)
+	}
+	if problems := validation.IsDNS1123Subdomain(file.LeaderName); len(problems) > 0 {
+		wrong("leaderName %q cannot be the name of a lease: %s", file.LeaderName, strings.Join(problems, "; "))
+	}
+	if file.ResourceLock != "" && file.ResourceLock != "leases" {
+		wrong("resourceLock: want leases, got %q", file.ResourceLock)
+	}
+	m := &leaderMigration{path: path, lease: file.LeaderName, program: map[string]string{}}
+	for i, c := range file.ControllerLeaders {
+		_, twice := m.program[c.Name]
+		switch {
+		case c.Name == "":
+			wrong("controllerLeaders[%d] has no name", i)
+		case c.Component == "":
+			wrong("controllerLeaders[%d], %s, has no component", i, c.Name)
+		case twice:
+			wrong("controllerLeaders[%d], %s, is there twice", i, c.Name)
+		}
+		m.program[c.Name] = c.Component
+	}
+	return m, errors.Join(errs...)
+}
+
+// checkMigration returns why a migration is not possible at all.
+func (l *launch) checkMigration() error {
+	if l.registry.migration != nil && l.manager.LeaderElectionID() == "" {
+		return errors.New("leader-migration-config: the program runs without leader election; set leader-elect too")
+	}
+	return nil
+}
+
+// checkMigrating returns which controllers this program is to run for the migration, and does not know. Of those of the other
+// programs nothing is known here.
+func (l *launch) checkMigrating() error {
+	m := l.registry.migration
+	if m == nil {
+		return nil
+	}
+	var errs []error
+	for name, program := range m.program {
+		known := slices.ContainsFunc(l.registry.known(), func(k known) bool { return k.name == name || slices.Contains(k.aliases, name) })
+		if program == l.manager.LeaderElectionID() && !known {
+			errs = append(errs, fmt.Errorf("%s: %s has no controller %q%s", m.path, program, name, didYouMean(name, namesOf(l.registry.known()))))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+// programOf returns which program runs a controller while it moves, empty when it does not.
+func (l *launch) programOf(name string) string {
+	if l.registry.migration == nil {
+		return ""
+	}
+	names := []string{name}
+	for _, d := range l.registry.descriptors {
+		if d.Name == name {
+			names = append(names, d.Aliases...)
+		}
+	}
+	for _, name := range names {
+		if program := l.registry.migration.program[name]; program != "" {
+			return program
+		}
+	}
+	return ""
+}
+
+// elsewhere reports whether another program runs a controller.
+func (l *launch) elsewhere(name string) bool {
+	program := l.programOf(name)
+	return program != "" && program != "*" && program != l.manager.LeaderElectionID()
+}
+
+// whyNot returns the state of a controller that does not run.
+func (l *launch) whyNot(name string) State {
+	if l.elsewhere(name) {
+		return Elsewhere
+	}
+	return Disabled
+}
+
+// electionOf returns the election of a controller that was built: that of its descriptor, or its own, and the lease of all programs
+// beside that when it moves between them.
+func (l *launch) electionOf(d Descriptor, built Controller) (controller.Election, error) {
+	e := d.electionOf(built)
+	if l.programOf(d.Name) == "" {
+		return e, nil
+	}
+	if e.Off {
+		return e, fmt.Errorf("it runs without leader election, so %s cannot make it move", l.registry.migration.path)
+	}
+	return controller.Election{Group: migrationGroup, MigratesFrom: groupName(e), Lease: l.registry.migration.lease}, nil
+}
