@@ -186,6 +186,7 @@ type internalLayer struct {
 var internalLayers = []internalLayer{
 	{"regular", "", "it opens files, whoever reads them"},
 	{"diagnostic", "regular", "what all others say to users is said with it"},
+	{"yamlnode", "", "what reads and changes YAML that was parsed, whatever it is"},
 	{"transaction", "diagnostic regular", "it writes files, whatever is in them"},
 	{"watch", "", "it sees files change, and who runs it says what for"},
 	{"kubectl", "diagnostic regular", "it talks to any API server, also to one that kctrl has not started"},
@@ -199,10 +200,10 @@ var internalLayers = []internalLayer{
 	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
 
 	{"templates", "", "files as text, for who knows where they belong"},
-	{"scaffold/edit", "diagnostic", "files of users, as bytes, whatever they are for"},
-	{"scaffold/project", "diagnostic regular scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
+	{"scaffold/edit", "diagnostic yamlnode", "files of users, as bytes, whatever they are for"},
+	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
-	{"scaffold", "diagnostic templates scaffold/edit scaffold/project scaffold/plan", "what commands do to a project; generators come later"},
+	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan", "what commands do to a project; generators come later"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "markers load generate/artifact", "what a generator is, to all who have one or run some"},
@@ -211,9 +212,8 @@ var internalLayers = []internalLayer{
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},
 	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go"},
-	{"generate/yamlnode", "", "what changes YAML that was parsed, and nothing else"},
-	{"generate/postprocess", "diagnostic generate/artifact generate/yamlnode", "it works on files, whatever generator made them, and has its own read"},
-	{"generate/schemapatch", oneGenerator + " generate/crd generate/yamlnode", "a generator; it writes the schemas of CRDs into files that are there"},
+	{"generate/postprocess", "diagnostic generate/artifact yamlnode", "it works on files, whatever generator made them, and has its own read"},
+	{"generate/schemapatch", oneGenerator + " generate/crd yamlnode", "a generator; it writes the schemas of CRDs into files that are there"},
 	{
 		"generate/generators", "generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig generate/schemapatch",
 		"the one list of them",

@@ -18,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // The folders with a kustomization that commands look after.
@@ -312,7 +313,7 @@ func listedFiles(text []byte, name string) []*yaml.Node {
 	}
 	var items []*yaml.Node
 	for _, key := range []string{"resources", "components"} {
-		if list := edit.Find(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
+		if list := yamlnode.Value(docs[0].Content[0], key); list != nil && list.Kind == yaml.SequenceNode {
 			items = append(items, list.Content...)
 		}
 	}

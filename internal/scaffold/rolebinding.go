@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // followRole has what names the manager's role follow when it gets another file or another name.
@@ -97,7 +98,7 @@ func metadataNames(text []byte) []string {
 	}
 	var names []string
 	for _, doc := range docs {
-		if name := edit.Find(doc.Content[0], "metadata", "name"); name != nil {
+		if name := yamlnode.Value(doc.Content[0], "metadata", "name"); name != nil {
 			names = append(names, name.Value)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // Declaration is what a file says is to become of manifests. It is not changed once it was parsed.

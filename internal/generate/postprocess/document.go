@@ -11,7 +11,7 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // document is an object in a manifest.

@@ -14,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // operation is what can be done to an object, or to places in the schema of a kind.

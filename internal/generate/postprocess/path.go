@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // The steps of a path that are no names of fields.

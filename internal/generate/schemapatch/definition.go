@@ -12,7 +12,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/generate/yamlnode"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // added is how controller-gen writes a key that was not there.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -64,7 +65,7 @@ func ReplaceListItem(src []byte, filename string, keys []string, old, value stri
 	if err != nil {
 		return nil, err
 	}
-	list := Find(f.root(), keys...)
+	list := yamlnode.Value(f.root(), keys...)
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return src, nil
 	}

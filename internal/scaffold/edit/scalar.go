@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // ReplaceScalar returns src, a YAML file, with the scalar at path as value, if it is one of old. All other bytes stay as
@@ -18,7 +20,7 @@ func ReplaceScalar(src []byte, filename string, keys, old []string, value string
 	if err != nil {
 		return nil, err
 	}
-	node := Find(f.root(), keys...)
+	node := yamlnode.Value(f.root(), keys...)
 	if node == nil || node.Kind != yaml.ScalarNode || !slices.Contains(old, node.Value) {
 		return src, nil
 	}

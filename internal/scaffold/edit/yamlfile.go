@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -100,14 +102,14 @@ func (f *yamlFile) find(path []string) (listPlace, error) {
 		if err := f.usable(node, yaml.MappingNode, "a mapping", path[:i]); err != nil {
 			return place, err
 		}
-		at := KeyIndex(node, key)
+		at := yamlnode.Index(node, key, 0)
 		switch {
-		case at < 0 && KeyIndex(node, "<<") >= 0:
+		case at < 0 && yamlnode.Index(node, "<<", 0) >= 0:
 			return place, f.fail(node, fmt.Sprintf("%s may come from the mapping merged here", key))
 		case at < 0:
 			return listPlace{mapping: node, rest: path[i:]}, nil
 		}
-		if again := keyIndexFrom(node, key, at+2); again >= 0 {
+		if again := yamlnode.Index(node, key, at+2); again >= 0 {
 			return place, f.fail(node.Content[again], key+" is given twice")
 		}
 		place = listPlace{mapping: node, key: node.Content[at], value: node.Content[at+1]}
@@ -246,4 +248,26 @@ func (f *yamlFile) insertLines(line int, lines ...string) splice {
 func sameNode(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && a.Anchor == b.Anchor &&
 		slices.EqualFunc(a.Content, b.Content, sameNode)
+}
+
+// Position returns where a node begins in a file.
+func Position(filename string, node *yaml.Node) token.Position {
+	return token.Position{Filename: filename, Line: node.Line, Column: node.Column}
+}
+
+// Describe returns what a node is, for messages: "a list", the value of a scalar.
+func Describe(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case node.Kind == yaml.MappingNode:
+		return "a mapping"
+	case node.Kind == yaml.AliasNode:
+		return "the alias *" + node.Value
+	case node.Tag == "!!null":
+		return "nothing"
+	case node.Tag == "!!str":
+		return fmt.Sprintf("%q", node.Value)
+	}
+	return node.Value
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // File is the path of the project file.
@@ -175,7 +176,7 @@ func missing(err error, other string) error {
 const peerVersion = "3"
 
 func isPeer(root *yaml.Node) bool {
-	version := edit.Find(root, "version")
+	version := yamlnode.Value(root, "version")
 	return version != nil && version.Kind == yaml.ScalarNode && version.Value == peerVersion
 }
 
@@ -183,7 +184,7 @@ func isPeer(root *yaml.Node) bool {
 // check.
 func parsePeer(root *yaml.Node) (*Project, error) {
 	p := &Project{Foreign: true, places: map[string]place{}}
-	list := edit.Find(root, "resources")
+	list := yamlnode.Value(root, "resources")
 	if list == nil || list.Tag == "!!null" {
 		return p, nil
 	}
@@ -197,7 +198,7 @@ func parsePeer(root *yaml.Node) (*Project, error) {
 			continue
 		}
 		text := func(key string) string {
-			value := edit.Find(item, key)
+			value := yamlnode.Value(item, key)
 			if value == nil || value.Kind == yaml.ScalarNode {
 				return scalar(value)
 			}
@@ -207,7 +208,7 @@ func parsePeer(root *yaml.Node) (*Project, error) {
 		p.places[resourceName(i)] = place{pos: edit.Position(File, item)}
 		p.Resources = append(p.Resources, Resource{
 			Group: text("group"), Domain: text("domain"), Version: text("version"), Kind: text("kind"), Plural: text("plural"),
-			API: edit.Find(item, "api") != nil && text("external") != "true", Controller: text("controller") == "true",
+			API: yamlnode.Value(item, "api") != nil && text("external") != "true", Controller: text("controller") == "true",
 		})
 	}
 	return p, errors.Join(errs...)
@@ -245,13 +246,13 @@ func Parse(text []byte) (*Project, error) {
 		return nil, err
 	}
 	root := doc.Content[0]
-	if version := edit.Find(root, "version"); version == nil || version.Value != Version {
+	if version := yamlnode.Value(root, "version"); version == nil || version.Value != Version {
 		return nil, unsupportedVersion(root, version)
 	}
 	p := &Project{source: text, places: map[string]place{}}
 	r := &reader{project: p}
 	r.mapping(root, "", projectFields(p), "resources")
-	if list := edit.Find(root, "resources"); list != nil {
+	if list := yamlnode.Value(root, "resources"); list != nil {
 		r.resources(list)
 	}
 	if err := errors.Join(append(r.errs, p.Validate())...); err != nil {
@@ -308,7 +309,7 @@ func unsupportedVersion(root, version *yaml.Node) error {
 	switch {
 	case version != nil && (version.Kind != yaml.ScalarNode || version.Value == ""):
 		return fileError(version, "version: want a text, got "+edit.Describe(version), hint)
-	case edit.Find(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
+	case yamlnode.Value(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
 		if version != nil {
 			at = version
 		}
@@ -433,7 +434,7 @@ func (p *Project) update(root *yaml.Node) bool {
 
 // updateResources makes the list of resources that of the project. An item that stays keeps its unknown fields.
 func (p *Project) updateResources(root *yaml.Node) bool {
-	list := edit.Find(root, "resources")
+	list := yamlnode.Value(root, "resources")
 	if list == nil || list.Kind != yaml.SequenceNode {
 		if len(p.Resources) == 0 {
 			return false
@@ -468,7 +469,7 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 // isResource reports whether an item of the file is about a resource.
 func isResource(item *yaml.Node, r Resource) bool {
 	for key, want := range map[string]string{"group": r.Group, "domain": r.Domain, "version": r.Version, "kind": r.Kind} {
-		value := edit.Find(item, key)
+		value := yamlnode.Value(item, key)
 		if value == nil && want != "" || value != nil && value.Value != want {
 			return false
 		}
@@ -482,7 +483,7 @@ func setFields(mapping *yaml.Node, fields []field) bool {
 	changed, at := false, 0
 	for _, f := range fields {
 		changed = setField(mapping, f, at) || changed
-		if i := edit.KeyIndex(mapping, f.key); i >= 0 {
+		if i := yamlnode.Index(mapping, f.key, 0); i >= 0 {
 			at = i + 2
 		}
 	}
@@ -491,7 +492,7 @@ func setFields(mapping *yaml.Node, fields []field) bool {
 
 func setField(mapping *yaml.Node, f field, at int) bool {
 	node := f.node()
-	i := edit.KeyIndex(mapping, f.key)
+	i := yamlnode.Index(mapping, f.key, 0)
 	switch {
 	case i < 0 && (node.Value == "" || node.Value == "false"):
 		return false

@@ -3,10 +3,10 @@ package yamlnode
 
 import "go.yaml.in/yaml/v3"
 
-// Value returns the value of a key in a mapping, or nil. It is nil in what is no mapping, too.
+// Value follows keys through mappings and returns the value of the last: nil if one is not there, or is in what is no mapping.
 func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
-		i := index(mapping, key)
+		i := Index(mapping, key, 0)
 		if i < 0 {
 			return nil
 		}
@@ -15,13 +15,14 @@ func Value(mapping *yaml.Node, keys ...string) *yaml.Node {
 	return mapping
 }
 
-// index returns where in a mapping a key stands, or -1.
-func index(mapping *yaml.Node, key string) int {
+// Index returns where in the content of a mapping a key stands first, at an index or behind it. It is -1 if it does not, and in
+// what is no mapping.
+func Index(mapping *yaml.Node, key string, from int) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
 	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
+	for i := from; i+1 < len(mapping.Content); i += 2 {
+		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
 			return i
 		}
 	}
@@ -30,7 +31,7 @@ func index(mapping *yaml.Node, key string) int {
 
 // Remove takes a key with its value out of a mapping, and reports whether it was there.
 func Remove(mapping *yaml.Node, key string) bool {
-	i := index(mapping, key)
+	i := Index(mapping, key, 0)
 	if i >= 0 {
 		mapping.Content = append(mapping.Content[:i], mapping.Content[i+2:]...)
 	}
@@ -46,7 +47,7 @@ type Insert struct {
 
 // Set replaces the value of a key, or adds the key.
 func (in Insert) Set(mapping *yaml.Node, key string, value *yaml.Node) {
-	if i := index(mapping, key); i >= 0 {
+	if i := Index(mapping, key, 0); i >= 0 {
 		mapping.Content[i+1] = value
 		return
 	}
