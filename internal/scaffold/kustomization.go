@@ -262,7 +262,7 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	for _, name := range deployed {
 		if text, err := p.Read(name); err == nil { // a folder is none
 			for doc := range documentsOf(text, "RoleBinding") {
-				if role := edit.Find(doc, "roleRef"); valueOf(role, "kind") == "Role" {
+				if role := yamlnode.Value(doc, "roleRef"); valueOf(role, "kind") == "Role" {
 					bound[valueOf(role, "name")] = true
 				}
 			}
@@ -299,7 +299,7 @@ func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
 
 // valueOf returns the scalar that keys lead to, and nothing when there is none.
 func valueOf(node *yaml.Node, keys ...string) string {
-	if value := edit.Find(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
+	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
 		return value.Value
 	}
 	return ""
