@@ -26,6 +26,7 @@ const (
 )
 
 // Reconciler makes the Jobs of CronJobs.
+// +kubebuilder:object:generate=false
 type Reconciler struct {
 	client.Client
 	Now func() time.Time
@@ -48,6 +49,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m *manager.Manager) e
 }
 
 // jobs are those of a CronJob by what became of them.
+// +kubebuilder:object:generate=false
 type jobs struct{ active, successful, failed []*batchv1.Job }
 
 // Reconcile brings status and history to what there is, and makes the Job whose time has come.

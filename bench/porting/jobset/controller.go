@@ -32,6 +32,7 @@ const (
 )
 
 // Reconciler runs the Jobs of JobSets.
+// +kubebuilder:object:generate=false
 type Reconciler struct {
 	client.Client
 	Recorder *events.Recorder
