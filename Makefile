@@ -7,8 +7,8 @@ DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
 .PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples bench-collector clean
 
-build: ## Build bin/kctrl.
-	go build -o bin/kctrl ./cmd/kctrl
+build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
+	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
 
 demo: build ## From an empty folder to an operator that reconciles, on a real API server.
 	go run ./internal/demo

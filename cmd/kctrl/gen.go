@@ -127,7 +127,6 @@ func (g gen) run(ctx context.Context, s *streams, store incremental.Store, input
 		return err
 	}
 	defer release()
-	boundMemory()
 	result, err := g.command.Run(ctx, compat.Options{
 		Dir: g.dir, BuildTags: g.buildTags, AllowUnknown: g.allowUnknown, Postprocess: g.postprocess, Cache: store, Inputs: inputs,
 	})

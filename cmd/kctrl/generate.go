@@ -85,7 +85,6 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	}
 	defer project.Close()
 	o.Cache = incremental.UserStore()
-	boundMemory()
 	plan := plan.NewWithoutLock(project.fsys)
 	if !project.Foreign {
 		if plan, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {

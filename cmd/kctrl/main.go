@@ -9,20 +9,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 )
 
 func main() { os.Exit(runMain()) }
 
-// gcPercent is for commands that are over before memory matters.
-const gcPercent = 400
-
 func runMain() int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	boundMemory()
 	ctx, signaled := untilSignal(context.Background())
 	code := run(ctx, commandLine(os.Args), newStreams(os.Stdin, os.Stdout, os.Stderr))
 	if number := signaled(); number != 0 {

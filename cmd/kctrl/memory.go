@@ -8,26 +8,48 @@ import (
 )
 
 // memoryTarget is how much memory may be in use before it is worth the time to find what is not needed any more.
-const memoryTarget = 256 << 20
+const memoryTarget = 192 << 20
 
-// boundMemory makes the garbage collector, which leaves short runs alone, work harder for very large packages: up to
-// memoryTarget it has no say, and from there on half of what is needed may be in use besides. A limit of the user's is
-// left as it is.
+// The garbage collector lets the heap grow by gcPercent of what is needed, as most commands are over before memory matters. As
+// long as less than smallHeap is needed, finding that takes next to no time, and the heap grows by half as little as usual.
+const (
+	gcPercent    = 400
+	smallHeap    = 12 << 20
+	smallPercent = 50
+)
+
+// boundMemory makes the garbage collector, which has little to do in short runs, work harder for very large packages: up to
+// memoryTarget there is no limit, and from there on half of what is needed may be in use besides. Limits of the user's are
+// left as they are.
 func boundMemory() {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryTarget)
-		afterCollection()
+	m := memory{percent: os.Getenv("GOGC") == "", limit: os.Getenv("GOMEMLIMIT") == ""}
+	m.bound(0)
+	m.afterCollection()
+}
+
+// memory says what of the collector kctrl decides.
+type memory struct{ percent, limit bool }
+
+// bound sets what the collector goes by when so many bytes are needed. A limit that is less would keep it busy all the time.
+func (m memory) bound(needed int64) {
+	if m.percent {
+		percent := gcPercent
+		if needed < smallHeap {
+			percent = smallPercent
+		}
+		debug.SetGCPercent(percent)
+	}
+	if m.limit {
+		debug.SetMemoryLimit(max(memoryTarget, needed+needed/2))
 	}
 }
 
-// afterCollection sets the limit anew after every garbage collection. A limit that is less than what is needed would keep
-// the collector busy all the time.
-func afterCollection() {
-	runtime.AddCleanup(new([32]byte), func(struct{}) {
+// afterCollection sets it anew after every garbage collection.
+func (m memory) afterCollection() {
+	runtime.AddCleanup(new([32]byte), func(m memory) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		needed := int64(live[0].Value.Uint64())
-		debug.SetMemoryLimit(max(memoryTarget, needed+needed/2))
-		afterCollection()
-	}, struct{}{})
+		m.bound(int64(live[0].Value.Uint64()))
+		m.afterCollection()
+	}, m)
 }

@@ -3,6 +3,7 @@
 package crd
 
 import (
+	"bytes"
 	"go/ast"
 	"slices"
 
@@ -168,6 +169,7 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
 	}
+	schemas := takeSchemas(&definition)
 	var documents []document
 	for i, version := range versions {
 		// The way through the internal version sets the defaults that the API server would.
@@ -184,13 +186,51 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		if i > 0 {
 			name += "." + version
 		}
-		content, err := marshal(converted, transforms)
+		rest, err := marshal(converted, transforms)
 		if err != nil {
 			return nil, err
 		}
-		documents = append(documents, document{name + ".yaml", append([]byte(header+"---\n"), content...)})
+		documents = append(documents, document{name + ".yaml", withSchemas(header+"---\n", rest, schemas)})
 	}
 	return documents, nil
+}
+
+// emptySchema is the line of a version whose schema was taken.
+const emptySchema = "\n    schema: {}\n"
+
+// takeSchemas takes the schemas out of a definition, if they can all be written without the library, and returns their text.
+// They are nearly all of a definition, and the way through the internal version leaves them as they are.
+func takeSchemas(definition *apiextensionsv1.CustomResourceDefinition) [][]byte {
+	var all [][]byte
+	versions := slices.Clone(definition.Spec.Versions)
+	for i, version := range versions {
+		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+			return nil
+		}
+		text, ok := writeSchema(version.Schema.OpenAPIV3Schema, len("      "))
+		if !ok {
+			return nil
+		}
+		all = append(all, text)
+		versions[i].Schema = &apiextensionsv1.CustomResourceValidation{}
+	}
+	definition.Spec.Versions = versions
+	return all
+}
+
+// withSchemas returns the text of a definition with the schemas in their places.
+func withSchemas(begin string, rest []byte, schemas [][]byte) []byte {
+	size := len(begin) + len(rest)
+	for _, schema := range schemas {
+		size += len(schema) + len("      openAPIV3Schema:")
+	}
+	out := append(make([]byte, 0, size), begin...)
+	for _, schema := range schemas {
+		before, after, _ := bytes.Cut(rest, []byte(emptySchema))
+		out = append(append(append(out, before...), "\n    schema:\n      openAPIV3Schema:"...), schema...)
+		rest = after
+	}
+	return append(out, rest...)
 }
 
 // removeStatus leaves out what only the API server writes.

@@ -31,9 +31,8 @@ func define(parser *crd.Parser, kind schema.GroupKind, types []versionType, maxD
 	for _, t := range types {
 		NeedSchema(parser, t.ident)
 		parser.NeedFlattenedSchemaFor(t.ident)
-		flattened := parser.FlattenedSchemata[t.ident]
-		props := flattened.DeepCopy()
-		// Nobody asks for it again, and those of many kinds are large.
+		// It is a copy that nobody asks for again, and those of many kinds are large.
+		props := new(parser.FlattenedSchemata[t.ident])
 		delete(parser.FlattenedSchemata, t.ident)
 		if maxDescLen != nil {
 			crd.TruncateDescription(props, *maxDescLen)
