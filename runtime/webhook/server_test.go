@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -98,28 +99,27 @@ func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*ma
 			t.Errorf("the manager ended with %v", err)
 		}
 	})
-	select {
-	case <-ready(t, m):
-	case err := <-ended:
-		ended <- err
-		t.Fatalf("the manager ended: %v", err)
-	}
+	await(t, func() error {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the manager ended: %v", err)
+		default:
+		}
+		return called(t.Context(), m)
+	})
 }
 
-// ready returns a channel that is closed when the API server calls the webhooks: a dry run of a guestbook shows it.
-func ready(t *testing.T, m *manager.Manager) <-chan struct{} {
-	is := make(chan struct{})
-	go func() {
-		defer close(is)
-		for t.Context().Err() == nil {
-			probe := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
-			err := m.Live().Create(t.Context(), probe, client.DryRunAll)
-			if err == nil && probe.Spec.Replicas != nil {
-				return
-			}
-		}
-	}()
-	return is
+// called returns an error unless the API server calls the webhooks: a dry run of a guestbook shows it.
+func called(ctx context.Context, m *manager.Manager) error {
+	probe := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
+	if err := m.Live().Create(ctx, probe, client.DryRunAll); err != nil {
+		return err
+	}
+	if probe.Spec.Replicas == nil {
+		return errors.New("the API server does not call the webhooks")
+	}
+	return nil
 }
 
 // warnings collects those that the API server sends.
@@ -365,13 +365,11 @@ func await(t *testing.T, do func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for {
-		err := do()
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
+	var last error
+	if err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+		last = do()
+		return last == nil, nil
+	}); err != nil {
+		t.Fatal(last)
 	}
 }

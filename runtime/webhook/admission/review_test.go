@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 var gvk = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
@@ -158,6 +159,35 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 				t.Errorf("got  %d %q\nwant %d %q", code, text, c.code, c.want+"\n")
 			}
 		})
+	}
+}
+
+// TestLargeObjectsAreReviewedWholeOrNotAtAll is about what an API server that allows more than others sends.
+func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
+	s := server.New(server.Options{Logger: slog.New(slog.DiscardHandler)})
+	h := defaulting(t, admission.DefaulterFunc[*thing](grow))
+	if err := s.Handle("/path", admission.NewReviewer(h, slog.New(slog.DiscardHandler)), server.MaxReview); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(body string) (int, string) {
+		r := httptest.NewRequest(http.MethodPost, "/path?timeout=30s", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	large := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"size":1,"unknown":%q,"name":%q}}`,
+		strings.Repeat("u", 2<<20), strings.Repeat("n", 3<<20))
+	code, text := ask(body(t, "CREATE", large, "", nil))
+	var answer admissionv1.AdmissionReview
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || code != http.StatusOK || answer.Response == nil {
+		t.Fatalf("5 MB: %d, %.100q, %v", code, text, err)
+	}
+	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !answer.Response.Allowed || string(answer.Response.Patch) != want {
+		t.Errorf("5 MB: the patch is %.200s, want %s", answer.Response.Patch, want)
+	}
+	if code, text := ask(body(t, "UPDATE", large, large, nil)); code != http.StatusRequestEntityTooLarge || text != "read the AdmissionReview: http: request body too large\n" {
+		t.Errorf("10 MB: %d %.200q", code, text)
 	}
 }
 
