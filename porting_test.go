@@ -117,7 +117,9 @@ func readColumn(t *testing.T, name string) (title string, c column) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(from, to token.Pos) string { return string(source[fset.Position(from).Offset:fset.Position(to).Offset]) }
+	at := func(from, to token.Pos) string {
+		return string(source[fset.Position(from).Offset:fset.Position(to).Offset])
+	}
 	c = column{code: map[string]string{}, about: map[string]string{}}
 	add := func(id *ast.Ident, about *ast.CommentGroup, code string) {
 		if id.IsExported() {

@@ -31,7 +31,9 @@ func TestCollectorWaitsForItsServer(t *testing.T) {
 	defer cancel()
 	said := lines{ctx, make(chan string)}
 	ended := make(chan error, 1)
-	go func() { ended <- collectGarbage(ctx, newStreams(nil, nil, said), &rest.Config{Host: "http://127.0.0.1:1"}) }()
+	go func() {
+		ended <- collectGarbage(ctx, newStreams(nil, nil, said), &rest.Config{Host: "http://127.0.0.1:1"})
+	}()
 	for range 2 { // it goes on asking
 		select {
 		case line := <-said.to:

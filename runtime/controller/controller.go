@@ -44,7 +44,7 @@ type Controller[R comparable] struct {
 	events     *eventQueue[R]
 	parking    *parking[R]
 	limiter    RateLimiter[R] // nil is the backoff of the queue
-	synced     chan struct{} // closed when Run need not wait for a source any more
+	synced     chan struct{}  // closed when Run need not wait for a source any more
 
 	mu    sync.Mutex
 	ran   bool       // Run was called
