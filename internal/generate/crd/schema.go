@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
-	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // SchemaOptions say how the schemas of types are written.
@@ -127,7 +126,7 @@ func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t t
 
 // explainAliases makes a parser understand aliases where it expects types with names of their own, or of the language: as
 // keys of maps, and for lists, maps, pointers and structs.
-func explainAliases(pkg *loader.Package, info *ctmarkers.TypeInfo) {
+func explainAliases(pkg *loader.Package, info *markers.TypeInfo) {
 	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
 		explainIn(pkg, info.RawSpec.Type)
 		return
