@@ -62,3 +62,61 @@ func BenchmarkList(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPlaces decodes lists in slices, as they are, and with slices that grow with their elements instead.
+func BenchmarkPlaces(b *testing.B) {
+	data := benchPods(500)
+	for _, places := range []bool{true, false} {
+		b.Run(fmt.Sprintf("places=%v", places), func(b *testing.B) {
+			d, err := NewDecoder(object.Object(&corev1.Pod{}), Options{GVK: podKind, Formats: []Format{JSON}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			d.backlog = 1 << 40 // one goroutine
+			list := func() {
+				if _, err := d.List(bytes.NewReader(data), jsonType, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			list()
+			for _, place := range d.idle[0].places {
+				place.used = !places
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				list()
+			}
+		})
+	}
+}
+
+// BenchmarkBacklog decodes a list, and events, that have arrived already: on one processor, and on all.
+func BenchmarkBacklog(b *testing.B) {
+	page, err := json.Marshal(json.RawMessage(benchPods(2000)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	events := []byte(manyEvents(5000, "\n"))
+	for name, backlog := range map[string]int{"all": backlogBytes, "one": 1 << 40} {
+		d, err := NewDecoder(object.Object(&corev1.Pod{}), Options{GVK: podKind, Formats: []Format{JSON}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		d.backlog = backlog
+		b.Run("list/processors="+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := d.List(bytes.NewReader(page), jsonType, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("events/processors="+name, func(b *testing.B) {
+			for b.Loop() {
+				stream := d.Watch(bytes.NewReader(events), jsonType, nil)
+				for err := error(nil); err == nil; {
+					_, err = stream.Next()
+				}
+			}
+		})
+	}
+}
