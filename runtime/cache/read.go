@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -135,8 +136,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 // notFound is the error for a key that the store does not have, in the words of the API server. A key that cannot name
 // an object of the kind is another error than one that names none.
 func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVersionKind) error {
-	mapper := meta.ToRESTMapperWithContext(c.live.RESTMapper())
-	mapping, err := mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)
 	if err != nil { // the store has synced, so the kind was known
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
 		return apierrors.NewNotFound(plural.GroupResource(), key.Name)
@@ -153,8 +153,7 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 
 // isClusterScoped reports whether the objects of a kind are known to be in no namespace.
 func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind) bool {
-	mapper := meta.ToRESTMapperWithContext(c.live.RESTMapper())
-	mapping, err := mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot
 }
 

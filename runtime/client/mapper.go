@@ -39,10 +39,7 @@ type Mapper struct {
 	versions map[schema.GroupVersion]*lazy[apiVersion]
 }
 
-var (
-	_ meta.ResettableRESTMapper  = (*Mapper)(nil)
-	_ meta.RESTMapperWithContext = (*Mapper)(nil)
-)
+var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
 // NewMapper returns a Mapper for the API server of config. A nil httpClient is made from config. No request is made yet.
 func NewMapper(config *rest.Config, httpClient *http.Client) (*Mapper, error) {

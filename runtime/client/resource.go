@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -66,7 +66,7 @@ func (r resource) checkKey(key object.Key) error {
 // checkSegments reports an error when one of names would change the meaning of a URL path.
 func checkSegments(names ...string) error {
 	for _, name := range names {
-		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+		if problems := apimachinery.IsPathSegmentName(name); len(problems) > 0 {
 			return fmt.Errorf("invalid name %q: %s", name, strings.Join(problems, ", "))
 		}
 	}
@@ -136,7 +136,7 @@ func keyText(key object.Key) string { return strings.Trim(key.String(), "/") }
 
 // resourceOfKind returns where gvk is served.
 func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (resource, error) {
-	mapping, err := c.lookups.RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
+	mapping, err := apimachinery.RESTMapping(ctx, c.mapper, gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return resource{}, err
 	}

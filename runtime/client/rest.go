@@ -41,11 +41,9 @@ type Options struct {
 
 // REST is a [Client] whose every call is a request to the API server. It is safe for concurrent use.
 type REST struct {
-	conn   *conn
-	scheme *runtime.Scheme
-	mapper meta.RESTMapper
-	// lookups is mapper, with contexts.
-	lookups    meta.RESTMapperWithContext
+	conn       *conn
+	scheme     *runtime.Scheme
+	mapper     meta.RESTMapper
 	fieldOwner string
 	journal    *Journal
 }
@@ -81,7 +79,6 @@ func New(config *rest.Config, opts Options) (*REST, error) {
 		conn:       c,
 		scheme:     opts.Scheme,
 		mapper:     opts.Mapper,
-		lookups:    meta.ToRESTMapperWithContext(opts.Mapper),
 		fieldOwner: opts.FieldOwner,
 		journal:    opts.Journal,
 	}, nil

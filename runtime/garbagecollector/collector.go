@@ -14,13 +14,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
@@ -279,7 +279,7 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 		return nil, fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
 	case namespaced && namespace == "":
 		return nil, errNamespacedOwner
-	case len(content.IsPathSegmentName(ref.Name)) > 0:
+	case len(apimachinery.IsPathSegmentName(ref.Name)) > 0:
 		return nil, errNoName
 	}
 	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})

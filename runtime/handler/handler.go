@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -74,7 +75,7 @@ func addOnce(queue Queue[reconcile.Request], requests []reconcile.Request) {
 // Whether owners have a namespace is asked of mapper at the first event that has one. While that fails, the handler
 // blocks and asks again.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
-	s := &scope{kind: owner, mapper: meta.ToRESTMapperWithContext(mapper)}
+	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		owners := ownersOf(e.Object, owner, controllerOnly)
 		if e.Type == informer.Updated {
@@ -115,7 +116,7 @@ func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []str
 // scope finds out, once, whether a kind has namespaces.
 type scope struct {
 	kind   schema.GroupKind
-	mapper meta.RESTMapperWithContext
+	mapper meta.RESTMapper
 
 	mu    sync.Mutex // held while the mapper is asked, so that it is asked once
 	known *bool      // nil until the mapper has answered
@@ -141,7 +142,7 @@ func (s *scope) ask(ctx context.Context) *bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		if mapping, err := s.mapper.RESTMappingWithContext(ctx, s.kind); err == nil {
+		if mapping, err := apimachinery.RESTMapping(ctx, s.mapper, s.kind); err == nil {
 			namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 			s.known = &namespaced
 		}

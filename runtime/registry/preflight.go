@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
@@ -141,7 +142,7 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 	if kind.Version != "" {
 		versions = []string{kind.Version}
 	}
-	mapping, err := meta.ToRESTMapperWithContext(l.manager.RESTMapper()).RESTMappingWithContext(ctx, kind.GroupKind(), versions...)
+	mapping, err := apimachinery.RESTMapping(ctx, l.manager.RESTMapper(), kind.GroupKind(), versions...)
 	switch {
 	case meta.IsNoMatchError(err):
 		return []string{fmt.Sprintf("the API server does not serve kind %s of %s; its CRD is not installed",
