@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples bench-collector clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples bench-collector clean test-porting
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -54,6 +54,9 @@ bench-generation: build ## Measure kctrl gen beside controller-gen; takes half a
 
 bench-collector: build ## Measure the memory of the garbage collector beside kube-controller-manager's with 100,000 objects; takes a quarter of an hour.
 	go run -C bench ./cmd/garbage -kctrl $(KCTRL)
+
+test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
+	cd bench && go vet ./porting/... && go test ./porting/...
 
 corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)

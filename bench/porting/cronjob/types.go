@@ -2,6 +2,7 @@
 // schedule, and keeps some of those that have ended.
 //
 // +groupName=batch.porting.kctrl.test
+// +versionName=v1
 // +kubebuilder:object:generate=true
 package cronjob
 

@@ -2,6 +2,7 @@
 // the HTTP API of each Grafana that they select.
 //
 // +groupName=grafana.porting.kctrl.test
+// +versionName=v1
 // +kubebuilder:object:generate=true
 package grafana
 

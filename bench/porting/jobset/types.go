@@ -2,6 +2,7 @@
 // start, end and are restarted together.
 //
 // +groupName=jobset.porting.kctrl.test
+// +versionName=v1
 // +kubebuilder:object:generate=true
 package jobset
 
