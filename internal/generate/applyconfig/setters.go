@@ -1,6 +1,7 @@
 package applyconfig
 
 import (
+	"cmp"
 	"go/types"
 	"slices"
 	"strings"
@@ -247,7 +248,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	_, pointer := m.typ.(*types.Pointer)
 	if pointer {
 		of := s.g.applied(m.typ).(*types.Slice).Elem()
-		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, upper(s.g.nameOf(of).name))
+		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, s.ensured(m))
 		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &[]%[2]s{}\n}\n}\n", m.name, s.f.typ(of))
 	}
 	s.f.printf("// With%[1]s adds the given value to the %[1]s field in the declarative configuration\n", m.name)
@@ -256,7 +257,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	s.begin(m, in, "values ..."+s.f.typ(element))
 	at, value := s.place(m, in), "values[i]"
 	if pointer {
-		s.f.printf("b.ensure%sExists()\n", upper(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name))
+		s.f.printf("b.ensure%sExists()\n", s.ensured(m))
 		at = "*" + at
 	}
 	s.f.printf("for i := range values {\n")
@@ -265,6 +266,12 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 		value = "*values[i]"
 	}
 	s.f.printf("%[1]s = append(%[1]s, %[2]s)\n}\nreturn b\n}\n", at, value)
+}
+
+// ensured is what the function that makes a list is named after: its elements, as controller-gen has it, or the field where
+// these have no name.
+func (s *setters) ensured(m member) string {
+	return upper(cmp.Or(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name, m.name))
 }
 
 // declaredElement returns what the list that a field is has for elements in the apply configuration.
