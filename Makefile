@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples bench-collector clean test-porting
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting bench-collector fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -82,6 +82,10 @@ test-faults: ## Kill and signal every writing command at 60 steps of its writing
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
+
+SEEDS ?= 400
+fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.
+	KCTRL_TEST_FIDELITY=$(SEEDS) go test -timeout 1h -run 'TestAnswersAsTheRealServer$$' -v ./runtime/apiserver
 
 clean: ## Remove what build made.
 	rm -rf bin

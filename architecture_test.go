@@ -44,7 +44,19 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
+		except: []string{"runtime/apiserver"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
+	},
+	{
+		in:     []string{"runtime/apiserver"},
+		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
+		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
+	},
+	{
+		in:     []string{"."},
+		forbid: under(module+"/runtime/apiserver", module+"/runtime/testenv"),
+		except: []string{"runtime/testenv/inmemory"},
+		reason: "only tests link an API server",
 	},
 	{
 		in:     []string{"internal", "cmd"},
@@ -102,6 +114,19 @@ func runtimeMayImport(imported string) bool {
 	)(imported)
 }
 
+// serverMayImport is what the API server in memory imports besides.
+func serverMayImport(imported string) bool {
+	return under(
+		"k8s.io/api/core/v1",
+		"k8s.io/api/autoscaling/v1",
+		"k8s.io/apiextensions-apiserver/pkg",
+		"k8s.io/apiserver/pkg",
+		"k8s.io/client-go/util/jsonpath",
+		"k8s.io/kube-openapi/pkg",
+		"sigs.k8s.io/structured-merge-diff/v6",
+	)(imported)
+}
+
 func TestImportsFollowTheRules(t *testing.T) {
 	for _, src := range sources(t) {
 		for _, rule := range importRules {
@@ -125,7 +150,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/journal", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "apiserver", "testenv", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

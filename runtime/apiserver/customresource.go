@@ -1,0 +1,350 @@
+package apiserver
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	kubeopenapi "k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// definition is a CustomResourceDefinition that is served, as it was when it was first asked for.
+type definition struct {
+	crd            *apiextensionsv1.CustomResourceDefinition
+	storageVersion string
+	schemas        map[string]*schema.Structural // by version
+	converter      *converter
+	versions       map[string]*customResource
+	stopped        chan struct{} // closed when another one takes its place
+}
+
+// customResource is one version of a definition.
+type customResource struct {
+	objects                        *registry
+	status                         *registry
+	scale                          *scaleStorage
+	scope, statusScope, scaleScope *handlers.RequestScope
+	warnings                       []string
+}
+
+// newDefinition prepares all that the versions of a definition need: that takes some milliseconds.
+func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
+	storageVersion, err := apihelpers.GetCRDStorageVersion(crd)
+	if err != nil {
+		return nil, err
+	}
+	d := &definition{crd: crd, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
+	for _, v := range crd.Spec.Versions {
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		if d.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
+			return nil, err
+		}
+	}
+	if d.converter, err = newConverter(crd); err != nil {
+		return nil, err
+	}
+	types := d.typeConverter()
+	for _, v := range crd.Spec.Versions {
+		if !v.Storage && !v.Served {
+			continue
+		}
+		if d.versions[v.Name], err = s.newCustomResource(d, v, types); err != nil {
+			return nil, err
+		}
+	}
+	return d, d.setStatusScopes(types)
+}
+
+// structural is the structural schema of a version, with defaults that have only what the schema knows.
+func structural(given *apiextensionsv1.CustomResourceValidation, preserve bool) (*schema.Structural, error) {
+	internal, err := internalSchema(given)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema.NewStructural(internal.OpenAPIV3Schema)
+	if preserve || err != nil {
+		return s, err
+	}
+	s = s.DeepCopy()
+	return s, defaulting.PruneDefaults(s)
+}
+
+func internalSchema(given *apiextensionsv1.CustomResourceValidation) (*apiextensions.CustomResourceValidation, error) {
+	internal := &apiextensions.CustomResourceValidation{}
+	return internal, apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(given, internal, nil)
+}
+
+func (d *definition) groupVersion(version string) runtimeschema.GroupVersion {
+	return runtimeschema.GroupVersion{Group: d.crd.Spec.Group, Version: version}
+}
+
+func (d *definition) resource() runtimeschema.GroupResource {
+	return runtimeschema.GroupResource{Group: d.crd.Spec.Group, Resource: d.crd.Status.AcceptedNames.Plural}
+}
+
+func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
+
+// newCustomResource is a version: its registries and what upstream's handlers have to know of it.
+func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion, types managedfields.TypeConverter) (*customResource, error) {
+	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
+	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
+	strategy, err := s.newCustomStrategy(d, v, kind)
+	if err != nil {
+		return nil, err
+	}
+	columns := v.AdditionalPrinterColumns
+	if len(columns) == 0 {
+		columns = []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
+	}
+	table, _ := tableconvertor.New(columns) // with a column that is wrong: those before it
+	resource := d.resource()
+	r := &registry{
+		table:  s.store.table(resource),
+		prefix: "/registry/" + resource.Group + "/" + resource.Resource, resource: resource, kind: kind, singular: names.Singular,
+		new: func() runtime.Object {
+			u := &unstructured.Unstructured{}
+			u.SetGroupVersionKind(kind)
+			return u
+		},
+		newList: func() runtime.Object {
+			l := &unstructured.UnstructuredList{}
+			l.SetGroupVersionKind(listKind)
+			return l
+		},
+		strategy: strategy, codec: &customCodec{definition: d, version: v.Name}, attrs: strategy.attributes,
+		names: s.names, started: s.store.current(), stopped: d.stopped, TableConvertor: table,
+	}
+	r.written = func() { s.finishDefinition(d.crd.Name) }
+	c := &customResource{objects: r}
+	if strategy.hasStatus {
+		c.status = r.with(&customStatusStrategy{strategy})
+	}
+	if strategy.scale != nil {
+		c.scale = &scaleStorage{objects: r, paths: *strategy.scale, parent: gv, mappings: d.replicasPaths()}
+	}
+	if v.Deprecated {
+		c.warnings = []string{cmp.Or(pointed(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
+	}
+	return c, d.setScopes(s, c, v, types)
+}
+
+func pointed(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
+	Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp",
+}
+
+// deprecation is the warning of a version that gives none itself.
+func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinitionSpec) string {
+	text, newest := fmt.Sprintf("%s/%s %s is deprecated", crd.Group, deprecated, crd.Names.Kind), ""
+	for _, v := range crd.Versions {
+		newer := v.Served && !v.Deprecated && version.CompareKubeAwareVersionStrings(deprecated, v.Name) < 0
+		if newer && (newest == "" || version.CompareKubeAwareVersionStrings(newest, v.Name) < 0) {
+			newest = v.Name
+		}
+	}
+	if newest == "" {
+		return text
+	}
+	return text + fmt.Sprintf("; use %s/%s %s", crd.Group, newest, crd.Names.Kind)
+}
+
+// setScopes makes the scopes of the objects and of their scale subresource; that of the status needs all versions.
+func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion, types managedfields.TypeConverter) error {
+	gv := d.groupVersion(v.Name)
+	parameters := runtime.NewScheme()
+	parameters.AddUnversionedTypes(gv, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
+	typer := customTyper{parameters}
+	serializer := &customSerializer{definition: d, media: mediaTypes(typer)}
+	c.scope = &handlers.RequestScope{
+		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !d.namespaced()},
+		Serializer: serializer, ParameterCodec: runtime.NewParameterCodec(parameters), StandardSerializers: serializer.media[:2],
+		Creater: customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter, Typer: typer,
+		Defaulter: d.defaulter(parameters), Authorizer: everything{}, EquivalentResourceMapper: d.equivalents(),
+		TableConvertor: c.objects, Resource: d.resource().WithVersion(v.Name), Kind: c.objects.kind, HubGroupVersion: gv,
+		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
+	}
+	var err error
+	if c.scope.FieldManager, err = fieldManager(c.scope, types, "", c.objects.GetResetFields()); err != nil || c.scale == nil {
+		return err
+	}
+	scale := *c.scope
+	scale.Subresource, scale.Serializer, scale.Kind = "scale", scaleCodecs, scaleKind
+	table, err := tableconvertor.New(scaleColumns(c.scale.paths))
+	if err != nil {
+		return err
+	}
+	scale.TableConvertor = table
+	if scale.FieldManager, err = fieldManager(&scale, types, "scale", nil); err != nil {
+		return err
+	}
+	c.scaleScope = &scale
+	return nil
+}
+
+// setStatusScopes makes the scopes of status subresources: fields that any version resets are reset in all.
+func (d *definition) setStatusScopes(types managedfields.TypeConverter) error {
+	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, c := range d.versions {
+		if c.status != nil {
+			maps.Copy(reset, c.status.GetResetFields())
+		}
+	}
+	for _, c := range d.versions {
+		if c.status == nil {
+			continue
+		}
+		scope := *c.scope
+		scope.Subresource = "status"
+		var err error
+		if scope.FieldManager, err = fieldManager(&scope, types, "status", reset); err != nil {
+			return err
+		}
+		c.statusScope = &scope
+	}
+	return nil
+}
+
+func fieldManager(scope *handlers.RequestScope, types managedfields.TypeConverter, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set) (*managedfields.FieldManager, error) {
+	return managedfields.NewDefaultCRDFieldManager(types, scope.Convertor, scope.Defaulter, scope.Creater, scope.Kind, scope.HubGroupVersion,
+		subresource, fieldpath.NewExcludeFilterSetMap(reset))
+}
+
+func (d *definition) equivalents() runtime.EquivalentResourceMapper {
+	known := runtime.NewEquivalentResourceRegistry()
+	for _, v := range d.crd.Spec.Versions {
+		resource, kind := d.resource().WithVersion(v.Name), d.groupVersion(v.Name).WithKind(d.crd.Status.AcceptedNames.Kind)
+		known.RegisterKindFor(resource, "", kind)
+		if v.Subresources != nil && v.Subresources.Status != nil {
+			known.RegisterKindFor(resource, "status", kind)
+		}
+		if v.Subresources != nil && v.Subresources.Scale != nil {
+			known.RegisterKindFor(resource, "scale", scaleKind)
+		}
+	}
+	return known
+}
+
+// replicasPaths says where the replicas of each version are, which a scale subresource shows.
+func (d *definition) replicasPaths() managedfields.ResourcePathMappings {
+	paths := managedfields.ResourcePathMappings{}
+	for _, v := range d.crd.Spec.Versions {
+		gv := d.groupVersion(v.Name).String()
+		paths[gv] = nil
+		if v.Subresources == nil || v.Subresources.Scale == nil {
+			continue
+		}
+		for _, name := range pathOf(v.Subresources.Scale.SpecReplicasPath) {
+			paths[gv] = append(paths[gv], fieldpath.PathElement{FieldName: &name})
+		}
+	}
+	return paths
+}
+
+// typeConverter knows the schemas of all versions for server-side apply.
+func (d *definition) typeConverter() managedfields.TypeConverter {
+	models := maps.Clone(metaModels())
+	for _, v := range d.crd.Spec.Versions {
+		addModel(models, d.groupVersion(v.Name).WithKind(d.crd.Spec.Names.Kind), d.model(v))
+	}
+	addModel(models, scaleKind, scaleModel())
+	types, err := managedfields.NewTypeConverter(models, d.crd.Spec.PreserveUnknownFields)
+	if err != nil {
+		return managedfields.NewDeducedTypeConverter()
+	}
+	return types
+}
+
+// addModel adds the model of a kind to others.
+func addModel(models map[string]*spec.Schema, kind runtimeschema.GroupVersionKind, model *spec.Schema) {
+	model.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
+	models[kind.String()] = model
+}
+
+const metaModel = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+// generatedModels are the models of Go types that upstream has generated: of definitions, and of what each object has.
+var generatedModels = sync.OnceValue(func() map[string]*spec.Schema {
+	reference := func(name string) spec.Ref {
+		return spec.MustCreateRef("#/components/schemas/" + kubeopenapi.EscapeJsonPointer(name))
+	}
+	models := map[string]*spec.Schema{}
+	for name, d := range openapi.GetOpenAPIDefinitions(reference) {
+		models[name] = &d.Schema
+	}
+	return models
+})
+
+// metaModels are those of ObjectMeta and what it refers to.
+var metaModels = sync.OnceValue(func() map[string]*spec.Schema {
+	models := maps.Clone(generatedModels())
+	maps.DeleteFunc(models, func(name string, _ *spec.Schema) bool { return !strings.HasPrefix(name, metaModel) })
+	return models
+})
+
+func (d *definition) model(v apiextensionsv1.CustomResourceDefinitionVersion) *spec.Schema {
+	s := d.schemas[v.Name]
+	if s == nil || len(schema.ValidateStructural(nil, s)) > 0 {
+		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
+	}
+	model := s.ToKubeOpenAPI()
+	setObject(model)
+	setEmbedded(model)
+	return model
+}
+
+// setObject gives a model the fields that each object has.
+func setObject(model *spec.Schema) {
+	typeMeta := metaModels()[metaModel+"TypeMeta"]
+	model.SetProperty("metadata", *spec.RefSchema("#/components/schemas/" + metaModel + "ObjectMeta"))
+	model.SetProperty("apiVersion", typeMeta.Properties["apiVersion"])
+	model.SetProperty("kind", typeMeta.Properties["kind"])
+}
+
+func setEmbedded(model *spec.Schema) {
+	if model == nil {
+		return
+	}
+	for name, property := range model.Properties {
+		if name == "metadata" && property.Ref.String() != "" {
+			continue
+		}
+		setEmbedded(&property)
+		model.Properties[name] = property
+	}
+	if model.Items != nil {
+		setEmbedded(model.Items.Schema)
+	}
+	if model.AdditionalProperties != nil {
+		setEmbedded(model.AdditionalProperties.Schema)
+	}
+	if embedded, _ := model.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
+		setObject(model)
+	}
+}

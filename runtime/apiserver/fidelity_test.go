@@ -1,0 +1,439 @@
+package apiserver_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// recording has what the real API server has answered to the requests of some seeds.
+const recording = "testdata/answers.json.gz"
+
+// recorded is how many seeds the recording has.
+const recorded = 40
+
+// TestAnswersAsTheRealServerDid compares with the recording.
+func TestAnswersAsTheRealServerDid(t *testing.T) {
+	answers := load(t)
+	ours := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	for seed, theirs := range answers {
+		ours.compare(t, uint64(seed), theirs)
+	}
+}
+
+// TestAnswersAsTheRealServer compares with the real API server, on as many fresh seeds as KCTRL_TEST_FIDELITY says, or from
+// KCTRL_TEST_SEED on; without either on few that are always the same. With KCTRL_TEST_FIDELITY=record it records what that answers.
+func TestAnswersAsTheRealServer(t *testing.T) {
+	asked := os.Getenv("KCTRL_TEST_FIDELITY")
+	first := uint64(1 + time.Now().UnixNano()&0xffffffff)
+	if asked == "" {
+		asked, first = "5", 1
+	}
+	theirs := newPeer(t, "real", nil)
+	if asked == "record" {
+		var answers [][]string
+		for seed := range uint64(recorded) {
+			answers = append(answers, theirs.answers(t, seed))
+		}
+		store(t, answers)
+		return
+	}
+	seeds, err := strconv.Atoi(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given := os.Getenv("KCTRL_TEST_SEED"); given != "" {
+		if first, err = strconv.ParseUint(given, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	theirs.salt = strconv.FormatInt(time.Now().Unix(), 36)
+	ours.salt = theirs.salt
+	requests := 0
+	for seed := first; seed < first+uint64(seeds); seed++ {
+		answers := theirs.answers(t, seed)
+		requests += len(answers)
+		ours.compare(t, seed, answers)
+	}
+	t.Logf("%d requests", requests)
+}
+
+func load(t *testing.T) (answers [][]string) {
+	file, err := os.Open(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(unzipped).Decode(&answers); err != nil {
+		t.Fatal(err)
+	}
+	return answers
+}
+
+func store(t *testing.T, answers [][]string) {
+	var data bytes.Buffer
+	zipped := gzip.NewWriter(&data)
+	if err := json.NewEncoder(zipped).Encode(answers); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(recording, data.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// peer is a server that is asked.
+type peer struct {
+	name   string
+	salt   string // in the names of namespaces, for a server that has seen the seeds before
+	client *http.Client
+	host   string
+}
+
+// newPeer is a server with the definitions of testdata: the given one, or a real one.
+func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
+	var config *rest.Config
+	if server != nil {
+		t.Cleanup(server.Close)
+		config = server.Config()
+	} else {
+		config = testenv.Start(t).Config
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{name: name, client: client, host: config.Host}
+	crds, err := os.ReadFile("testdata/crds.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(crds), "\n---\n") {
+		data, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, body, _ := p.do(t, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: string(data)}); status != http.StatusCreated && status != http.StatusConflict {
+			t.Fatalf("%s: %d %s", name, status, body)
+		}
+	}
+	for _, path := range []string{"/apis/fidelity.kctrl.dev/v1/gadgets", "/apis/fidelity.kctrl.dev/v1/widgets"} {
+		p.await(t, path)
+	}
+	return p
+}
+
+// await asks until something is served, as it soon is after its definition.
+func (p *peer) await(t testing.TB, path string) {
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, body, _ := p.do(t, asked{method: "GET", path: path})
+		if status == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %s: %s", p.name, path, body)
+		}
+	}
+}
+
+// asked is a request. Its path and body may refer to earlier answers: {{uid NAME}}, {{version NAME}}, {{continue}}, {{start}}.
+type asked struct {
+	method, path, contentType, accept, body string
+}
+
+func (a asked) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s\n%.2000s", a.method, a.path, a.contentType, a.accept, a.body))
+}
+
+func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), a.method, p.host+a.path, strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", "fidelity/1.0")
+	if a.contentType != "" || a.body != "" {
+		if a.contentType == "" {
+			a.contentType = "application/json"
+		}
+		request.Header.Set("Content-Type", a.contentType)
+	}
+	if a.accept == "" {
+		a.accept = "application/json"
+	}
+	request.Header.Set("Accept", a.accept)
+	response, err := p.client.Do(request)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", p.name, a, err)
+	}
+	defer response.Body.Close()
+	if strings.Contains(a.path, "watch=") {
+		return response.StatusCode, readWatch(t, response.Body), response.Header
+	}
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", p.name, a, err)
+	}
+	return response.StatusCode, data, response.Header
+}
+
+// readWatch reads events until the last object of the sequence comes, which is called sentinel, or the watch fails.
+func readWatch(t testing.TB, body io.Reader) []byte {
+	var events []json.RawMessage
+	decoder := json.NewDecoder(body)
+	for {
+		var event json.RawMessage
+		if err := decoder.Decode(&event); err != nil {
+			break
+		}
+		events = append(events, event)
+		if bytes.Contains(event, []byte(`"sentinel"`)) || bytes.Contains(event, []byte(`"type":"ERROR"`)) {
+			break
+		}
+	}
+	data, err := json.Marshal(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// answers asks the requests of a seed and returns the answers, masked.
+func (p *peer) answers(t *testing.T, seed uint64) (answers []string) {
+	m := newMask()
+	for _, a := range requestsOf(seed, p.salt) {
+		answers = append(answers, p.answer(t, m, a))
+	}
+	return answers
+}
+
+func (p *peer) answer(t *testing.T, m *mask, a asked) string {
+	filled := a
+	filled.path, filled.body = m.fill(a.path), m.fill(a.body)
+	status, body, header := p.do(t, filled)
+	return fmt.Sprintf("%d %s %q\n%s", status, header.Get("Content-Type"), header.Values("Warning"), m.masked(body))
+}
+
+// compare asks the requests of a seed and compares with the answers of another server.
+func (p *peer) compare(t *testing.T, seed uint64, answers []string) {
+	t.Helper()
+	m := newMask()
+	requests := requestsOf(seed, p.salt)
+	if len(requests) != len(answers) {
+		t.Fatalf("seed %d has %d requests, and there are %d answers: record them again", seed, len(requests), len(answers))
+	}
+	for i, a := range requests {
+		if diff := cmp.Diff(answers[i], p.answer(t, m, a)); diff != "" {
+			t.Errorf("seed %d, request %d: %s\n-real +in memory\n%s", seed, i, a, diff)
+			return // what follows differs for that reason
+		}
+	}
+}
+
+// mask knows what is random in the answers of one server, by the order in which it has come.
+type mask struct {
+	uids      map[string]string
+	versions  map[string]string
+	generated map[string]string
+	latest    map[string]map[string]string // of each object by name: uid and version
+	next      string                       // the last continue token
+	start     string                       // the version of the first list
+}
+
+func newMask() *mask {
+	return &mask{map[string]string{}, map[string]string{}, map[string]string{}, map[string]map[string]string{}, "", ""}
+}
+
+var (
+	reference    = regexp.MustCompile(`\{\{(\w+)(?: ([^}]*))?\}\}`)
+	uuids        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	generated    = regexp.MustCompile(`gen-[bcdfghjklmnpqrstvwxz2456789]{5}`)
+	numbers      = regexp.MustCompile("(?i)(resource ?version[^:(]*[:(][ \\\\\"]*)(\\d+)")
+	times        = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	yamlVersions = regexp.MustCompile(`resourceVersion: "(\d+)"`)
+	listVersion  = regexp.MustCompile(`\n  resourceVersion: "\d+"\n`)
+	ages         = regexp.MustCompile(`^\d+s$`)
+	tooOld       = regexp.MustCompile(`resource version: \d+ \(\d+\)`)
+)
+
+func (m *mask) fill(text string) string {
+	return reference.ReplaceAllStringFunc(text, func(found string) string {
+		parts := reference.FindStringSubmatch(found)
+		switch parts[1] {
+		case "continue":
+			return m.next
+		case "start":
+			return m.start
+		}
+		if known, ok := m.latest[parts[2]]; ok {
+			return known[parts[1]]
+		}
+		return map[string]string{"uid": "00000000-0000-4000-8000-000000000000", "version": "1"}[parts[1]]
+	})
+}
+
+func (m *mask) masked(body []byte) string {
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		if bytes.Contains(body, []byte("\nitems:")) {
+			body = listVersion.ReplaceAll(body, []byte("\n  resourceVersion: VERSION\n"))
+		}
+		text := yamlVersions.ReplaceAllStringFunc(string(body), func(found string) string {
+			return named(m.versions, "version-", yamlVersions.FindStringSubmatch(found)[1])
+		})
+		if !utf8.ValidString(text) {
+			return strconv.QuoteToASCII(m.text(text))
+		}
+		return m.text(text)
+	}
+	sortCauses(value)
+	value = m.value(value, "")
+	data, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// sortCauses sorts what the real server has in the order of Go's maps, which is random, such as what is wrong with an object.
+func sortCauses(value any) {
+	status, _ := value.(map[string]any)
+	details, _ := status["details"].(map[string]any)
+	causes, _ := details["causes"].([]any)
+	if resources, ok := status["resources"].([]any); ok { // the real server has them in the order of a map
+		slices.SortFunc(resources, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
+	}
+	// Of what is wrong with the type of a patch it says what it has come upon, again in the order of maps.
+	if message, _ := status["message"].(string); strings.Contains(message, "field not declared in schema") {
+		status["message"], _, _ = strings.Cut(message, "): ")
+	} else if strings.Contains(message, "errors:\n") {
+		lines := strings.Split(message, "\n")
+		slices.Sort(lines[1:])
+		status["message"] = strings.Join(lines, "\n")
+	}
+	if len(causes) < 2 {
+		return
+	}
+	slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	message, _ := status["message"].(string)
+	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })
+	slices.Sort(words)
+	status["message"] = strings.Join(words, " ")
+}
+
+func named(known map[string]string, prefix, value string) string {
+	if known[value] == "" {
+		known[value] = prefix + strconv.Itoa(len(known)+1)
+	}
+	return known[value]
+}
+
+// text masks what messages say.
+func (m *mask) text(text string) string {
+	if ages.MatchString(text) {
+		return "AGE"
+	}
+	text = uuids.ReplaceAllStringFunc(text, func(uid string) string { return named(m.uids, "uid-", uid) })
+	text = tooOld.ReplaceAllString(text, "resource version: N (N)")
+	text = times.ReplaceAllString(text, "TIME")
+	text = generated.ReplaceAllStringFunc(text, func(name string) string { return named(m.generated, "generated-", name) })
+	return numbers.ReplaceAllStringFunc(text, func(found string) string {
+		parts := numbers.FindStringSubmatch(found)
+		if shown, ok := m.versions[parts[2]]; ok {
+			return parts[1] + shown
+		}
+		return found
+	})
+}
+
+func (m *mask) value(value any, name string) any {
+	switch value := value.(type) {
+	case string:
+		switch name {
+		case "creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime":
+			return "TIME"
+		case "uid":
+			return m.text(value)
+		}
+		return m.text(value)
+	case []any:
+		for i := range value {
+			value[i] = m.value(value[i], "")
+		}
+		return value
+	case map[string]any:
+		if metadata, ok := value["metadata"].(map[string]any); ok {
+			_, list := value["items"]
+			_, rows := value["rows"]
+			m.metadata(metadata, list || rows)
+		}
+		for _, key := range sortedKeys(value) {
+			member := m.value(value[key], key)
+			delete(value, key)
+			value[m.text(key)] = member
+		}
+		return value
+	}
+	return value
+}
+
+func sortedKeys(value map[string]any) (keys []string) {
+	for key := range value {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (m *mask) metadata(metadata map[string]any, list bool) {
+	text := func(name string) string { value, _ := metadata[name].(string); return value }
+	version := text("resourceVersion")
+	if list {
+		if token := text("continue"); token != "" {
+			m.next, metadata["continue"] = token, "TOKEN"
+		}
+		if version != "" {
+			if m.start == "" {
+				m.start = version
+			}
+			metadata["resourceVersion"] = "VERSION"
+		}
+		return
+	}
+	// Entries are in the order of their times, and these are of two clocks.
+	if managed, ok := metadata["managedFields"].([]any); ok {
+		slices.SortFunc(managed, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
+	}
+	name := text("name")
+	if version != "" {
+		metadata["resourceVersion"] = named(m.versions, "version-", version)
+	}
+	if uid := text("uid"); name != "" && version != "" {
+		m.latest[name] = map[string]string{"uid": uid, "version": version}
+	}
+}

@@ -1,0 +1,399 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+)
+
+func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	key, err := r.key(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.waitUntil(ctx, options.ResourceVersion); err != nil {
+		return nil, storageerrors.InterpretGetError(err, r.qualified(ctx), name)
+	}
+	record := r.table.get(key)
+	if record == nil {
+		return nil, apierrors.NewNotFound(r.qualified(ctx), name)
+	}
+	return r.codec.decode(record)
+}
+
+// waitUntil waits until the store has come to a version that a reader asks for, but not for long.
+func (r *registry) waitUntil(ctx context.Context, version string) error {
+	const patience = 3 * time.Second
+	revision, err := versioner.ParseResourceVersion(version)
+	if err != nil {
+		return err
+	}
+	var timeout <-chan time.Time
+	for {
+		reached := r.table.store.reached(int64(revision))
+		if reached == nil {
+			return nil
+		}
+		if timeout == nil {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-reached:
+		case <-timeout:
+			return storage.NewTooLargeResourceVersionError(revision, uint64(r.table.store.current()), 1)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// predicate is what a list or watch selects.
+func (r *registry) predicate(options *internalversion.ListOptions) storage.SelectionPredicate {
+	p := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), GetAttrs: r.attrs}
+	if options == nil {
+		return p
+	}
+	if options.LabelSelector != nil {
+		p.Label = options.LabelSelector
+	}
+	if options.FieldSelector != nil {
+		p.Field = options.FieldSelector
+	}
+	p.Limit, p.Continue, p.AllowWatchBookmarks = options.Limit, options.Continue, options.AllowWatchBookmarks
+	return p
+}
+
+// selected is the prefix of the keys that a list or watch is about, with its request: a selector may say more of the namespace
+// and the name than the request does. The prefix of a single object is its key.
+func (r *registry) selected(ctx context.Context, p storage.SelectionPredicate) (prefix string, single bool) {
+	if namespace, ok := p.MatchesSingleNamespace(); ok && request.NamespaceValue(ctx) == "" {
+		ctx = request.WithNamespace(ctx, namespace)
+	}
+	if name, ok := p.MatchesSingle(); ok {
+		if key, err := r.key(ctx, name); err == nil {
+			return key, true
+		}
+	}
+	return r.root(ctx), false
+}
+
+// List returns objects as they are, or were at a version, in the order of their keys.
+func (r *registry) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	if options == nil {
+		options = &internalversion.ListOptions{}
+	}
+	p := r.predicate(options)
+	prefix, single := r.selected(ctx, p)
+	list, err := r.list(ctx, prefix, storage.ListOptions{
+		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p, Recursive: !single,
+	})
+	return list, storageerrors.InterpretListError(err, r.qualified(ctx))
+}
+
+func (r *registry) list(ctx context.Context, prefix string, options storage.ListOptions) (runtime.Object, error) {
+	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
+	if err != nil {
+		return nil, err
+	}
+	atLeast := options.ResourceVersion
+	if at != 0 {
+		atLeast = strconv.FormatInt(at, 10)
+	}
+	if err := r.waitUntil(ctx, atLeast); err != nil {
+		return nil, err
+	}
+	records, revision, err := r.table.list(prefix, from, at)
+	if errors.Is(err, errCompacted) {
+		return nil, expiredList(from, prefix)
+	}
+	if err != nil {
+		return nil, err
+	}
+	limit := options.Predicate.Limit
+	if options.ResourceVersion == "0" {
+		limit = 0 // what is served from a cache comes at once
+	}
+	objects, last, more, err := r.take(records, options, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := r.newList()
+	if err := setItems(list, objects); err != nil {
+		return nil, err
+	}
+	next, remaining, err := storage.PrepareContinueToken(last, prefix, revision, int64(len(records)), more, options)
+	if err != nil {
+		return nil, err
+	}
+	return list, versioner.UpdateList(list, uint64(revision), next, remaining)
+}
+
+// take returns up to limit objects that the options select, the key of the last, and whether there may be more.
+func (r *registry) take(records []*record, options storage.ListOptions, limit int64) (objects []runtime.Object, last string, more bool, err error) {
+	for i, record := range records {
+		if !options.Recursive && i > 0 {
+			break // a key is the prefix of others, and a single object is asked for
+		}
+		object, err := r.codec.decode(record)
+		if err != nil {
+			return nil, "", false, err
+		}
+		if matches, err := options.Predicate.Matches(object); err != nil || !matches {
+			if err != nil {
+				return nil, "", false, err
+			}
+			continue
+		}
+		objects, last = append(objects, object), record.key
+		if limit > 0 && int64(len(objects)) == limit {
+			return objects, last, i < len(records)-1, nil
+		}
+	}
+	return objects, last, false, nil
+}
+
+// setItems makes objects the items of a list.
+func setItems(list runtime.Object, objects []runtime.Object) error {
+	if l, ok := list.(*unstructured.UnstructuredList); ok {
+		l.Items = make([]unstructured.Unstructured, len(objects))
+		for i, object := range objects {
+			l.Items[i].Object = object.(*unstructured.Unstructured).Object
+		}
+		return nil
+	}
+	return meta.SetList(list, objects)
+}
+
+// The messages are those of the API server.
+const (
+	listExpired     = "The resourceVersion for the provided list is too old."
+	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+		"and now may show up in the list."
+)
+
+func expiredList(from, prefix string) error {
+	if from == "" {
+		return apierrors.NewResourceExpired(listExpired)
+	}
+	next, err := storage.EncodeContinue(from, prefix, -1)
+	if err != nil {
+		return err
+	}
+	expired := apierrors.NewResourceExpired(continueExpired)
+	expired.ErrStatus.ListMeta.Continue = next
+	return expired
+}
+
+// Watch tells what changes, from a version on or after telling what there is.
+func (r *registry) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	p := r.predicate(options)
+	prefix, single := r.selected(ctx, p)
+	revision, err := versioner.ParseResourceVersion(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(revision), result: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	initial := options.SendInitialEvents
+	switch {
+	case initial != nil && *initial:
+		w.initial, w.marked = true, p.AllowWatchBookmarks
+	case revision == 0 && initial == nil:
+		w.initial = true
+	case revision == 0:
+		w.from = r.table.store.current()
+	}
+	go w.run(ctx)
+	return w, nil
+}
+
+// watcher tells one client of changes. It reads them from the history of the table whenever the client has taken the last, so
+// that nothing is kept for a client that is slow; one that is too slow for the history loses its watch.
+type watcher struct {
+	registry  *registry
+	prefix    string
+	single    bool
+	predicate storage.SelectionPredicate
+	from      int64 // the revision of the last change that the client knows
+	initial   bool  // tell of what there is first
+	marked    bool  // and then send a bookmark that says so
+
+	result chan watch.Event
+	stop   chan struct{}
+	ended  chan struct{}
+}
+
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+// Stop ends the watch and waits for its end. It is called once.
+func (w *watcher) Stop() {
+	close(w.stop)
+	<-w.ended
+}
+
+// bookmarks is how often a client that allows it hears of the version that it has.
+const bookmarks = time.Minute
+
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.ended)
+	defer close(w.result)
+	if w.initial {
+		if !w.tellAll(ctx) {
+			return
+		}
+	} else if w.from < w.registry.started {
+		w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.started)))
+		return
+	}
+	ticker := time.NewTicker(bookmarks)
+	defer ticker.Stop()
+	for {
+		changes, changed, err := w.registry.table.since(w.from)
+		if err != nil {
+			w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.table.compacted())))
+			return
+		}
+		for _, c := range changes {
+			if !w.tell(ctx, c) {
+				return
+			}
+		}
+		if changed == nil {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ticker.C:
+			if w.predicate.AllowWatchBookmarks && !w.bookmark(ctx, w.registry.table.store.current(), false) {
+				return
+			}
+		case <-w.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-w.registry.stopped:
+			return
+		}
+	}
+}
+
+// send reports whether the client has taken an event.
+func (w *watcher) send(ctx context.Context, event watch.Event) bool {
+	select {
+	case w.result <- event:
+		return true
+	case <-w.stop:
+	case <-ctx.Done():
+	case <-w.registry.stopped:
+	}
+	return false
+}
+
+func (w *watcher) fail(ctx context.Context, err error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Message: err.Error(), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
+		}}
+	}
+	shown := status.Status()
+	w.send(ctx, watch.Event{Type: watch.Error, Object: &shown})
+}
+
+// tellAll tells of what there is.
+func (w *watcher) tellAll(ctx context.Context) bool {
+	if err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10)); err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	records, revision, err := w.registry.table.list(w.prefix, "", 0)
+	if err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	for _, r := range records {
+		if !w.tell(ctx, change{key: r.key, current: r}) {
+			return false
+		}
+	}
+	w.from = revision
+	return !w.marked || w.bookmark(ctx, revision, true)
+}
+
+func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool) bool {
+	mark := w.registry.new()
+	setRevision(mark, revision)
+	if initialEnd {
+		if err := storage.AnnotateInitialEventsEndBookmark(mark); err != nil {
+			return false
+		}
+	}
+	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
+}
+
+// tell sends what a change is to this client: an object that comes to be selected is added to it, one that is not selected any
+// more is deleted.
+func (w *watcher) tell(ctx context.Context, c change) bool {
+	w.from = max(w.from, c.revision)
+	if w.single && c.key != w.prefix || !strings.HasPrefix(c.key, w.prefix) {
+		return true
+	}
+	was, err := w.selects(c.previous)
+	if err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	is, err := w.selects(c.current)
+	if err != nil {
+		w.fail(ctx, err)
+		return false
+	}
+	switch {
+	case is != nil && was != nil:
+		return w.send(ctx, watch.Event{Type: watch.Modified, Object: is})
+	case is != nil:
+		return w.send(ctx, watch.Event{Type: watch.Added, Object: is})
+	case was != nil:
+		return w.send(ctx, watch.Event{Type: watch.Deleted, Object: inRevision(was, c.revision)})
+	}
+	return true
+}
+
+// selects returns the object of a record when the client has selected it, else nil.
+func (w *watcher) selects(r *record) (runtime.Object, error) {
+	if r == nil {
+		return nil, nil
+	}
+	object, err := w.registry.codec.decode(r)
+	if err != nil {
+		return nil, err
+	}
+	if matches, err := w.predicate.Matches(object); err != nil || !matches {
+		return nil, err
+	}
+	return object, nil
+}
+
+func tooOld(asked, have int64) string {
+	return fmt.Sprintf("too old resource version: %d (%d)", asked, have)
+}

@@ -1,0 +1,327 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/audit"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
+	clientrest "k8s.io/client-go/rest"
+)
+
+// Options of a server. The zero value is a server as it is after its start.
+type Options struct {
+	// Seed decides about UIDs and generated names: with the same seed and the same requests, one after the other, a server
+	// answers the same. Timestamps are of the clock, that of a synctest bubble if it runs in one.
+	Seed uint64
+	// History is how many changes of each resource are kept for watches and lists of the past. Default 4096.
+	History int
+}
+
+// Server is an API server in memory. Make one by New. Safe for concurrent use.
+type Server struct {
+	store     *store
+	names     *generator
+	builtin   map[schema.GroupVersionResource]*endpoint
+	crds      *registry
+	crdScope  *handlers.RequestScope // of the status, for what the server itself writes
+	resolver  request.RequestInfoResolver
+	admission admission.Interface
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	requests  sync.WaitGroup
+
+	definitions definitions
+}
+
+func init() {
+	// The last handler of upstream makes errors wait for each other, by a time that it keeps for the whole process: the clock of a
+	// synctest bubble is decades before it. What is left logs.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+}
+
+// errClosed is what requests to a closed server fail with.
+var errClosed = errors.New("the API server is closed")
+
+// maxBody is how many bytes the body of a request may have.
+const maxBody = 3 << 20
+
+// New makes a server. It starts no goroutine; each request has one while it is served, for which Close waits.
+func New(options Options) *Server {
+	if options.History == 0 {
+		options.History = 4096
+	}
+	s := &Server{
+		store:    newStore(options.History),
+		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
+		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
+	s.admission = lifecycle{s}
+	s.builtin = s.newKinds()
+	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
+		s.createNamespace(name)
+	}
+	return s
+}
+
+// Config is how clients reach the server, with all rights. Each call returns another one, which is the caller's to change.
+func (s *Server) Config() *clientrest.Config {
+	return &clientrest.Config{
+		Host:      "http://in-memory",
+		Transport: &transport{handler: s, ctx: s.ctx, requests: &s.requests},
+		QPS:       -1,
+	}
+}
+
+// Close ends all requests and waits for them. Requests fail from then on. Calling it twice is fine.
+func (s *Server) Close() {
+	s.cancel()
+	s.requests.Wait()
+}
+
+// Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.
+func (s *Server) Compact() { s.store.compact() }
+
+// ServeHTTP serves a request, of whoever it is from.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	info, err := s.resolver.NewRequestInfo(r)
+	if err != nil {
+		responsewriters.InternalError(w, r, fmt.Errorf("failed to create RequestInfo: %v", err))
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache, private")
+	ctx := request.WithRequestInfo(r.Context(), info)
+	ctx = request.WithUser(ctx, administrator)
+	ctx = request.WithReceivedTimestamp(ctx, time.Now())
+	ctx = audit.WithAuditContext(ctx)
+	ctx = warning.WithWarningRecorder(ctx, &warnings{header: w.Header()})
+	r = r.WithContext(ctx)
+	if !info.IsResourceRequest {
+		s.serveDiscovery(w, r)
+		return
+	}
+	if e := s.builtin[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]; e != nil {
+		s.serve(w, r, info, e, s.admission)
+		return
+	}
+	s.serveCustom(w, r, info)
+}
+
+var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
+
+// endpoint is a kind that is served in one version.
+type endpoint struct {
+	objects  rest.StandardStorage
+	scope    *handlers.RequestScope
+	parts    map[string]part // subresources by name
+	patches  []string        // types of patches
+	warnings []string        // that each request gets
+	custom   bool
+}
+
+// part is a subresource. One without a Getter can only be updated.
+type part struct {
+	storage rest.Updater
+	scope   *handlers.RequestScope
+}
+
+var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+
+// minimumTimeout of watches that give none: they end after one to two times of it.
+const minimumTimeout = 30 * time.Minute
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+	for _, text := range e.warnings {
+		warning.AddWarning(r.Context(), "", text)
+	}
+	if info.Subresource != "" {
+		s.servePart(w, r, info, e, admit)
+		return
+	}
+	switch info.Verb {
+	case "get":
+		handlers.GetResource(e.objects, e.scope)(w, r)
+	case "list", "watch":
+		handlers.ListResource(e.objects, e.objects, e.scope, info.Verb == "watch", minimumTimeout)(w, r)
+	case "create":
+		handlers.CreateResource(e.objects, e.scope, admit)(w, r)
+	case "update":
+		handlers.UpdateResource(e.objects, e.scope, admit)(w, r)
+	case "patch":
+		handlers.PatchResource(e.objects, e.scope, admit, e.patches)(w, r)
+	case "delete":
+		handlers.DeleteResource(e.objects, true, e.scope, admit)(w, r)
+	case "deletecollection":
+		handlers.DeleteCollection(e.objects, true, e.scope, admit)(w, r)
+	default:
+		notAllowed(w, r, info, e)
+	}
+}
+
+func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+	p, ok := e.parts[info.Subresource]
+	if !ok && e.custom {
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(resourceOf(info), info.Name), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		return
+	}
+	patcher, patches := p.storage.(rest.Patcher)
+	switch {
+	case !ok:
+		http.NotFound(w, r)
+	case info.Verb == "get" && patches:
+		handlers.GetResource(patcher, p.scope)(w, r)
+	case info.Verb == "update":
+		handlers.UpdateResource(p.storage, p.scope, admit)(w, r)
+	case info.Verb == "patch" && patches:
+		handlers.PatchResource(patcher, p.scope, admit, e.patches)(w, r)
+	default:
+		notAllowed(w, r, info, e)
+	}
+}
+
+func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) {
+	if !e.custom {
+		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+}
+
+func resourceOf(info *request.RequestInfo) schema.GroupResource {
+	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+}
+
+// metaScheme has what is of no group: options, Status, and the documents of discovery.
+var (
+	metaScheme = func() *runtime.Scheme {
+		scheme := runtime.NewScheme()
+		v1 := schema.GroupVersion{Version: "v1"}
+		metav1.AddToGroupVersion(scheme, v1)
+		scheme.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.WatchEvent{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+		return scheme
+	}()
+	metaCodecs = serializer.NewCodecFactory(metaScheme)
+)
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// everything allows all that is asked.
+type everything struct{}
+
+func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionAllow, "", nil
+}
+
+// lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.
+type lifecycle struct{ server *Server }
+
+func (lifecycle) Handles(operation admission.Operation) bool {
+	return operation == admission.Create || operation == admission.Delete
+}
+
+func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetKind().GroupKind() == namespaceKind.GroupKind() {
+		if a.GetOperation() == admission.Delete && immortal.Has(a.GetName()) {
+			return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("this namespace may not be deleted"))
+		}
+		return nil
+	}
+	if a.GetNamespace() == "" || a.GetOperation() != admission.Create {
+		return nil
+	}
+	terminating, err := l.server.namespaceEnds(ctx, a.GetNamespace())
+	if err != nil || !terminating {
+		return err
+	}
+	err = admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()), Field: "metadata.namespace",
+		})
+	}
+	return err
+}
+
+var immortal = sets.New("default", "kube-system", "kube-public")
+
+// warnings are those of one request: headers of its response, each text once.
+type warnings struct {
+	mu     sync.Mutex
+	header http.Header
+	known  map[string]bool
+}
+
+func (w *warnings) AddWarning(agent, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text == "" || w.known[text] {
+		return
+	}
+	if w.known == nil {
+		w.known = map[string]bool{}
+	}
+	w.known[text] = true
+	if header, err := utilnet.NewWarningHeader(299, agent, text); err == nil {
+		w.header.Add("Warning", header)
+	}
+}
+
+// generator makes UIDs and names from a seed. Safe for concurrent use.
+type generator struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (g *generator) uid() types.UID {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:8], g.random.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], g.random.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4 and variant
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]))
+}
+
+// GenerateName adds five random characters to a name, of which it takes as much as fits.
+func (g *generator) GenerateName(base string) string {
+	const characters, suffix, most = "bcdfghjklmnpqrstvwxz2456789", 5, 63
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var name strings.Builder
+	name.WriteString(base[:min(len(base), most-suffix)])
+	for range suffix {
+		name.WriteByte(characters[g.random.IntN(len(characters))])
+	}
+	return name.String()
+}

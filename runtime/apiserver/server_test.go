@@ -1,0 +1,306 @@
+package apiserver_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+)
+
+// TestSameSeedSameBytes asks the same of two servers with one seed, each in a bubble, whose clocks are the same.
+func TestSameSeedSameBytes(t *testing.T) {
+	run := func(seed uint64) (all []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPeer(t, "in memory", apiserver.New(apiserver.Options{Seed: seed}))
+			m := newMask()
+			for _, a := range requestsOf(3, "") {
+				a.path, a.body = m.fill(a.path), m.fill(a.body)
+				status, body, header := p.do(t, a)
+				all = fmt.Appendf(all, "%d %v\n%s\n", status, header, body)
+				m.masked(body)
+				time.Sleep(time.Second)
+			}
+		})
+		return all
+	}
+	one, again, other := run(1), run(1), run(2)
+	if !bytes.Equal(sortCauseBytes(one), sortCauseBytes(again)) {
+		t.Error("one seed gave two answers")
+	}
+	if bytes.Equal(one, other) {
+		t.Error("two seeds gave the same UIDs")
+	}
+}
+
+// sortCauseBytes sorts the lines of answers about invalid objects, whose problems upstream finds in the order of Go's maps.
+func sortCauseBytes(all []byte) []byte {
+	lines := bytes.Split(all, []byte("\n"))
+	for i, line := range lines {
+		if bytes.Contains(line, []byte(`"reason":"Invalid"`)) || bytes.Contains(line, []byte("typed patch object")) {
+			lines[i] = nil
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+// TestWatchLastsInABubble watches for hours of virtual time, over bookmarks, and ends with the server.
+func TestWatchLastsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(apiserver.Options{})
+		client := &http.Client{Transport: server.Config().Transport}
+		response, err := client.Get("http://server/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour + time.Second)
+		body := strings.NewReader(`{"metadata":{"name":"late"}}`)
+		created, err := client.Post("http://server/api/v1/namespaces", "application/json", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		created.Body.Close()
+		start := time.Now()
+		var bookmarks, added int
+		for decoder := json.NewDecoder(response.Body); ; {
+			var event struct{ Type string }
+			if err := decoder.Decode(&event); err != nil {
+				break
+			}
+			switch event.Type {
+			case "BOOKMARK":
+				bookmarks++
+			case "ADDED":
+				added++
+			}
+		}
+		if lasted := time.Since(start); bookmarks < 100 || added != 1 || lasted < 50*time.Minute {
+			t.Errorf("got %d bookmarks and %d objects in %v", bookmarks, added, lasted)
+		}
+		response.Body.Close()
+		server.Close()
+		server.Close()
+		if _, err := client.Get("http://server/api/v1/namespaces"); err == nil || !strings.Contains(err.Error(), "the API server is closed") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestErrorsTakeNoVirtualTime holds that no clock of the process has a say in a bubble.
+func TestErrorsTakeNoVirtualTime(t *testing.T) {
+	fail := func() {
+		server := apiserver.New(apiserver.Options{})
+		defer server.Close()
+		client := &http.Client{Transport: server.Config().Transport}
+		for range 3 {
+			request := httptest.NewRequest("PATCH", "http://server/api/v1/namespaces/default/configmaps/a?fieldManager=x", strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":{}}}`))
+			request.RequestURI = ""
+			request.Header.Set("Content-Type", "application/apply-patch+yaml")
+			response, err := client.Do(request)
+			if err != nil || response.StatusCode != http.StatusInternalServerError {
+				t.Fatal(response, err)
+			}
+		}
+	}
+	fail()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		fail()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("errors took %v", took)
+		}
+	})
+}
+
+// TestSlowWatchLosesItsPlace holds that nothing is kept for a watcher that does not read, and that it is told.
+func TestSlowWatchLosesItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(apiserver.Options{History: 8})
+		defer server.Close()
+		client := &http.Client{Transport: server.Config().Transport}
+		response, err := client.Get("http://server/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=60")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		large := strings.Repeat("x", 400_000)
+		for i := range 40 {
+			created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"k":%q}}`, i, large)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, created.Body); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		data, err := io.ReadAll(response.Body)
+		if err != nil || !bytes.Contains(data, []byte(`"too old resource version: `)) || len(data) > 20*len(large) {
+			t.Errorf("got %d bytes that end in %s, %v", len(data), data[max(0, len(data)-300):], err)
+		}
+	})
+}
+
+// TestEachResponseIsWholeWhateverIsReadAtOnce reads responses in chunks of random sizes.
+func TestEachResponseIsWholeWhateverIsReadAtOnce(t *testing.T) {
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	client := &http.Client{Transport: server.Config().Transport}
+	var names []string
+	for i := range 300 {
+		name := fmt.Sprintf("c%03d", i)
+		names = append(names, name)
+		created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":%q},"data":{"k":%q}}`, name, strings.Repeat("y", 8000))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		created.Body.Close()
+	}
+	for range 10 {
+		response, err := client.Get("http://server/api/v1/namespaces/default/configmaps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []byte
+		for {
+			chunk := make([]byte, 1+rand.IntN(100_000))
+			n, err := response.Body.Read(chunk)
+			all = append(all, chunk[:n]...)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var list struct {
+			Items []struct{ Metadata struct{ Name string } }
+		}
+		if err := json.Unmarshal(all, &list); err != nil {
+			t.Fatal(err)
+		}
+		for i, item := range list.Items {
+			if item.Metadata.Name != names[i] {
+				t.Fatalf("got %s at %d", item.Metadata.Name, i)
+			}
+		}
+	}
+}
+
+// TestDefinitionGoesWithItsLastObject deletes a definition whose objects are kept by finalizers.
+func TestDefinitionGoesWithItsLastObject(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const gadgets, crd = "/apis/fidelity.kctrl.dev/v1/gadgets", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"
+	expect := func(want int, a asked, part string) {
+		t.Helper()
+		if status, body, _ := p.do(t, a); status != want || !strings.Contains(string(body), part) {
+			t.Fatalf("%s: %d %s, want %d and %s", a, status, body, want, part)
+		}
+	}
+	gadget := func(name, metadata string) string {
+		return `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"` + name + `"` + metadata + `}}`
+	}
+	expect(201, asked{method: "POST", path: gadgets, body: gadget("free", "")}, "")
+	expect(201, asked{method: "POST", path: gadgets, body: gadget("kept", `,"finalizers":["fidelity.kctrl.dev/hold"]`)}, "")
+	expect(200, asked{method: "DELETE", path: crd}, "InstanceDeletionPending")
+	expect(200, asked{method: "GET", path: crd}, "InstanceDeletionInProgress")
+	expect(404, asked{method: "GET", path: gadgets + "/free"}, "")
+	expect(403, asked{method: "POST", path: gadgets, body: gadget("late", "")}, "create not allowed while custom resource definition is terminating")
+	expect(200, asked{method: "PATCH", path: gadgets + "/kept", contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`}, "")
+	expect(404, asked{method: "GET", path: crd}, "")
+	expect(404, asked{method: "GET", path: gadgets}, "")
+}
+
+// certificate is what a client has to trust, as JSON has bytes.
+func certificate(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
+// TestConversionByAWebhook converts on writes and reads, one by one and in lists, and tells what a webhook has done wrong.
+func TestConversionByAWebhook(t *testing.T) {
+	answer := func(object map[string]any) {
+		spec, _ := object["spec"].(map[string]any)
+		if object["apiVersion"] == "hooks.kctrl.dev/v1" {
+			object["apiVersion"], object["spec"] = "hooks.kctrl.dev/v2", map[string]any{"second": spec["first"]}
+		} else {
+			object["apiVersion"], object["spec"] = "hooks.kctrl.dev/v1", map[string]any{"first": spec["second"]}
+		}
+	}
+	mangle := func(map[string]any) {}
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			APIVersion, Kind string
+			Request          struct {
+				UID     string
+				Objects []map[string]any
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		for _, object := range review.Request.Objects {
+			answer(object)
+			mangle(object)
+		}
+		fmt.Fprint(w, marshal(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": map[string]any{
+			"uid": review.Request.UID, "result": map[string]any{"status": "Success"}, "convertedObjects": review.Request.Objects,
+		}}))
+	}))
+	defer hook.Close()
+	server := apiserver.New(apiserver.Options{})
+	p := newPeer(t, "in memory", server)
+	schema := func(field string) map[string]any {
+		return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}}}
+	}
+	crd := map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "hooks.hooks.kctrl.dev"},
+		"spec": map[string]any{
+			"group": "hooks.kctrl.dev", "scope": "Cluster", "names": map[string]any{"kind": "Hook", "plural": "hooks"},
+			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{"url": hook.URL, "caBundle": certificate(hook)}}},
+			"versions": []any{
+				map[string]any{"name": "v1", "served": true, "storage": true, "schema": schema("first")},
+				map[string]any{"name": "v2", "served": true, "storage": false, "schema": schema("second")},
+			},
+		},
+	}
+	expect := func(want int, a asked, parts ...string) {
+		t.Helper()
+		status, body, _ := p.do(t, a)
+		if status != want {
+			t.Fatalf("%s: %d %s", a, status, body)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(body), part) {
+				t.Errorf("%s: got %s, want %s in it", a, body, part)
+			}
+		}
+	}
+	expect(201, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: marshal(crd)})
+	expect(201, asked{method: "POST", path: "/apis/hooks.kctrl.dev/v2/hooks", body: `{"apiVersion":"hooks.kctrl.dev/v2","kind":"Hook","metadata":{"name":"a"},"spec":{"second":"x"}}`}, `"second":"x"`)
+	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks/a"}, `"first":"x"`, `"apiVersion":"hooks.kctrl.dev/v1"`)
+	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks"}, `"second":"x"`)
+	expect(200, asked{method: "PATCH", path: "/apis/hooks.kctrl.dev/v2/hooks/a", contentType: "application/merge-patch+json", body: `{"spec":{"second":"y"}}`}, `"second":"y"`)
+	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks"}, `"first":"y"`)
+	for _, wrong := range []struct {
+		change func(object map[string]any)
+		want   string
+	}{
+		{func(object map[string]any) { object["apiVersion"] = "hooks.kctrl.dev/v3" }, "returned invalid object at index 0: invalid groupVersion (expected hooks.kctrl.dev/v2, received hooks.kctrl.dev/v3)"},
+		{func(object map[string]any) { object["metadata"].(map[string]any)["name"] = "b" }, "returned invalid object: must have the same name: a != b"},
+		{func(object map[string]any) {
+			object["metadata"].(map[string]any)["labels"] = map[string]any{"a": 1}
+		}, "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"},
+	} {
+		mangle = wrong.change
+		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"}, "conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
+	}
+}

@@ -1,0 +1,273 @@
+package apiserver
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errCompacted says that a revision is before all that the history of a table has.
+var errCompacted = errors.New("the revision is compacted")
+
+// store holds the objects of all resources. A write has a revision, the resourceVersion of what it wrote, that is greater
+// than all before; each table keeps its last changes, so that it knows how it was and what has happened since then. Safe
+// for concurrent use; nothing in it blocks.
+type store struct {
+	length int // how many changes a table keeps
+
+	mu       sync.Mutex
+	revision int64         // of the last write
+	advanced chan struct{} // closed by the next write; nil when nobody waits for one
+	tables   map[schema.GroupResource]*table
+}
+
+func newStore(length int) *store {
+	return &store{length: length, revision: 1, tables: map[schema.GroupResource]*table{}}
+}
+
+// record is an object in one revision. Nobody changes it.
+type record struct {
+	key      string
+	revision int64
+	object   runtime.Object // as it is read
+	written  runtime.Object // as it was written, without the defaults that a reader finds; nil when that is the same
+	schema   any            // under which schema it was written
+}
+
+// last is the object as it was written.
+func (r *record) last() runtime.Object {
+	if r.written != nil {
+		return r.written
+	}
+	return r.object
+}
+
+// change is a write: a creation has no previous record, a deletion no current one.
+type change struct {
+	revision int64
+	key      string
+	previous *record
+	current  *record
+}
+
+// table holds the objects of one resource. Its fields are guarded by the store's mu.
+type table struct {
+	store   *store
+	keys    []string // of records, sorted
+	records map[string]*record
+	history []change      // the last changes, oldest first
+	oldest  int64         // history has all changes after this revision
+	changed chan struct{} // closed by the next change; nil when nobody waits for one
+}
+
+// table is the one of a resource, which is made when it is first asked for.
+func (s *store) table(resource schema.GroupResource) *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tables[resource]
+	if t == nil {
+		t = &table{store: s, records: map[string]*record{}}
+		s.tables[resource] = t
+	}
+	return t
+}
+
+// current is the revision of the last write, of any resource.
+func (s *store) current() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
+}
+
+// reached is closed when the store may have come to a revision; nil when it has.
+func (s *store) reached(revision int64) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.revision >= revision {
+		return nil
+	}
+	if s.advanced == nil {
+		s.advanced = make(chan struct{})
+	}
+	return s.advanced
+}
+
+func (t *table) get(key string) *record {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	return t.records[key]
+}
+
+// put writes a record, which is the table's from then on, in place of was, or as a new one. It writes nothing and reports
+// false when another write was faster.
+func (t *table) put(key string, was, now *record) bool {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if t.records[key] != was {
+		return false
+	}
+	revision := t.store.revision + 1
+	setRevision(now.object, revision)
+	if now.written != nil {
+		setRevision(now.written, revision)
+	}
+	now.key, now.revision = key, revision
+	if was == nil {
+		at, _ := slices.BinarySearch(t.keys, key)
+		t.keys = slices.Insert(t.keys, at, key)
+	}
+	t.records[key] = now
+	t.noteLocked(change{revision: revision, key: key, previous: was, current: now})
+	return true
+}
+
+// remove deletes was and returns it in the revision of the deletion, or nil when another write was faster.
+func (t *table) remove(was *record) *record {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if t.records[was.key] != was {
+		return nil
+	}
+	revision := t.store.revision + 1
+	last := &record{key: was.key, revision: revision, object: inRevision(was.object, revision), schema: was.schema}
+	at, _ := slices.BinarySearch(t.keys, was.key)
+	t.keys = slices.Delete(t.keys, at, at+1)
+	delete(t.records, was.key)
+	t.noteLocked(change{revision: revision, key: was.key, previous: was})
+	return last
+}
+
+func (t *table) noteLocked(c change) {
+	t.store.revision = c.revision
+	if len(t.history) >= 2*t.store.length { // half of it goes at once, so that a write costs the same whatever there is
+		t.compactLocked(t.history[len(t.history)-t.store.length-1].revision)
+	}
+	t.history = append(t.history, c)
+	wake(&t.changed)
+	wake(&t.store.advanced)
+}
+
+func wake(waiting *chan struct{}) {
+	if *waiting != nil {
+		close(*waiting)
+		*waiting = nil
+	}
+}
+
+// compactLocked forgets the changes up to a revision.
+func (t *table) compactLocked(revision int64) {
+	first, _ := slices.BinarySearchFunc(t.history, revision+1, func(c change, r int64) int { return int(c.revision - r) })
+	t.history = slices.Clone(t.history[first:])
+	t.oldest = max(t.oldest, revision)
+}
+
+// compact forgets all changes up to the last one, of all resources.
+func (s *store) compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tables {
+		t.compactLocked(s.revision)
+	}
+}
+
+// list is what the table has, or had at a revision other than 0, with keys that have the prefix and are not before from. It
+// returns the revision that the list is of.
+func (t *table) list(prefix, from string, at int64) ([]*record, int64, error) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if at == 0 || at == t.store.revision {
+		first, _ := slices.BinarySearch(t.keys, max(prefix, from))
+		var found []*record
+		for _, key := range t.keys[first:] {
+			if !strings.HasPrefix(key, prefix) {
+				break
+			}
+			found = append(found, t.records[key])
+		}
+		return found, t.store.revision, nil
+	}
+	if at < t.oldest {
+		return nil, 0, errCompacted
+	}
+	was := map[string]*record{} // what has changed since then, as it was
+	for _, c := range slices.Backward(t.history) {
+		if c.revision <= at {
+			break
+		}
+		was[c.key] = c.previous
+	}
+	var found []*record
+	for key, r := range t.records {
+		if _, changed := was[key]; !changed {
+			was[key] = r
+		}
+	}
+	for key, r := range was {
+		if r != nil && strings.HasPrefix(key, prefix) && key >= from {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b *record) int { return strings.Compare(a.key, b.key) })
+	return found, at, nil
+}
+
+// since returns the changes after a revision, and a channel that is closed by the next change when there are none.
+func (t *table) since(revision int64) ([]change, <-chan struct{}, error) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if revision < t.oldest {
+		return nil, nil, errCompacted
+	}
+	first, _ := slices.BinarySearchFunc(t.history, revision+1, func(c change, r int64) int { return int(c.revision - r) })
+	if first < len(t.history) {
+		return slices.Clone(t.history[first:]), nil, nil
+	}
+	if t.changed == nil {
+		t.changed = make(chan struct{})
+	}
+	return nil, t.changed, nil
+}
+
+// compacted is the revision up to which the history is forgotten.
+func (t *table) compacted() int64 {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	return t.oldest
+}
+
+func setRevision(object runtime.Object, revision int64) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetResourceVersion(strconv.FormatInt(revision, 10))
+	}
+}
+
+// inRevision is a copy of an object in another revision. All but the metadata is shared with the object.
+func inRevision(object runtime.Object, revision int64) runtime.Object {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		object = object.DeepCopyObject()
+		setRevision(object, revision)
+		return object
+	}
+	content := make(map[string]any, len(u.Object))
+	for name, value := range u.Object {
+		content[name] = value
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		own := make(map[string]any, len(metadata))
+		for name, value := range metadata {
+			own[name] = value
+		}
+		content["metadata"] = own
+	}
+	u = &unstructured.Unstructured{Object: content}
+	setRevision(u, revision)
+	return u
+}

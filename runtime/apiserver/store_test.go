@@ -1,0 +1,102 @@
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestStoreKnowsWhatItHad writes at random and compares lists of each revision, and the changes since each, with what a map had then.
+func TestStoreKnowsWhatItHad(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := newStore(1 + random.IntN(40))
+		tables := []*table{s.table(schema.GroupResource{Resource: "a"}), s.table(schema.GroupResource{Resource: "b"})}
+		now := []map[string]int64{{}, {}}                     // keys and revisions of each table
+		was := []map[int64]map[string]int64{{1: {}}, {1: {}}} // by revision
+		for range 300 {
+			i, key := random.IntN(2), fmt.Sprintf("/%d/%d", random.IntN(3), random.IntN(5))
+			record := tables[i].get(key)
+			switch {
+			case record != nil && random.IntN(3) == 0:
+				if last := tables[i].remove(record); last == nil || last.revision != s.current() || tables[i].remove(record) != nil {
+					t.Fatalf("seed %d: removed %+v at %d", seed, last, s.current())
+				}
+				delete(now[i], key)
+			default:
+				if !tables[i].put(key, record, newRecord()) || tables[i].put(key, record, newRecord()) {
+					t.Fatalf("seed %d: a write over what is not there any more", seed)
+				}
+				now[i][key] = s.current()
+			}
+			if random.IntN(60) == 0 {
+				s.compact()
+			}
+			for i := range tables {
+				was[i][s.current()] = maps.Clone(now[i])
+			}
+		}
+		for i, table := range tables {
+			for revision, had := range was[i] {
+				checkList(t, table, revision, had)
+				checkSince(t, table, revision, had, now[i])
+			}
+		}
+	}
+}
+
+func newRecord() *record {
+	return &record{object: &unstructured.Unstructured{Object: map[string]any{}}}
+}
+
+func checkList(t *testing.T, table *table, revision int64, had map[string]int64) {
+	t.Helper()
+	for _, prefix := range []string{"/", "/1/"} {
+		found, of, err := table.list(prefix, "", revision)
+		if errors.Is(err, errCompacted) && revision < table.compacted() {
+			continue
+		}
+		var want, got []string
+		for _, key := range slices.Sorted(maps.Keys(had)) {
+			if strings.HasPrefix(key, prefix) {
+				want = append(want, key+" "+strconv.FormatInt(had[key], 10))
+			}
+		}
+		for _, r := range found {
+			got = append(got, r.key+" "+mustAccess(r.object).GetResourceVersion())
+		}
+		if err != nil || of != revision || !slices.Equal(got, want) {
+			t.Fatalf("at %d under %s: got %v of %d, want %v: %v", revision, prefix, got, of, want, err)
+		}
+	}
+}
+
+// checkSince makes of what there was, by the changes, what there is.
+func checkSince(t *testing.T, table *table, revision int64, had, now map[string]int64) {
+	t.Helper()
+	changes, _, err := table.since(revision)
+	if errors.Is(err, errCompacted) && revision < table.compacted() {
+		return
+	}
+	state := maps.Clone(had)
+	for _, c := range changes {
+		if c.previous != nil && c.previous.revision != state[c.key] {
+			t.Fatalf("the change %+v is not of %d", c, state[c.key])
+		}
+		delete(state, c.key)
+		if c.current != nil {
+			state[c.key] = c.current.revision
+		}
+	}
+	if err != nil || !maps.Equal(state, now) {
+		t.Fatalf("since %d: got %v, want %v: %v", revision, state, now, err)
+	}
+}

@@ -1,0 +1,183 @@
+package apiserver
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// transport carries requests to a handler in this process: no sockets, nothing that time does not pass for in a synctest bubble.
+type transport struct {
+	handler  http.Handler
+	ctx      context.Context // ends with the server
+	requests *sync.WaitGroup
+}
+
+// RoundTrip serves a request in a goroutine, which ends with the request's context or when the response's body is closed,
+// and returns when the handler flushes or ends.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := t.ctx.Err(); err != nil {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithCancel(request.Context())
+	unlink := context.AfterFunc(t.ctx, cancel)
+	served := request.Clone(ctx)
+	served.RequestURI, served.RemoteAddr, served.Proto, served.ProtoMajor, served.ProtoMinor = request.URL.RequestURI(), "127.0.0.1:0", "HTTP/1.1", 1, 1
+	if served.Host == "" {
+		served.Host = request.URL.Host
+	}
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	w := &response{header: http.Header{}, started: make(chan struct{}), cancel: cancel}
+	w.progress.L = &w.mu
+	stopped := context.AfterFunc(ctx, func() { w.fail(context.Cause(ctx)) })
+	t.requests.Go(func() {
+		defer served.Body.Close()
+		defer unlink()
+		t.handler.ServeHTTP(w, served)
+		stopped()
+		w.end()
+	})
+	select {
+	case <-w.started:
+	case <-request.Context().Done():
+		cancel()
+		return nil, request.Context().Err()
+	}
+	return w.result(request)
+}
+
+// window is how many bytes of a response may wait for the client before the handler does.
+const window = 1 << 20
+
+// response is what a handler writes and a client reads.
+type response struct {
+	header  http.Header   // of the handler; a copy of it is sent
+	started chan struct{} // closed when there is a response to return
+	cancel  context.CancelFunc
+
+	mu       sync.Mutex
+	progress sync.Cond // L is mu: something below has changed
+	status   int
+	sent     http.Header // nil before the status is known
+	body     []byte      // written and not read
+	begun    bool        // started is closed
+	ended    bool        // no more will be written
+	closed   bool        // nobody reads any more
+	err      error       // what a reader gets at the end, if not io.EOF
+}
+
+func (w *response) Header() http.Header { return w.header }
+
+func (w *response) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(status)
+}
+
+func (w *response) sendLocked(status int) {
+	if w.sent == nil {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+func (w *response) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	for len(w.body) > window && !w.closed && w.err == nil {
+		w.beginLocked()
+		w.progress.Wait()
+	}
+	if w.closed || w.err != nil {
+		return 0, io.ErrClosedPipe
+	}
+	w.body = append(w.body, data...)
+	if w.begun {
+		w.progress.Broadcast()
+	}
+	return len(data), nil
+}
+
+func (w *response) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	w.beginLocked()
+}
+
+func (w *response) beginLocked() {
+	if !w.begun {
+		w.begun = true
+		close(w.started)
+	}
+	w.progress.Broadcast()
+}
+
+// end is called when the handler has returned.
+func (w *response) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sendLocked(http.StatusOK)
+	w.ended = true
+	w.beginLocked()
+}
+
+// fail ends the response with an error, unless it has ended.
+func (w *response) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.err = err
+		w.beginLocked()
+	}
+}
+
+func (w *response) result(request *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sent == nil {
+		return nil, w.err
+	}
+	length := int64(-1)
+	if w.ended {
+		length = int64(len(w.body))
+	}
+	return &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: w, ContentLength: length, Request: request,
+	}, nil
+}
+
+// Read is the client's.
+func (w *response) Read(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.body) == 0 && !w.ended && !w.closed && w.err == nil {
+		w.progress.Wait()
+	}
+	switch {
+	case w.closed:
+		return 0, http.ErrBodyReadAfterClose
+	case len(w.body) > 0:
+		n := copy(data, w.body)
+		w.body = w.body[n:]
+		w.progress.Broadcast()
+		return n, nil
+	case w.err != nil:
+		return 0, w.err
+	}
+	return 0, io.EOF
+}
+
+// Close ends the request.
+func (w *response) Close() error {
+	w.mu.Lock()
+	w.closed, w.body = true, nil
+	w.progress.Broadcast()
+	w.mu.Unlock()
+	w.cancel()
+	return nil
+}

@@ -1,0 +1,15 @@
+package testenv_test
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+func TestAttachRefusesWhatItCannotDo(t *testing.T) {
+	config := &rest.Config{Host: "http://nowhere"}
+	contains(t, record(func(t testing.TB) { testenv.Attach(t, config, testenv.WithFaults()) }), "use an API server that runs already: ", "use testenv.Start")
+	contains(t, record(func(t testing.TB) { testenv.Attach(t, config, testenv.WithCRDs("nowhere")) }), "install CRDs: nowhere: ", "no such file")
+}

@@ -1,0 +1,38 @@
+// Package inmemory gives a test an API server in its own process: it is there in milliseconds and ends with the test.
+//
+//	func TestReconcile(t *testing.T) {
+//		env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+//		live, err := client.New(env.Config, client.Options{Scheme: scheme})
+//		...
+//	}
+//
+// Package apiserver says what it serves. With KCTRL_TEST_SERVER=real in the environment the same tests run on the server of
+// [testenv.Start]. In a synctest bubble all of it is in the bubble, and hours take milliseconds.
+//
+// It links the API server's own libraries into the test, of modules that a new project does not require yet: run go mod tidy
+// after the first import.
+package inmemory
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+)
+
+// ServerVariable names the environment variable that says, when it is "real", that Start is to be [testenv.Start].
+const ServerVariable = "KCTRL_TEST_SERVER"
+
+// Start starts a server for the test, which ends with it. It has the face of [testenv.Start], but for what only a real server
+// has: the options of its processes fail the test, and there is no kubeconfig. Servers share nothing; any number may run at
+// the same time.
+func Start(t testing.TB, opts ...testenv.Option) *testenv.Env {
+	t.Helper()
+	if os.Getenv(ServerVariable) == "real" {
+		return testenv.Start(t, opts...)
+	}
+	server := apiserver.New(apiserver.Options{})
+	t.Cleanup(server.Close)
+	return testenv.Attach(t, server.Config(), opts...)
+}

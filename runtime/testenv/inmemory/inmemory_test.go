@@ -1,0 +1,132 @@
+package inmemory_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+)
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.testenv.kctrl.dev}
+spec:
+  group: testenv.kctrl.dev
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}}
+`
+
+func writeCRD(t *testing.T) string {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "widgets.yaml"), []byte(widgets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// TestReconcilesInABubble runs a manager with a controller on the server in memory, for hours of virtual time.
+func TestReconcilesInABubble(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "") // a real one is not in the bubble
+	crds := writeCRD(t)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		env := inmemory.Start(t, testenv.WithCRDs(crds))
+		m, err := manager.New(env.Config, manager.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := corev1.AddToScheme(m.Scheme()); err != nil {
+			t.Fatal(err)
+		}
+		reconciled := 0
+		err = controller.For[*corev1.ConfigMap](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			reconciled++
+			return reconcile.Result{RequeueAfter: time.Hour}, nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		if err := m.Live().Create(ctx, configMap); err != nil {
+			t.Fatal(err)
+		}
+		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "default", "name": "w"}, "spec": map[string]any{}}}
+		if err := m.Live().Create(ctx, widget); err != nil {
+			t.Fatal(err)
+		}
+		if size, _, _ := unstructured.NestedInt64(widget.Object, "spec", "size"); size != 3 {
+			t.Errorf("got size %d, want the default", size)
+		}
+		time.Sleep(3*time.Hour + time.Minute) // of the bubble
+		synctest.Wait()
+		if reconciled != 4 {
+			t.Errorf("reconciled %d times in %v", reconciled, time.Since(start))
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCollectsGarbage(t *testing.T) {
+	env := inmemory.Start(t, testenv.WithGarbageCollector())
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	if err := live.Create(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
+	if err := live.Create(t.Context(), owned); err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(t.Context(), t, live, owned)
+}
+
+func TestRealServerOnRequest(t *testing.T) {
+	given := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"http://given"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}]}`
+	if err := os.WriteFile(given, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(testenv.KubeconfigVariable, given)
+	t.Setenv(inmemory.ServerVariable, "real")
+	if env := inmemory.Start(t); env.Config.Host != "http://given" {
+		t.Errorf("got %s", env.Config.Host)
+	}
+}
