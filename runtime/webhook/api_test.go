@@ -92,6 +92,7 @@ spec:
   - name: v1
     served: true
     storage: STORED_V1
+    subresources: {status: {}}
     schema:
       openAPIV3Schema:
         type: object

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ import (
 func TestOnARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
+	t.Run("Selection", func(t *testing.T) { testSelection(t, env) })
 	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })
 	t.Run("NothingIsLeftBehind", func(t *testing.T) { testRemoved(t, env) })
 }
@@ -44,13 +46,14 @@ func testRemoved(t *testing.T, env *testenv.Env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, name := range map[string]string{
-		"MutatingWebhookConfiguration": "mutating-webhook-configuration", "ValidatingWebhookConfiguration": "validating-webhook-configuration",
+	for name, kind := range map[string]string{
+		"mutating-webhook-configuration": "MutatingWebhookConfiguration", "validating-webhook-configuration": "ValidatingWebhookConfiguration",
+		"selecting": "ValidatingWebhookConfiguration",
 	} {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
 		if err := live.Get(t.Context(), object.Key{Name: name}, u); !apierrors.IsNotFound(err) {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	definition := &unstructured.Unstructured{}
@@ -238,6 +241,101 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 	}
 	if err := live.Delete(ctx, g); err != nil {
 		t.Error(err)
+	}
+}
+
+// selecting are three webhooks of one kind, each for a part of the requests.
+const selecting = `---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: selecting}
+webhooks:
+- name: labelled.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /labelled}}
+  objectSelector: {matchLabels: {ask: "yes"}}
+  rules:
+  - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [CREATE], resources: [guestbooks]}
+- name: matching.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /matching}}
+  matchConditions:
+  - {name: message, expression: 'has(object.spec.message) && object.spec.message == "ask"'}
+  rules:
+  - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [CREATE], resources: [guestbooks]}
+- name: status.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /status}}
+  rules:
+  - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [UPDATE], resources: [guestbooks/status]}
+`
+
+// testSelection has several webhooks for one kind, of which the API server asks those that a request is for.
+func testSelection(t *testing.T, env *testenv.Env) {
+	mutating, _, _ := strings.Cut(strings.TrimPrefix(configurations, "---\n"), "---\n")
+	run(t, env.Config, manager.Options{
+		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", mutating+selecting)}},
+	}, func(m *manager.Manager) error {
+		err := webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).Complete()
+		for _, path := range []string{"/labelled", "/matching", "/status"} {
+			tell := admission.HandlerFunc(func(_ context.Context, r *admission.Request) admission.Response {
+				return admission.Allowed("").WithWarnings(strings.TrimSpace(fmt.Sprintf("%s %s dry=%t %s", path, r.Operation, r.IsDryRun(), r.SubResource)))
+			})
+			err = errors.Join(err, webhook.For[*guestbookV1](m).WithValidatePath(path).WithValidatingHandler(tell).Complete())
+		}
+		return err
+	})
+	var shown warnings
+	config := rest.CopyConfig(env.Config)
+	config.WarningHandler = &shown
+	live, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newGuestbook := func(name, message string, labels map[string]string) *guestbookV1 {
+		return &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels}, Spec: specV1{Message: message}}
+	}
+	stored := newGuestbook("stored", "text", nil)
+	yes := map[string]string{"ask": "yes"}
+	await(t, func() error { // the API server knows of them a moment after it has stored that
+		if err := live.Create(t.Context(), newGuestbook("probe", "ask", yes), client.DryRunAll); err != nil {
+			return err
+		}
+		if got := shown.take(); len(got) != 2 {
+			return fmt.Errorf("the API server asks %q", got)
+		}
+		return nil
+	})
+	for _, c := range []struct {
+		what string
+		do   func(ctx context.Context) error
+		want []string
+	}{
+		{"nothing that is asked about", func(ctx context.Context) error { return live.Create(ctx, stored) }, nil},
+		{"a label", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("labelled", "text", yes)) }, []string{"/labelled CREATE dry=false"}},
+		{"a condition", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("matching", "ask", nil)) }, []string{"/matching CREATE dry=false"}},
+		{"both, dry", func(ctx context.Context) error {
+			return live.Create(ctx, newGuestbook("both", "ask", yes), client.DryRunAll)
+		}, []string{"/labelled CREATE dry=true", "/matching CREATE dry=true"}},
+		{"the object of a subresource", func(ctx context.Context) error { return live.Update(ctx, stored) }, nil},
+		{"a subresource", func(ctx context.Context) error { return live.Status().Update(ctx, stored) }, []string{"/status UPDATE dry=false status"}},
+	} {
+		if err := c.do(t.Context()); err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		got := shown.take()
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: asked %q, want %q", c.what, got, c.want)
+		}
+	}
+	for _, name := range []string{"stored", "labelled", "matching"} {
+		if err := live.Delete(t.Context(), newGuestbook(name, "", nil)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
