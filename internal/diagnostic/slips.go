@@ -15,10 +15,10 @@ func Near(word string, known []string) (near string, ok bool) {
 	return near, MayMean(word, near)
 }
 
-// MayMean reports whether who wrote a may have meant b, in whatever case.
-func MayMean(a, b string) bool { return slips(a, b) <= LikelySlips(b) }
+// MayMean reports whether who wrote a may have meant b, in whatever case: a word that others are like, too.
+func MayMean(a, b string) bool { return slips(a, b) <= min(2, LikelySlips(b)) }
 
-// LikelySlips returns how many slips are likely in a word: more in a longer one.
+// LikelySlips returns how many slips are likely in a word that stands for itself: more in a longer one.
 func LikelySlips(word string) int { return 1 + len(word)/4 }
 
 // IsSlip reports whether a and b differ by one slip of the keyboard at most, in whatever case: enough where a may as well

@@ -12,7 +12,7 @@
 //
 // What is wrong: it has the words for it. A go.mod that needs an update, a module that is not in the cache or has no sum, a
 // vendor folder that does not fit, a flag that does not exist, a package that does not exist, that is not for everybody or that
-// is in several modules, a cycle, a folder with several packages, files for other platforms alone.
+// is in several modules, a cycle, a folder with several packages, files for other platforms alone, paths that match nothing at all.
 //
 // And three things that are right:
 //
