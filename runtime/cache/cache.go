@@ -71,11 +71,6 @@ type Options struct {
 	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are
 	// not even decoded otherwise.
 	KeepManagedFields bool
-	// Masks are, for kinds of which not all is needed, the only fields that are cached, with all that is below them,
-	// such as "metadata" and "status.conditions"; see [client.Scope]. What is read from such a cache is not the whole
-	// object: change it by patches and apply. It is marked, see [object.Mask], and an Update of it or of a copy is a
-	// [*client.MaskedError]; one that is read with [client.Live] is whole. With Packed it takes least memory.
-	Masks map[schema.GroupVersionKind][]string
 	// Packed keeps the objects packed, which takes a fraction of the memory, most of all of masked ones: about a fifth.
 	// Each read then unpacks the objects that it finds, which takes about as long as a deep copy; they are the reader's own,
 	// those of [View], [Each] and an [Index] too.

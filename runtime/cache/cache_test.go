@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -216,8 +215,10 @@ func TestManagedFieldsAreDroppedUnlessTheyAreWanted(t *testing.T) {
 }
 
 func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
-	masks := map[schema.GroupVersionKind][]string{corev1.SchemeGroupVersion.WithKind("ConfigMap"): {"metadata.labels"}}
-	run(t, cache.Options{Masks: masks}, func(f *fixture) {
+	masked := func(mask string) cache.Options {
+		return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Mask: []string{mask}}}}
+	}
+	run(t, masked("metadata.labels"), func(f *fixture) {
 		o := configMap("ns", "a")
 		o.Labels, o.Data = map[string]string{"keep": "me"}, map[string]string{"drop": "me"}
 		o.Annotations = o.Data
@@ -228,8 +229,7 @@ func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
-	masks[corev1.SchemeGroupVersion.WithKind("ConfigMap")] = []string{"dataa"}
-	run(t, cache.Options{Masks: masks}, func(f *fixture) {
+	run(t, masked("dataa"), func(f *fixture) {
 		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "has no field dataa") {
 			t.Errorf("got %v", err)
 		}

@@ -49,7 +49,10 @@ type KindOptions struct {
 	// ByNamespace are selectors of single namespaces, in place of Labels and Fields there. A namespace that is named here is
 	// cached even if Namespaces, when they are some, do not have it.
 	ByNamespace map[string]Selectors
-	// Mask are the only fields that are cached, see [Options].Masks.
+	// Mask are the only fields that are cached, with all that is below them, such as "metadata" and "status.conditions"; see
+	// [client.Scope]. What is read from such a cache is not the whole object: change it by patches and apply. It is marked, see
+	// [object.Mask], and an Update of it or of a copy is a [*client.MaskedError]; one that is read with [client.Live] is whole.
+	// With Packed it takes least memory.
 	Mask []string
 	// Packed keeps the objects packed, see [Options].Packed.
 	Packed bool
@@ -72,9 +75,6 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 			opts = of
 			break
 		}
-	}
-	if opts.Mask == nil {
-		opts.Mask = c.opts.Masks[gvk]
 	}
 	opts.Namespaces = withKeys(opts.Namespaces, opts.ByNamespace)
 	if err := errors.Join(oneOrAll(opts.Namespaces, opts.ByNamespace), oneOrAll(withKeys(c.opts.Namespaces, c.opts.ByNamespace), c.opts.ByNamespace)); err != nil {

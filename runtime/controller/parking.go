@@ -14,8 +14,8 @@ type parking[R comparable] struct {
 	// open is called, without a lock, for a parked request that need not wait any longer.
 	open func(request R, priority int)
 
-	mu   sync.Mutex
-	held map[R]*held
+	mu      sync.Mutex
+	waiters map[R]*waiter
 }
 
 // writes are what a reconcile wrote. *[journal.Writes] are some.
@@ -26,51 +26,51 @@ type writes interface {
 
 var _ writes = (*journal.Writes)(nil)
 
-// held is a request that has to wait if it is asked for.
-type held struct {
+// waiter is a request that has to wait if it is asked for.
+type waiter struct {
 	timer    *time.Timer
 	parked   bool // it was asked for
 	priority int  // with which it was asked for
 }
 
 func newParking[R comparable](open func(request R, priority int)) *parking[R] {
-	return &parking[R]{open: open, held: map[R]*held{}}
+	return &parking[R]{open: open, waiters: map[R]*waiter{}}
 }
 
-// hold lets the request wait for w.
-func (p *parking[R]) hold(request R, w writes) {
-	timeout := w.Timeout()
+// hold lets the request wait for what is unseen.
+func (p *parking[R]) hold(request R, unseen writes) {
+	timeout := unseen.Timeout()
 	if timeout == 0 {
 		return
 	}
-	h := &held{}
+	w := &waiter{}
 	p.mu.Lock()
 	p.dropLocked(request)
-	h.timer = time.AfterFunc(timeout, func() { p.release(request, h) })
-	p.held[request] = h
+	w.timer = time.AfterFunc(timeout, func() { p.release(request, w) })
+	p.waiters[request] = w
 	p.mu.Unlock()
-	if !w.WhenSeen(func() { p.release(request, h) }) {
-		p.release(request, h)
+	if !unseen.WhenSeen(func() { p.release(request, w) }) {
+		p.release(request, w)
 	}
 }
 
-// release lets the request go, unless it is held for another reason by now.
-func (p *parking[R]) release(request R, h *held) {
+// release lets the request go, unless it waits for something else by now.
+func (p *parking[R]) release(request R, w *waiter) {
 	p.mu.Lock()
-	current := p.held[request] == h
+	current := p.waiters[request] == w
 	if current {
 		p.dropLocked(request)
 	}
 	p.mu.Unlock()
-	if current && h.parked {
-		p.open(request, h.priority)
+	if current && w.parked {
+		p.open(request, w.priority)
 	}
 }
 
 func (p *parking[R]) dropLocked(request R) {
-	if h, ok := p.held[request]; ok {
-		h.timer.Stop()
-		delete(p.held, request)
+	if w, ok := p.waiters[request]; ok {
+		w.timer.Stop()
+		delete(p.waiters, request)
 	}
 }
 
@@ -78,23 +78,23 @@ func (p *parking[R]) dropLocked(request R) {
 func (p *parking[R]) park(request R, priority func(R) int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h, ok := p.held[request]
+	w, ok := p.waiters[request]
 	if !ok {
 		return false
 	}
 	asked := priority(request)
-	if h.parked {
-		asked = max(asked, h.priority)
+	if w.parked {
+		asked = max(asked, w.priority)
 	}
-	h.parked, h.priority = true, asked
+	w.parked, w.priority = true, asked
 	return true
 }
 
-// close lets all requests go that are held, and opens for none.
+// close lets all waiters go, and opens for none.
 func (p *parking[R]) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for request := range p.held {
+	for request := range p.waiters {
 		p.dropLocked(request)
 	}
 }

@@ -43,8 +43,8 @@ func opened() (*parking[string], func(t *testing.T, want ...string)) {
 		lines = nil
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if len(g.held) > 0 && len(want) > 0 {
-			t.Errorf("%d are held", len(g.held))
+		if len(g.waiters) > 0 && len(want) > 0 {
+			t.Errorf("%d are waiting", len(g.waiters))
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestRequestThatNobodyAskedForIsNotMadeByTheGate(t *testing.T) {
 		g.hold("a", &fakeWrites{timeout: time.Second})
 		time.Sleep(2 * time.Second)
 		opened(t)
-		if len(g.held) > 0 {
-			t.Errorf("%d are held", len(g.held))
+		if len(g.waiters) > 0 {
+			t.Errorf("%d are waiting", len(g.waiters))
 		}
 	})
 }
@@ -96,8 +96,8 @@ func TestRequestIsNotHeldWithoutUnseenWrites(t *testing.T) {
 	g, _ := opened()
 	g.hold("a", &fakeWrites{})
 	g.hold("b", &fakeWrites{timeout: time.Second, already: true})
-	if g.park("a", askedWith(0)) || g.park("b", askedWith(0)) || len(g.held) > 0 {
-		t.Error("held")
+	if g.park("a", askedWith(0)) || g.park("b", askedWith(0)) || len(g.waiters) > 0 {
+		t.Error("waiting")
 	}
 }
 

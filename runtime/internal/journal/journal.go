@@ -47,9 +47,9 @@ type Write struct {
 //
 // What it does are functions of this package and not its methods, since package client shows it to programs.
 type Journal struct {
-	mu    sync.RWMutex
-	told  []func(context.Context, Write)
-	begun []func(context.Context, Write) (end func())
+	mu     sync.RWMutex
+	writes []func(context.Context, Write) // who wants to know of each that was made
+	begins []func(context.Context, Write) (end func())
 }
 
 // Subscribe lets told be called for each write from now on, before the call that wrote returns, with the context of that
@@ -57,7 +57,7 @@ type Journal struct {
 func Subscribe(j *Journal, told func(ctx context.Context, w Write)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.told = append(j.told, told)
+	j.writes = append(j.writes, told)
 }
 
 // SubscribeBegin lets begun be called before each write is sent from now on, and what it returns when the write has been told,
@@ -67,15 +67,15 @@ func Subscribe(j *Journal, told func(ctx context.Context, w Write)) {
 func SubscribeBegin(j *Journal, begun func(ctx context.Context, w Write) (end func())) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.begun = append(j.begun, begun)
+	j.begins = append(j.begins, begun)
 }
 
 // Tell passes w on to who has subscribed.
 func Tell(ctx context.Context, j *Journal, w Write) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	for _, told := range j.told {
-		told(ctx, w)
+	for _, tell := range j.writes {
+		tell(ctx, w)
 	}
 }
 
@@ -84,8 +84,8 @@ func Begin(ctx context.Context, j *Journal, w Write) (end func()) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	var ends []func()
-	for _, begun := range j.begun {
-		if ended := begun(ctx, w); ended != nil {
+	for _, begin := range j.begins {
+		if ended := begin(ctx, w); ended != nil {
 			ends = append(ends, ended)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
@@ -53,7 +52,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	}
 	options := cache.Options{Packed: form == figure.Packed}
 	if form != figure.Whole {
-		options.Masks = map[schema.GroupVersionKind][]string{v1.GroupVersion.WithKind("Widget"): {"metadata", "status.conditions"}}
+		options.ByKind = []cache.KindOptions{{Object: &v1.Widget{}, Mask: []string{"metadata", "status.conditions"}}}
 	}
 	q := newQueue()
 	informers := cache.New(live, options)
