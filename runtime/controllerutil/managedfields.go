@@ -40,7 +40,7 @@ func (d desired) ownedIn(live *unstructured.Unstructured) node {
 			continue
 		}
 		owned := node{}
-		if entry.APIVersion != d.configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
+		if entry.APIVersion != d.configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal([]byte(entry.FieldsV1.String()), &owned) != nil {
 			return nil
 		}
 		return owned
