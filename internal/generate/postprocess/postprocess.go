@@ -278,7 +278,6 @@ type output struct {
 	selection
 	dir, file       string
 	move            bool
-	lists           listStyle
 	order, separate string
 	header, footer  string
 	headerFile      *value
