@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
@@ -43,7 +41,7 @@ func newEnvGarbageCollectorCommand(s *streams) *cobra.Command {
 
 // collectGarbage runs the collector until ctx ends, or this process is to. Its log goes to standard error.
 func collectGarbage(ctx context.Context, s *streams, config *rest.Config) error {
-	ctx, stop := signal.NotifyContext(ctx, heeded(controlplane.Terminating)...)
+	ctx, stop := untilTerminated(ctx)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(s.err, nil))
 	scheme := runtime.NewScheme()

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -149,7 +147,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Whatever ends this process, its keys go with it; those of one that was killed go with the next.
-	ctx, stop := signal.NotifyContext(ctx, heeded(controlplane.Terminating)...)
+	ctx, stop := untilTerminated(ctx)
 	defer stop()
 	folder, remove, err := controlplane.TemporaryFolder(ctx, s.notice)
 	if err != nil {
@@ -183,11 +181,6 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 		}()
 	}
 	return instance.Wait(ctx)
-}
-
-// heeded are the signals that this process was not started to ignore, as nohup starts it.
-func heeded(signals []os.Signal) []os.Signal {
-	return slices.DeleteFunc(slices.Clone(signals), signal.Ignored)
 }
 
 // pipe reports whether somebody holds the other end of r.

@@ -21,9 +21,10 @@ const (
 	ownerLock       = "owner.lock"
 )
 
-// Terminating are the signals that end a program which does not ask for them, and that it can ask for.
+// Terminating are the signals that end a program which does not ask for them, and that it can ask for. SIGPIPE is none of
+// them: it says what the write that has raised it says.
 var Terminating = []os.Signal{
-	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE,
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 	syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
 }
 
