@@ -31,7 +31,9 @@ type converter struct {
 	convert    func(object runtime.Object, target schema.GroupVersion) (runtime.Object, error)
 }
 
-func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
+// newConverter returns what converts between the versions of a definition. What it asks a webhook ends with ctx: a conversion has no
+// context of its own.
+func newConverter(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
 	c := &converter{versions: sets.New[schema.GroupVersion](), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
 	for _, v := range crd.Spec.Versions {
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
@@ -42,7 +44,7 @@ func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, er
 		}
 	}
 	if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
-		hook, err := newConversionWebhook(crd)
+		hook, err := newConversionWebhook(ctx, crd)
 		if err != nil {
 			return nil, err
 		}
@@ -135,11 +137,12 @@ func (c safeConverter) ConvertToVersion(in runtime.Object, target runtime.GroupV
 
 // conversionWebhook asks a webhook to convert custom resources.
 type conversionWebhook struct {
+	ctx      context.Context // ends with the server
 	client   *rest.RESTClient
 	versions []string // of ConversionReview that the webhook knows
 }
 
-func newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) (*conversionWebhook, error) {
+func newConversionWebhook(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*conversionWebhook, error) {
 	clients, err := webhook.NewClientManager(
 		[]schema.GroupVersion{apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion},
 		apiextensionsv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
@@ -168,7 +171,7 @@ func newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) (*conve
 	if err != nil {
 		return nil, err
 	}
-	return &conversionWebhook{client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
+	return &conversionWebhook{ctx, client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
 }
 
 // convert converts an object, or those of a list that are of another version, in one request.
@@ -219,7 +222,7 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target s
 		switch version {
 		case "v1":
 			review, answer := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{Objects: objects, DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1.ConversionResponse{}}, &apiextensionsv1.ConversionReview{}
-			if err := c.client.Post().Body(review).Do(context.TODO()).Into(answer); err != nil {
+			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
 				return nil, err
 			}
 			if want := apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview"); answer.GroupVersionKind() != want {
@@ -231,7 +234,7 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target s
 			return converted(answer.Response.ConvertedObjects, answer.Response.Result, id, answer.Response.UID)
 		case "v1beta1":
 			review, answer := &apiextensionsv1beta1.ConversionReview{Request: &apiextensionsv1beta1.ConversionRequest{Objects: objects, DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1beta1.ConversionResponse{}}, &apiextensionsv1beta1.ConversionReview{}
-			if err := c.client.Post().Body(review).Do(context.TODO()).Into(answer); err != nil {
+			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
 				return nil, err
 			}
 			if answer.Response == nil {

@@ -303,4 +303,21 @@ func TestConversionByAWebhook(t *testing.T) {
 		mangle = wrong.change
 		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"}, "conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
 	}
+
+	// The end of the server is the end of its requests, whatever a webhook waits for.
+	begun, answered, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	mangle = func(map[string]any) {
+		close(begun)
+		<-answered
+	}
+	defer close(answered)
+	go func() {
+		defer close(ended)
+		if response, err := p.client.Get(p.host + "/apis/hooks.kctrl.dev/v2/hooks/a"); err == nil {
+			response.Body.Close()
+		}
+	}()
+	<-begun
+	server.Close()
+	<-ended
 }
