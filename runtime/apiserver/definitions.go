@@ -88,10 +88,21 @@ var definitionKind = kind{
 			metav1.ResetObjectMetaForStatus(&crd.ObjectMeta, &crd.ObjectMeta)
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return validation.ValidateUpdateCustomResourceDefinitionStatus(context.Background(), object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
+			return validateDefinitionStatus(object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
 		},
 	},
 	fields: func(runtime.Object, fields.Set) {},
+}
+
+// validateDefinitionStatus checks an update of the status. The oldest apiextensions-apiserver asks for no context.
+func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
+	switch validate := any(validation.ValidateUpdateCustomResourceDefinitionStatus).(type) {
+	case func(context.Context, *apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
+		return validate(context.Background(), crd, was)
+	case func(*apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
+		return validate(crd, was)
+	}
+	panic(fmt.Sprintf("validation.ValidateUpdateCustomResourceDefinitionStatus is a %T", validation.ValidateUpdateCustomResourceDefinitionStatus))
 }
 
 // noteStored adds the storage version to those that objects may be stored in.
@@ -389,7 +400,7 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, &definitionKind, *definitionKind.status})
+	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, &definitionKind, *definitionKind.status})
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""), &request.RequestInfo{APIGroup: definitionKind.gvk.Group, Resource: definitionKind.resource})
 	managed := func(_ context.Context, object, old runtime.Object) (runtime.Object, error) {
 		return s.crdScope.FieldManager.UpdateNoErrors(old, object, "kube-apiserver"), nil

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
-	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -454,13 +453,13 @@ func (typedCodec) decode(r *record) (runtime.Object, error) { return r.object.De
 type kindStrategy struct {
 	runtime.ObjectTyper
 	*generator
+	genericStoreOnly
 	kind  *kind
 	rules rules
 }
 
-func (s *kindStrategy) NamespaceScoped() bool                         { return s.kind.namespaced }
-func (s *kindStrategy) AllowCreateOnUpdate(context.Context) bool      { return false }
-func (s *kindStrategy) AllowUnconditionalUpdate(context.Context) bool { return s.rules.unconditional }
+func (s *kindStrategy) NamespaceScoped() bool { return s.kind.namespaced }
+func (s *kindStrategy) unconditional() bool   { return s.rules.unconditional }
 
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
@@ -489,16 +488,24 @@ func (s *kindStrategy) Canonicalize(object runtime.Object) {
 }
 
 func (s *kindStrategy) Validate(_ context.Context, object runtime.Object) field.ErrorList {
-	return s.rules.validate(object)
+	return besides(nil, s.rules.validate(object))
 }
 
 func (s *kindStrategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
-	return s.rules.validateUpdate(object, old)
+	metadata, path := mustAccess(object), field.NewPath("metadata")
+	anyName := func(string, bool) []string { return nil } // it is that of the old object
+	common := append(validation.ValidateObjectMetaAccessor(metadata, s.NamespaceScoped(), anyName, path),
+		validation.ValidateObjectMetaAccessorUpdate(metadata, mustAccess(old), path)...)
+	return besides(common, s.rules.validateUpdate(object, old))
 }
 
-// ValidateDeclaratively leaves of problems that are found twice one, as upstream does where the checks of a kind are generated.
-func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
+// besides leaves of problems that are found twice one, as upstream does where the checks of a kind are generated, and none of
+// those that rest.BeforeUpdate finds for all kinds in common.
+func besides(common, problems field.ErrorList) (distinct field.ErrorList) {
 	known := sets.New[string]()
+	for _, problem := range common {
+		known.Insert(problem.Error())
+	}
 	for _, problem := range problems {
 		if text := problem.Error(); !known.Has(text) {
 			known.Insert(text)
@@ -506,10 +513,6 @@ func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Obj
 		}
 	}
 	return distinct
-}
-
-func (s *kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
-	return rest.DeclarativeValidationConfig{}
 }
 
 func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
@@ -602,7 +605,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	r := &registry{
 		table: s.store.table(resource), prefix: prefix, resource: resource, kind: k.gvk, new: k.new, newList: k.newList, singular: k.singular,
-		strategy: &kindStrategy{f.scheme, s.names, k, k.rules}, attrs: k.attributes, names: s.names, returnDeleted: k.returned, TableConvertor: k,
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, k.rules}, attrs: k.attributes, names: s.names, returnDeleted: k.returned, TableConvertor: k,
 		codec: typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, k.gvk.GroupVersion(), f.hub)},
 	}
 	if k.columns == nil {
@@ -631,7 +634,7 @@ var kindPatches = append(slices.Clone(customPatches), string(types.StrategicMerg
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e := &endpoint{objects: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches}
 	if k.status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, k, *k.status})
+		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, *k.status})
 		e.parts["status"] = part{subresource{status}, newScope(k, f, "status", status.GetResetFields(), r)}
 	}
 	return e
@@ -663,7 +666,7 @@ type updater struct{ rest.Updater }
 
 func (s *Server) completeNamespaces(k *kind, f family, r *registry, e *endpoint) {
 	r.deletable = func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 }
-	finalize := r.with(&kindStrategy{f.scheme, s.names, k, finalizeRules})
+	finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, finalizeRules})
 	e.parts["finalize"] = part{updater{subresource{finalize}}, newScope(k, f, "finalize", finalize.GetResetFields(), r)}
 	e.objects = &namespaceStorage{r}
 }

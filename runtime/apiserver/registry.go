@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +22,8 @@ import (
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 )
 
 // strategy is what differs between kinds in writes.
@@ -31,7 +32,14 @@ type strategy interface {
 	rest.RESTUpdateStrategy
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
+
+	// unconditional reports whether an update may leave out which version it is of.
+	unconditional() bool
 }
+
+// genericStoreOnly has those methods of a rest.RESTUpdateStrategy that only upstream's generic store calls, in whose place is the
+// registry. Minor versions of k8s.io/apiserver differ in their parameters, so that they cannot be written out. The interface is nil.
+type genericStoreOnly struct{ rest.RESTUpdateStrategy }
 
 // codec turns objects into what is stored and back.
 type codec interface {
@@ -114,7 +122,7 @@ func (r *registry) key(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", apierrors.NewBadRequest("Name parameter required.")
 	}
-	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+	if problems := apimachinery.IsPathSegmentName(name); len(problems) > 0 {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(problems, ";")))
 	}
 	return r.root(ctx) + name, nil
@@ -247,7 +255,6 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	if err != nil {
 		return nil, false, err
 	}
-	mayCreate = mayCreate || r.strategy.AllowCreateOnUpdate(ctx)
 	var preconditions storage.Preconditions
 	if given := info.Preconditions(); given != nil {
 		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
@@ -288,7 +295,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	}
 	accessor, current := mustAccess(object), mustAccess(existing).GetResourceVersion()
 	switch {
-	case version == 0 && r.strategy.AllowUnconditionalUpdate(ctx):
+	case version == 0 && r.strategy.unconditional():
 		accessor.SetResourceVersion(current)
 	case version == 0:
 		problem := field.Invalid(field.NewPath("metadata").Child("resourceVersion"), version, "must be specified for an update")

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/operation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,8 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
-	"k8s.io/apiserver/pkg/features"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -39,6 +36,7 @@ import (
 type customStrategy struct {
 	customTyper
 	*generator
+	genericStoreOnly
 	kind                  runtimeschema.GroupVersionKind
 	namespaced, hasStatus bool
 	scale                 *apiextensionsv1.CustomResourceSubresourceScale
@@ -96,10 +94,9 @@ func statusProperties(properties *apiextensions.JSONSchemaProps) (status apiexte
 	return status, ok
 }
 
-func (s *customStrategy) NamespaceScoped() bool                         { return s.namespaced }
-func (s *customStrategy) AllowCreateOnUpdate(context.Context) bool      { return false }
-func (s *customStrategy) AllowUnconditionalUpdate(context.Context) bool { return false }
-func (s *customStrategy) Canonicalize(runtime.Object)                   {}
+func (s *customStrategy) NamespaceScoped() bool       { return s.namespaced }
+func (s *customStrategy) unconditional() bool         { return false }
+func (s *customStrategy) Canonicalize(runtime.Object) {}
 func (s *customStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	if s.hasStatus {
@@ -145,11 +142,11 @@ func (s *customStrategy) Validate(ctx context.Context, object runtime.Object) fi
 	u := object.(*unstructured.Unstructured)
 	problems := s.validateType(u)
 	if len(problems) == 0 {
-		problems = append(problems, s.validateMetadata(ctx, u, nil)...)
+		problems = append(problems, s.validateMetadata(u, nil)...)
 		problems = append(problems, validation.ValidateCustomResource(nil, u.Object, s.schema)...)
 		problems = append(problems, s.validateScale(u, true)...)
 	}
-	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
+	problems = append(problems, s.validateEmbedded(ctx, u)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)...)
 	return append(problems, s.validateRules(ctx, problems, u, nil)...)
 }
@@ -159,11 +156,11 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 	both := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
 	problems := s.validateType(u)
 	if len(problems) == 0 {
-		problems = append(problems, s.validateMetadata(ctx, u, was)...)
+		problems = append(problems, s.validateMetadata(u, was)...)
 		problems = append(problems, validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, s.schema, validation.WithRatcheting(both))...)
 		problems = append(problems, s.validateScale(u, true)...)
 	}
-	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
+	problems = append(problems, s.validateEmbedded(ctx, u)...)
 	problems = append(problems, s.validateLists(u, was)...)
 	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
 }
@@ -203,20 +200,30 @@ func (s *customStrategy) validateType(u *unstructured.Unstructured) (problems fi
 	return problems
 }
 
-func (s *customStrategy) validateMetadata(ctx context.Context, u, was *unstructured.Unstructured) field.ErrorList {
+// validateEmbedded checks the metadata of objects that are in the object. The oldest apiextensions-apiserver asks for no context.
+func (s *customStrategy) validateEmbedded(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
+	switch validate := any(objectmeta.Validate).(type) {
+	case func(context.Context, *field.Path, any, *schema.Structural, bool) field.ErrorList:
+		return validate(ctx, nil, u.Object, s.structural, false)
+	case func(*field.Path, any, *schema.Structural, bool) field.ErrorList:
+		return validate(nil, u.Object, s.structural, false)
+	}
+	panic(fmt.Sprintf("objectmeta.Validate is a %T", objectmeta.Validate))
+}
+
+func (s *customStrategy) validateMetadata(u, was *unstructured.Unstructured) field.ErrorList {
 	metadata, problems := typedMetadata(u)
 	if len(problems) > 0 {
 		return problems
 	}
-	op, name, old := operation.Create, metavalidation.ValidateNameFunc(metavalidation.NameIsDNSSubdomain), (*metav1.ObjectMeta)(nil)
-	if was != nil {
-		op, name = operation.Update, nil
-		if old, problems = typedMetadata(was); len(problems) > 0 {
-			return problems
-		}
+	if was == nil {
+		return metavalidation.ValidateObjectMeta(metadata, s.namespaced, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	}
-	beta := utilfeature.DefaultFeatureGate.Enabled(features.DeclarativeValidationBeta)
-	return metavalidation.ValidateObjectMetaDeclaratively(ctx, op, metadata, old, s.namespaced, name, field.NewPath("metadata"), beta)
+	old, problems := typedMetadata(was)
+	if len(problems) > 0 {
+		return problems
+	}
+	return metavalidation.ValidateObjectMetaUpdate(metadata, old, field.NewPath("metadata"))
 }
 
 func typedMetadata(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.ErrorList) {
@@ -339,7 +346,7 @@ func (s *customStatusStrategy) ValidateUpdate(ctx context.Context, object, old r
 	both := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
 	problems := s.validateType(u)
 	if len(problems) == 0 {
-		problems = append(problems, s.validateMetadata(ctx, u, was)...)
+		problems = append(problems, s.validateMetadata(u, was)...)
 		if status, ok := u.Object["status"]; ok {
 			var options []validation.ValidationOption
 			if s.structural != nil {
