@@ -3,10 +3,12 @@ package manager
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -16,12 +18,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 )
+
+// errNoServer is the error of LoadConfig when the places where it looked say nothing.
+var errNoServer = errors.New("no API server is named")
+
+// GetConfig is [LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
+func GetConfig() (*rest.Config, error) {
+	kubeconfig := ""
+	if one := flag.Lookup(kubeconfigFlag); one != nil {
+		kubeconfig = one.Value.String()
+	}
+	return LoadConfig(kubeconfig)
+}
+
+// LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
+// or by ~/.kube/config. The configuration is the caller's.
+func LoadConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	rules.WarnIfAllMissing = false // the error below says it
+	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if kubeconfig == "" && fromEnv == "" {
+		config, err := rest.InClusterConfig()
+		if !errors.Is(err, rest.ErrNotInCluster) {
+			return config, err
+		}
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	switch {
+	case !clientcmd.IsEmptyConfig(err):
+		return config, err
+	case kubeconfig != "":
+		return nil, fmt.Errorf("%w in %s", errNoServer, kubeconfig)
+	case fromEnv != "":
+		return nil, fmt.Errorf("%w in %s, which $KUBECONFIG names", errNoServer, fromEnv)
+	}
+	return nil, fmt.Errorf("%w in ~/.kube/config, and this is not a pod", errNoServer)
+}
 
 // connection is what a manager has of one API server: clients that share a pool of connections and a mapper, and a cache
 // that hears of the writes of all of them.
@@ -194,65 +233,3 @@ func (c *connection) RESTMapper() meta.RESTMapper { return c.live.RESTMapper() }
 // Config returns the configuration that the clients are made of. With leader election, clients that are made of it write
 // nothing for a leader that is none any more. It must not be modified.
 func (c *connection) Config() *rest.Config { return c.config }
-
-// EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time;
-// the first call starts what writes the events, as events.k8s.io/v1. What controllers have recorded by the time they
-// end is still written. It panics when the name is not valid, see [events.Broadcaster.Recorder].
-//
-// Events are written where the objects are that they are about, which takes a right that an operator does not have
-// otherwise:
-//
-//	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-func (m *Manager) EventRecorder(controller string) *events.Recorder {
-	m = m.root()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.broadcaster == nil {
-		m.broadcaster = events.New(events.Options{
-			Scheme: m.opts.Scheme, Sink: events.NewSink(m.system), Logger: m.logger, Metrics: m.metrics,
-		})
-		m.recording.start <- m.broadcaster
-	}
-	return m.broadcaster.Recorder(controller)
-}
-
-// EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
-// [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
-func (c *Cluster) EventRecorder(controller string) *events.Recorder {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broadcaster == nil {
-		c.broadcaster = events.New(events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()})
-		c.recording.start <- c.broadcaster
-	}
-	return c.broadcaster.Recorder(controller)
-}
-
-// onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
-// contain their code: nothing but [Manager.EventRecorder] and [Cluster.EventRecorder] refers to it.
-type onDemand struct {
-	name  string
-	start chan Runnable // has room for one
-}
-
-func newOnDemand(name string) *onDemand {
-	return &onDemand{name: name, start: make(chan Runnable, 1)}
-}
-
-// Name returns the name.
-func (o *onDemand) Name() string { return o.name }
-
-// Run waits for the runnable and runs it. One that came before the end of ctx is run even then, so that it can finish.
-func (o *onDemand) Run(ctx context.Context) error {
-	select {
-	case r := <-o.start:
-		return r.Run(ctx)
-	case <-ctx.Done():
-	}
-	select {
-	case r := <-o.start:
-		return r.Run(ctx)
-	default:
-		return nil
-	}
-}

@@ -19,7 +19,6 @@ import (
 	"unicode"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 )
 
@@ -496,41 +495,4 @@ func parseFields(content []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("want fields such as log-level: debug, got %s", text)
 	}
 	return fields, nil
-}
-
-// errNoServer is the error of LoadConfig when the places where it looked say nothing.
-var errNoServer = errors.New("no API server is named")
-
-// GetConfig is [LoadConfig] with the kubeconfig that the flag --kubeconfig of flag.CommandLine names, if there is one.
-func GetConfig() (*rest.Config, error) {
-	kubeconfig := ""
-	if one := flag.Lookup(kubeconfigFlag); one != nil {
-		kubeconfig = one.Value.String()
-	}
-	return LoadConfig(kubeconfig)
-}
-
-// LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
-// or by ~/.kube/config. The configuration is the caller's.
-func LoadConfig(kubeconfig string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	rules.WarnIfAllMissing = false // the error below says it
-	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
-	if kubeconfig == "" && fromEnv == "" {
-		config, err := rest.InClusterConfig()
-		if !errors.Is(err, rest.ErrNotInCluster) {
-			return config, err
-		}
-	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	switch {
-	case !clientcmd.IsEmptyConfig(err):
-		return config, err
-	case kubeconfig != "":
-		return nil, fmt.Errorf("%w in %s", errNoServer, kubeconfig)
-	case fromEnv != "":
-		return nil, fmt.Errorf("%w in %s, which $KUBECONFIG names", errNoServer, fromEnv)
-	}
-	return nil, fmt.Errorf("%w in ~/.kube/config, and this is not a pod", errNoServer)
 }

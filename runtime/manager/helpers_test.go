@@ -210,3 +210,8 @@ func contains(t *testing.T, text string, parts ...string) {
 		}
 	}
 }
+
+// managerGoroutines returns the stacks of the goroutines of managers.
+func managerGoroutines() []string {
+	return slices.DeleteFunc(leftovers(), func(stack string) bool { return !strings.Contains(stack, "/kctrl/runtime/") })
+}

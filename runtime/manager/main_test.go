@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -210,5 +211,16 @@ func TestWithoutAnAPIServerThereIsAHint(t *testing.T) {
 	p := startProgram(t, "good", nil, "--kubeconfig", missing)
 	if log := p.wait(); strings.Contains(log, "hint") || !strings.Contains(log, missing+": no such file") {
 		t.Errorf("got %s", log)
+	}
+}
+
+func TestUsageErrorOfASetupIsPrintedLineByLine(t *testing.T) {
+	var stderr strings.Builder
+	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0"}
+	code := manager.Program(t.Context(), "guestbook", args, &stderr, manager.Options{}, func(*manager.Manager) error {
+		return &manager.UsageError{Err: errors.Join(errBroken, errSeen), Hint: "mend it"}
+	})
+	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: mend it\n"; code != 2 || !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("got %d, %s", code, &stderr)
 	}
 }

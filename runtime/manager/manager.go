@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,15 +22,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/events"
-	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
-
-// Off is the address of a server that is not wanted.
-const Off = "0"
 
 // Runnable is what a manager runs. One that has a method NeedLeaderElection() bool which returns false runs whether or
 // not this manager leads; every other one runs only while it does, or while it leads the group that a method
@@ -216,50 +210,6 @@ func (m *Manager) connect(config *rest.Config) error {
 	return err
 }
 
-// addServers adds the servers that the options ask for.
-func (m *Manager) addServers() error {
-	if wanted(m.opts.ProbeAddress) {
-		m.addServer(probeServer(m.opts.ProbeAddress, m.healthz, m.readyz))
-	}
-	if wanted(m.opts.MetricsAddress) {
-		opts, err := metricsServer(m)
-		if err != nil {
-			return err
-		}
-		m.addServer(opts)
-	}
-	if wanted(m.opts.PprofAddress) {
-		opts, err := pprofServer(m.opts.PprofAddress)
-		if err != nil {
-			return err
-		}
-		m.addServer(opts)
-	}
-	return nil
-}
-
-func (m *Manager) addServer(opts httpserver.Options) {
-	opts.Logger, opts.Patience = m.logger, m.patience()
-	s := httpserver.New(opts)
-	m.servers = append(m.servers, s)
-	m.groups[servers] = append(m.groups[servers], s)
-}
-
-// patience is how long servers may take to answer the last requests.
-func (m *Manager) patience() time.Duration {
-	return min(httpserver.DefaultPatience, m.opts.GracefulShutdownTimeout/2)
-}
-
-// listener is a server as a runnable: it has its address before Run.
-type listener interface {
-	Runnable
-	Name() string
-	Listen(ctx context.Context) error
-	Close()
-}
-
-func wanted(address string) bool { return address != "" && address != Off }
-
 // Add makes the manager run r. When the manager runs already, r starts at once, or when this manager leads: then its leader
 // election group, if it names one, must be one that the manager had when it started. It fails after the end of Run, with
 // [ErrStopped], and when r has the name of another one.
@@ -308,78 +258,6 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}, nil
 }
 
-// Collection is what a function that sets up a manager sees of it when what it adds is collected, see [Manager.Collect].
-type Collection struct {
-	// Enabled says by their names which controllers the builders of the package controller make; they leave out the others, and
-	// declare nothing for them. Nil is all.
-	Enabled func(name string) bool
-	// Live is the client that the manager has then. Nil is that of the manager.
-	Live *client.REST
-	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
-	Workers int
-	// Owner names who sets up. What it sets up beside runnables (webhooks, pages, and checks by their names) takes the place of
-	// what it has set up before, so that it can set up again. Empty is nobody, for whom what is taken is taken.
-	Owner string
-}
-
-// collection is what such a function has added.
-type collection struct {
-	of      *Manager
-	owner   string
-	enabled func(name string) bool // nil is all
-
-	mu    sync.Mutex
-	added []Runnable
-}
-
-func (c *collection) add(r Runnable) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.added = append(c.added, r)
-}
-
-// Collect calls setup with a manager that is m, save that what is added to it is returned and not run, so that the caller can
-// have it run in another way. What setup adds to a [Cluster] is not collected.
-func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
-	m = m.root()
-	c := &collection{of: m, owner: as.Owner, enabled: as.Enabled}
-	view := &Manager{
-		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
-		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
-	}
-	view.opts.MaxConcurrentReconciles = cmp.Or(as.Workers, m.opts.MaxConcurrentReconciles)
-	if as.Live != nil {
-		own := *m.connection
-		own.live, own.client = as.Live, client.NewClient(cache.Reader{Cache: m.cache, Live: as.Live}, as.Live)
-		view.connection = &own
-	}
-	err := setup(view)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.added, err
-}
-
-// Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
-func (m *Manager) Enabled(name string) bool {
-	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
-}
-
-// Owner returns who sets up, see [Collection]; empty is nobody.
-func (m *Manager) Owner() string {
-	if m.collection == nil {
-		return ""
-	}
-	return m.collection.owner
-}
-
-// root returns the manager that runs what is added.
-func (m *Manager) root() *Manager {
-	if m.collection != nil {
-		return m.collection.of
-	}
-	return m
-}
-
 // Logger returns the logger.
 func (m *Manager) Logger() *slog.Logger { return m.logger }
 
@@ -391,16 +269,6 @@ func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces)
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentReconciles }
-
-// AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
-func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
-	m.healthz.set(m.Owner(), name, check)
-}
-
-// AddReadyz adds a check to /readyz.
-func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
-	m.readyz.set(m.Owner(), name, check)
-}
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
 // nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with
@@ -515,19 +383,6 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
-func (m *Manager) listen(ctx context.Context) error {
-	for i, s := range m.servers {
-		if err := s.Listen(ctx); err != nil {
-			for _, open := range m.servers[:i] {
-				open.Close()
-			}
-			return fmt.Errorf("%s: %w", s.Name(), err)
-		}
-	}
-	return nil
-}
-
 // stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
@@ -546,168 +401,4 @@ func (m *Manager) stop(started []*group) error {
 	}
 	m.logger.Info("stopped")
 	return nil
-}
-
-// failure keeps the first error that is reported.
-type failure struct {
-	once     sync.Once
-	happened chan struct{}
-	err      error // set before happened is closed
-}
-
-func newFailure() *failure { return &failure{happened: make(chan struct{})} }
-
-func (f *failure) report(err error) {
-	f.once.Do(func() {
-		f.err = err
-		close(f.happened)
-	})
-}
-
-// first returns the error that was reported, if one was.
-func (f *failure) first() error {
-	select {
-	case <-f.happened:
-		return f.err
-	default:
-		return nil
-	}
-}
-
-// groupName says when something runs.
-type groupName string
-
-const (
-	servers     groupName = "servers"     // first, so that probes answer from the start
-	caches      groupName = "caches"      // before everything that reads them
-	recorders   groupName = "recorders"   // while anything runs that may record events
-	others      groupName = "others"      // whether or not this manager leads
-	controllers groupName = "controllers" // while this manager leads
-)
-
-// startOrder is the order of the groups. They stop in the opposite order.
-var startOrder = []groupName{servers, caches, recorders, others, controllers}
-
-// groupOf returns where something that was added belongs.
-func groupOf(r Runnable) groupName {
-	if elected, ok := r.(interface{ NeedLeaderElection() bool }); ok && !elected.NeedLeaderElection() {
-		return others
-	}
-	return controllers
-}
-
-// nameOf names something that runs, for logs and errors.
-func nameOf(r Runnable) string {
-	switch r := r.(type) {
-	case interface{ Name() string }:
-		return r.Name()
-	case *cache.Cache:
-		return "cache"
-	}
-	return strings.TrimPrefix(fmt.Sprintf("%T", r), "*")
-}
-
-// group is a set of runnables that run together.
-type group struct {
-	cancel context.CancelFunc
-	fail   func(error) // is told of the first error of each, except after cancel
-	logger *slog.Logger
-	launch func(place int, r Runnable) // runs it in a goroutine of all
-	all    sync.WaitGroup              // grows only while closed is false
-	ended  chan struct{}               // closed when, after cancel, the last has ended
-
-	mu      sync.Mutex
-	closed  bool // nothing is started any more
-	started int
-	running map[int]Runnable // by the place among those that were started: a Runnable need not be comparable
-}
-
-// startGroup runs all of runnables.
-func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
-	ctx, cancel := context.WithCancel(ctx)
-	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
-	g.launch = func(place int, r Runnable) {
-		g.all.Go(func() { g.run(ctx, place, r) })
-	}
-	for _, r := range runnables {
-		g.add(r)
-	}
-	go func() { // ends with the runnables
-		<-ctx.Done()
-		g.close()
-		g.all.Wait()
-		close(g.ended)
-	}()
-	return g
-}
-
-// add runs r too. It reports false when the group is being stopped.
-func (g *group) add(r Runnable) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	place := g.started
-	g.started++
-	g.running[place] = r
-	g.launch(place, r)
-	return true
-}
-
-func (g *group) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-}
-
-func (g *group) run(ctx context.Context, place int, r Runnable) {
-	switch err := r.Run(ctx); {
-	case err == nil:
-	case ctx.Err() == nil:
-		g.fail(fmt.Errorf("%s: %w", nameOf(r), err))
-	case !errors.Is(err, context.Canceled):
-		g.logger.Error("ended with an error when it was stopped", "runnable", nameOf(r), "err", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.running, place)
-}
-
-// stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives them,
-// and in the error when ctx ends first.
-func (g *group) stop(ctx context.Context) error {
-	g.cancel()
-	deadline, _ := ctx.Deadline()
-	tell := time.NewTicker(max(time.Millisecond, time.Until(deadline)/3))
-	defer tell.Stop()
-	for {
-		select {
-		case <-g.ended:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
-		case <-tell.C:
-			if time.Now().Before(deadline) {
-				g.logger.Info("waiting for what still runs", "runnables", g.stragglers())
-			}
-		}
-	}
-}
-
-// stragglers returns the names of those that still run, in the order in which they were added.
-func (g *group) stragglers() []string {
-	g.mu.Lock()
-	running := maps.Clone(g.running)
-	g.mu.Unlock()
-	var names []string
-	for _, place := range slices.Sorted(maps.Keys(running)) {
-		r := running[place]
-		if nested, ok := r.(interface{ stragglers() []string }); ok {
-			names = append(names, nested.stragglers()...)
-		} else {
-			names = append(names, nameOf(r))
-		}
-	}
-	return names
 }

@@ -775,3 +775,44 @@ func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 	ok(t, corev1.AddToScheme(m.Scheme()))
 	ok(t, controller.For[*corev1.ConfigMap](m).Complete(idle))
 }
+
+func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 6 * time.Second})
+		release, begun := make(chan struct{}), make(chan struct{})
+		defer close(release)
+		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error {
+			close(begun)
+			<-release
+			return nil
+		}})
+		r := start(t, m)
+		<-begun
+		stopping := time.Now()
+		err := r.stop()
+		if took := time.Since(stopping); took != 6*time.Second || err == nil || !strings.Contains(err.Error(), "shutdown timeout: stuck") {
+			t.Errorf("got %v after %s", err, took)
+		}
+		if told := strings.Count(log.String(), "waiting for what still runs"); told != 2 {
+			t.Errorf("told %d times:\n%s", told, log)
+		}
+	})
+}
+
+func TestResyncPeriodHasJitter(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{MinResyncPeriod: time.Hour})
+	different := map[time.Duration]bool{}
+	for range 100 {
+		period := m.ResyncPeriod()
+		if period < time.Hour || period >= 2*time.Hour {
+			t.Fatalf("got %s", period)
+		}
+		different[period] = true
+	}
+	if len(different) < 50 {
+		t.Errorf("got %d periods", len(different))
+	}
+	if m, _ := newManager(t, newAPIServer(), manager.Options{}); m.ResyncPeriod() != 0 {
+		t.Errorf("got %s by default", m.ResyncPeriod())
+	}
+}

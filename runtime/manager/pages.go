@@ -45,14 +45,6 @@ func newPages() *pages {
 // the path has another handler.
 func (m *Manager) Handle(path string, h http.Handler) error { return m.pages.add(m.Owner(), path, h) }
 
-// AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by several
-// goroutines. A later section of the same name stands in its place.
-func (m *Manager) AddStatus(name string, of func() any) {
-	m.pages.mu.Lock()
-	defer m.pages.mu.Unlock()
-	m.pages.sections[name] = of
-}
-
 func (p *pages) add(owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("handle %q: want a path that begins with a slash", path)
@@ -96,6 +88,14 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		h.ServeHTTP(w, r)
 	}
+}
+
+// AddStatus adds a section to /statusz, which is what of returns, as JSON. of is called for each request, also by several
+// goroutines. A later section of the same name stands in its place.
+func (m *Manager) AddStatus(name string, of func() any) {
+	m.pages.mu.Lock()
+	defer m.pages.mu.Unlock()
+	m.pages.sections[name] = of
 }
 
 // statusz says what runs, as JSON: the program, since when, who leads what, and what is ready or why not.
@@ -152,17 +152,4 @@ func (m *Manager) terms() []termStatus {
 		all = append(all, termStatus{Group: g.name, Leader: g.elector.Leader(), Leading: leading})
 	}
 	return all
-}
-
-// results returns what each check says: "ok", or what is wrong.
-func (c *checks) results(r *http.Request) map[string]string {
-	results := map[string]string{}
-	for _, check := range c.snapshot() {
-		result := "ok"
-		if err := check.run(r); err != nil {
-			result = err.Error()
-		}
-		results[check.name] = result
-	}
-	return results
 }

@@ -1,9 +1,7 @@
 package manager_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"net/http"
@@ -12,14 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
-	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
 // say answers with a text and the path.
@@ -151,140 +143,5 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 	}
 	if filepath.Base(shown["config"]) == "" {
 		t.Error("no file")
-	}
-}
-
-func TestRequestsWaitForTheirTurnAndLeasesDoNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newAPIServer()
-		m, _ := newManager(t, s, manager.Options{QPS: 2, Burst: 3})
-		begun := time.Now()
-		visit := func(ctx context.Context, path string) error {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://apiserver"+path, nil)
-			ok(t, err)
-			resp, err := m.HTTPClient().Do(req)
-			if err == nil {
-				resp.Body.Close()
-			}
-			return err
-		}
-		for n, want := range []time.Duration{0, 0, 0, 500 * time.Millisecond, time.Second} {
-			ok(t, visit(t.Context(), "/api/v1/pods"))
-			if got := time.Since(begun); got != want {
-				t.Errorf("request %d was sent after %s, want %s", n, got, want)
-			}
-		}
-		ok(t, visit(t.Context(), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/a"))
-		if got := time.Since(begun); got != time.Second {
-			t.Errorf("the lease waited until %s", got)
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := visit(ended, "/api/v1/pods"); !errors.Is(err, context.Canceled) || time.Since(begun) != time.Second {
-			t.Errorf("got %v after %s", err, time.Since(begun))
-		}
-	})
-}
-
-func TestLimitsOfAnySizeAreLimits(t *testing.T) {
-	for _, limit := range []manager.Options{{QPS: 1e-300, Burst: 1 << 62}, {QPS: 1e300, Burst: 1 << 62}, {QPS: 1, Burst: 1 << 62}, {QPS: 1e300}} {
-		synctest.Test(t, func(t *testing.T) {
-			m, _ := newManager(t, newAPIServer(), limit)
-			for range 5 {
-				resp, err := m.HTTPClient().Get("http://apiserver/apis/authorization.k8s.io/v1")
-				ok(t, err)
-				resp.Body.Close()
-			}
-		})
-	}
-}
-
-func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, log := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 6 * time.Second})
-		release, begun := make(chan struct{}), make(chan struct{})
-		defer close(release)
-		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error {
-			close(begun)
-			<-release
-			return nil
-		}})
-		r := start(t, m)
-		<-begun
-		stopping := time.Now()
-		err := r.stop()
-		if took := time.Since(stopping); took != 6*time.Second || err == nil || !strings.Contains(err.Error(), "shutdown timeout: stuck") {
-			t.Errorf("got %v after %s", err, took)
-		}
-		if told := strings.Count(log.String(), "waiting for what still runs"); told != 2 {
-			t.Errorf("told %d times:\n%s", told, log)
-		}
-	})
-}
-
-func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
-	whole := m
-	ok(t, corev1.AddToScheme(m.Scheme()))
-	var asked []string
-	enabled := func(name string) bool {
-		asked = append(asked, name)
-		return name != "secret"
-	}
-	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		return reconcile.Result{}, nil
-	})
-	collected, err := m.Collect(manager.Collection{Enabled: enabled}, func(m *manager.Manager) error {
-		if m.Run(t.Context()) == nil {
-			t.Error("setup ran the manager")
-		}
-		m.EventRecorder("a")
-		own, err := m.Webhooks()
-		if whole, wholeErr := whole.Webhooks(); err != nil || wholeErr != nil || own != whole {
-			t.Errorf("the webhooks are not those of the manager: %v, %v", err, wholeErr)
-		}
-		return errors.Join(
-			controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{WarmUp: true}).Complete(idle),
-			controller.For[*corev1.Secret](m).Complete(idle),
-			m.Add(worker{name: "w"}),
-		)
-	})
-	ok(t, err)
-	var names []string
-	for _, r := range collected {
-		names = append(names, r.(interface{ Name() string }).Name())
-	}
-	if want := []string{"configmap", "configmap sources", "w"}; !slices.Equal(names, want) || !slices.Equal(asked, []string{"configmap", "secret"}) {
-		t.Errorf("got %q of %q", names, asked)
-	}
-	ok(t, m.Add(worker{name: "configmap", runFunc: func(context.Context) error { return nil }})) // the name is free: nothing was added
-}
-
-func TestResyncPeriodHasJitter(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{MinResyncPeriod: time.Hour})
-	different := map[time.Duration]bool{}
-	for range 100 {
-		period := m.ResyncPeriod()
-		if period < time.Hour || period >= 2*time.Hour {
-			t.Fatalf("got %s", period)
-		}
-		different[period] = true
-	}
-	if len(different) < 50 {
-		t.Errorf("got %d periods", len(different))
-	}
-	if m, _ := newManager(t, newAPIServer(), manager.Options{}); m.ResyncPeriod() != 0 {
-		t.Errorf("got %s by default", m.ResyncPeriod())
-	}
-}
-
-func TestUsageErrorOfASetupIsPrintedLineByLine(t *testing.T) {
-	var stderr strings.Builder
-	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0"}
-	code := manager.Program(t.Context(), "guestbook", args, &stderr, manager.Options{}, func(*manager.Manager) error {
-		return &manager.UsageError{Err: errors.Join(errBroken, errSeen), Hint: "mend it"}
-	})
-	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: mend it\n"; code != 2 || !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("got %d, %s", code, &stderr)
 	}
 }

@@ -91,3 +91,26 @@ func probeServer(address string, healthz, readyz *checks) httpserver.Options {
 	mux.Handle("GET /readyz", readyz)
 	return httpserver.Options{Name: "probes", Address: address, Handler: mux}
 }
+
+// AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
+func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
+	m.healthz.set(m.Owner(), name, check)
+}
+
+// AddReadyz adds a check to /readyz.
+func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
+	m.readyz.set(m.Owner(), name, check)
+}
+
+// results returns what each check says: "ok", or what is wrong.
+func (c *checks) results(r *http.Request) map[string]string {
+	results := map[string]string{}
+	for _, check := range c.snapshot() {
+		result := "ok"
+		if err := check.run(r); err != nil {
+			result = err.Error()
+		}
+		results[check.name] = result
+	}
+	return results
+}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -291,4 +294,146 @@ func heapSize() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
+}
+
+// replicas are processes of one operator, as goroutines.
+type replicas struct {
+	c       live
+	leading atomic.Int32 // how many lead
+	terms   atomic.Int32 // how often one began to lead
+	twice   atomic.Bool  // two led at a time
+	lost    atomic.Int32 // how often a replica ended because it had lost its lease
+}
+
+// run starts each replica again when it has lost its lease, or could not ask the API server what it needs to begin, as the
+// kubelet would, until ctx ends.
+func (r *replicas) run(ctx context.Context, t *testing.T, count int) (wait func()) {
+	var all sync.WaitGroup
+	for range count {
+		all.Go(func() {
+			again := time.NewTicker(500 * time.Millisecond)
+			defer again.Stop()
+			for ; ctx.Err() == nil; <-again.C {
+				m, err := r.manager()
+				if err != nil {
+					continue
+				}
+				switch err := m.Run(ctx); {
+				case errors.Is(err, leaderelection.ErrLost):
+					r.lost.Add(1)
+				case err != nil:
+					t.Errorf("a replica ended: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return all.Wait
+}
+
+func (r *replicas) manager() (*manager.Manager, error) {
+	m, err := manager.New(r.c.config, manager.Options{
+		Scheme: r.c.Scheme(), Logger: slog.New(slog.DiscardHandler), Namespaces: []string{r.c.namespace},
+		LeaderElection: true, LeaderElectionID: "slow", LeaderElectionNamespace: r.c.namespace,
+		LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond,
+	})
+	if err != nil {
+		return nil, err
+	}
+	opts := controller.Options{MaxConcurrentReconciles: 4, MaxDelay: time.Second}
+	return m, errors.Join(controller.For[*corev1.ConfigMap](m).WithOptions(opts).Complete(sees(m.Client())),
+		m.Add(worker{name: "term", runFunc: r.term}))
+}
+
+// term lasts as long as its replica leads.
+func (r *replicas) term(ctx context.Context) error {
+	r.terms.Add(1)
+	if r.leading.Add(1) > 1 {
+		r.twice.Store(true)
+	}
+	<-ctx.Done()
+	r.leading.Add(-1)
+	return nil
+}
+
+// testSlowStorage needs a server of its test alone.
+func testSlowStorage(t *testing.T, c live) {
+	for i := range counters {
+		cm := &corev1.ConfigMap{ObjectMeta: c.meta(c.counter(i).Name), Data: map[string]string{"want": "0"}}
+		ok(t, c.Create(t.Context(), cm))
+	}
+	l, r := &load{c: c}, &replicas{c: c}
+	ctx, cancel := context.WithCancel(t.Context())
+	replicasEnded := r.run(ctx, t, 2)
+	calm(t, l)
+	goroutines, heap := runtime.NumGoroutine(), heapSize()
+	working, pause := context.WithCancel(ctx)
+	loadEnded := l.run(working)
+	defer func() { cancel(); loadEnded(); replicasEnded() }()
+	// The tests that follow have the same server.
+	defer func() { ok(t, c.env.Slow(0)) }()
+
+	ok(t, c.env.Slow(100*time.Millisecond))
+	l.more(t, 60)
+	ok(t, c.env.Slow(500*time.Millisecond))
+	l.more(t, 20)
+	ok(t, c.env.Slow(20*time.Millisecond))
+	ok(t, c.env.Kill(testenv.APIServer))
+	l.suffer(t, 12)
+	ok(t, c.env.Restart(testenv.APIServer))
+	l.more(t, 60)
+	ok(t, c.env.Slow(30*time.Second))
+	l.suffer(t, 12)
+	codes := c.refusals(t)
+	ok(t, c.env.Slow(0))
+	l.more(t, 200)
+
+	pause()
+	loadEnded()
+	calm(t, l)
+	if r.twice.Load() {
+		t.Error("two replicas led at a time")
+	}
+	ok(t, eventually(t, func() error {
+		if now := runtime.NumGoroutine(); now > goroutines+8 || r.leading.Load() != 1 {
+			return fmt.Errorf("%d goroutines before and %d after; %d leaders", goroutines, now, r.leading.Load())
+		}
+		return nil
+	}))
+	grown := heapSize() - heap
+	t.Logf("answers of a server without storage: %v; %d of %d requests failed; %d terms, %d lost; %d goroutines before, %d after; %d KiB of heap more",
+		codes, l.failed.Load(), l.total.Load(), r.terms.Load(), r.lost.Load(), goroutines, runtime.NumGoroutine(), grown>>10)
+	if grown > 16<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	cancel()
+	replicasEnded()
+	ok(t, eventually(t, func() error {
+		if left := managerGoroutines(); len(left) > 0 {
+			return fmt.Errorf("left behind:\n%s", strings.Join(left, "\n\n"))
+		}
+		return nil
+	}))
+}
+
+// refusals returns how the API server answers writes that its storage is too slow for.
+func (c live) refusals(t *testing.T) (codes []int) {
+	t.Helper()
+	httpClient, err := rest.HTTPClientFor(c.config)
+	ok(t, err)
+	for range 2 {
+		body := strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"refused"}}`)
+		resp, err := httpClient.Post(c.config.Host+"/api/v1/namespaces/"+c.namespace+"/configmaps?timeout=1s", "application/json", body)
+		if err != nil && strings.Contains(err.Error(), "stream error") {
+			codes = append(codes, cut)
+			continue
+		}
+		ok(t, err)
+		resp.Body.Close()
+		codes = append(codes, resp.StatusCode)
+		if resp.StatusCode < http.StatusInternalServerError {
+			t.Errorf("a write was answered with %s", resp.Status)
+		}
+	}
+	return codes
 }

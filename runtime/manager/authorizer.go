@@ -3,64 +3,17 @@ package manager
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 )
-
-// metricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
-func metricsServer(m *Manager) (httpserver.Options, error) {
-	o := httpserver.Options{Name: "metrics", Address: m.opts.MetricsAddress}
-	if m.opts.MetricsInsecure {
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", m.metrics)
-		o.Handler = mux
-		return o, nil
-	}
-	if err := errors.Join(m.Handle("/metrics", m.metrics), m.Handle("/statusz", http.HandlerFunc(m.statusz))); err != nil {
-		return o, err
-	}
-	o.Handler = newAuthorizer(m.pages, m.system, m.logger)
-	var err error
-	if o.TLS, err = serverTLS(m.opts.MetricsCertDir, m.logger); err != nil {
-		return o, fmt.Errorf("metrics server: %w", err)
-	}
-	for _, change := range m.opts.MetricsTLSOpts {
-		change(o.TLS)
-	}
-	return o, nil
-}
-
-// serverTLS returns a configuration with the certificate in folder, or a self-signed one when folder is empty.
-func serverTLS(folder string, logger *slog.Logger) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if folder == "" {
-		self, err := certificate.SelfSigned("manager", "localhost")
-		if err != nil {
-			return nil, err
-		}
-		config.Certificates = []tls.Certificate{self}
-		return config, nil
-	}
-	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), logger)
-	if err != nil {
-		return nil, err
-	}
-	config.GetCertificate = files.GetCertificate
-	return config, nil
-}
 
 const (
 	decisionLifetime = 10 * time.Second
@@ -91,30 +44,6 @@ type authorizer struct {
 	// free is how many strangers may be asked about, as of refilled.
 	free     int
 	refilled time.Time
-}
-
-type question struct {
-	token      [sha256.Size]byte
-	verb, path string
-}
-
-type decision struct {
-	status  int // http.StatusOK, or with what the request is refused
-	expires time.Time
-}
-
-// asked is a question that is being asked.
-type asked struct {
-	done   chan struct{} // closed when the others are set
-	status int
-	err    error
-}
-
-func newAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) *authorizer {
-	return &authorizer{
-		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
-		asking: map[question]*asked{}, free: askBurst, refilled: time.Now(),
-	}
 }
 
 // ServeHTTP passes the request on, or answers 401, 403, 429 when there are too many strangers, or 500 when the API server could not be asked.
@@ -219,17 +148,6 @@ func (z *authorizer) end(q question, a *asked, status int, err error) {
 	into[q] = decision{status: status, expires: time.Now().Add(decisionLifetime)}
 }
 
-func dropOldest(decisions map[question]decision) {
-	var oldest question
-	var expires time.Time
-	for q, d := range decisions {
-		if expires.IsZero() || d.expires.Before(expires) {
-			oldest, expires = q, d.expires
-		}
-	}
-	delete(decisions, oldest)
-}
-
 // ask asks the API server who the token belongs to, and whether that user may.
 func (z *authorizer) ask(ctx context.Context, token, verb, path string) (int, error) {
 	review, err := z.review(ctx, "authentication.k8s.io/v1", "TokenReview", map[string]any{"token": token})
@@ -265,4 +183,39 @@ func (z *authorizer) review(ctx context.Context, apiVersion, kind string, spec m
 	}
 	status, _ := o.Object["status"].(map[string]any)
 	return status, nil
+}
+
+type question struct {
+	token      [sha256.Size]byte
+	verb, path string
+}
+
+type decision struct {
+	status  int // http.StatusOK, or with what the request is refused
+	expires time.Time
+}
+
+// asked is a question that is being asked.
+type asked struct {
+	done   chan struct{} // closed when the others are set
+	status int
+	err    error
+}
+
+func newAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) *authorizer {
+	return &authorizer{
+		next: next, live: live, logger: logger, refused: map[question]decision{}, allowed: map[question]decision{},
+		asking: map[question]*asked{}, free: askBurst, refilled: time.Now(),
+	}
+}
+
+func dropOldest(decisions map[question]decision) {
+	var oldest question
+	var expires time.Time
+	for q, d := range decisions {
+		if expires.IsZero() || d.expires.Before(expires) {
+			oldest, expires = q, d.expires
+		}
+	}
+	delete(decisions, oldest)
 }

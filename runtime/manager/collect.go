@@ -1,0 +1,81 @@
+package manager
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// Collection is what a function that sets up a manager sees of it when what it adds is collected, see [Manager.Collect].
+type Collection struct {
+	// Enabled says by their names which controllers the builders of the package controller make; they leave out the others, and
+	// declare nothing for them. Nil is all.
+	Enabled func(name string) bool
+	// Live is the client that the manager has then. Nil is that of the manager.
+	Live *client.REST
+	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
+	Workers int
+	// Owner names who sets up. What it sets up beside runnables (webhooks, pages, and checks by their names) takes the place of
+	// what it has set up before, so that it can set up again. Empty is nobody, for whom what is taken is taken.
+	Owner string
+}
+
+// collection is what such a function has added.
+type collection struct {
+	of      *Manager
+	owner   string
+	enabled func(name string) bool // nil is all
+
+	mu    sync.Mutex
+	added []Runnable
+}
+
+func (c *collection) add(r Runnable) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.added = append(c.added, r)
+}
+
+// Collect calls setup with a manager that is m, save that what is added to it is returned and not run, so that the caller can
+// have it run in another way. What setup adds to a [Cluster] is not collected.
+func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
+	m = m.root()
+	c := &collection{of: m, owner: as.Owner, enabled: as.Enabled}
+	view := &Manager{
+		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
+		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
+	}
+	view.opts.MaxConcurrentReconciles = cmp.Or(as.Workers, m.opts.MaxConcurrentReconciles)
+	if as.Live != nil {
+		own := *m.connection
+		own.live, own.client = as.Live, client.NewClient(cache.Reader{Cache: m.cache, Live: as.Live}, as.Live)
+		view.connection = &own
+	}
+	err := setup(view)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.added, err
+}
+
+// Enabled reports whether a controller of that name is wanted: all are, but for what [Manager.Collect] says.
+func (m *Manager) Enabled(name string) bool {
+	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
+}
+
+// Owner returns who sets up, see [Collection]; empty is nobody.
+func (m *Manager) Owner() string {
+	if m.collection == nil {
+		return ""
+	}
+	return m.collection.owner
+}
+
+// root returns the manager that runs what is added.
+func (m *Manager) root() *Manager {
+	if m.collection != nil {
+		return m.collection.of
+	}
+	return m
+}

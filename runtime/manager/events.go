@@ -1,0 +1,69 @@
+package manager
+
+import (
+	"context"
+
+	"github.com/kctrl-dev/kctrl/runtime/events"
+)
+
+// EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time;
+// the first call starts what writes the events, as events.k8s.io/v1. What controllers have recorded by the time they
+// end is still written. It panics when the name is not valid, see [events.Broadcaster.Recorder].
+//
+// Events are written where the objects are that they are about, which takes a right that an operator does not have
+// otherwise:
+//
+//	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+func (m *Manager) EventRecorder(controller string) *events.Recorder {
+	m = m.root()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broadcaster == nil {
+		m.broadcaster = events.New(events.Options{
+			Scheme: m.opts.Scheme, Sink: events.NewSink(m.system), Logger: m.logger, Metrics: m.metrics,
+		})
+		m.recording.start <- m.broadcaster
+	}
+	return m.broadcaster.Recorder(controller)
+}
+
+// EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
+// [Manager.EventRecorder]. What is recorded after [Cluster.Stop] is not written.
+func (c *Cluster) EventRecorder(controller string) *events.Recorder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broadcaster == nil {
+		c.broadcaster = events.New(events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()})
+		c.recording.start <- c.broadcaster
+	}
+	return c.broadcaster.Recorder(controller)
+}
+
+// onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
+// contain their code: nothing but [Manager.EventRecorder] and [Cluster.EventRecorder] refers to it.
+type onDemand struct {
+	name  string
+	start chan Runnable // has room for one
+}
+
+// Name returns the name.
+func (o *onDemand) Name() string { return o.name }
+
+// Run waits for the runnable and runs it. One that came before the end of ctx is run even then, so that it can finish.
+func (o *onDemand) Run(ctx context.Context) error {
+	select {
+	case r := <-o.start:
+		return r.Run(ctx)
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-o.start:
+		return r.Run(ctx)
+	default:
+		return nil
+	}
+}
+
+func newOnDemand(name string) *onDemand {
+	return &onDemand{name: name, start: make(chan Runnable, 1)}
+}

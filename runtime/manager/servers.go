@@ -1,0 +1,117 @@
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+)
+
+// Off is the address of a server that is not wanted.
+const Off = "0"
+
+// addServers adds the servers that the options ask for.
+func (m *Manager) addServers() error {
+	if wanted(m.opts.ProbeAddress) {
+		m.addServer(probeServer(m.opts.ProbeAddress, m.healthz, m.readyz))
+	}
+	if wanted(m.opts.MetricsAddress) {
+		opts, err := metricsServer(m)
+		if err != nil {
+			return err
+		}
+		m.addServer(opts)
+	}
+	if wanted(m.opts.PprofAddress) {
+		opts, err := pprofServer(m.opts.PprofAddress)
+		if err != nil {
+			return err
+		}
+		m.addServer(opts)
+	}
+	return nil
+}
+
+func (m *Manager) addServer(opts httpserver.Options) {
+	opts.Logger, opts.Patience = m.logger, m.patience()
+	s := httpserver.New(opts)
+	m.servers = append(m.servers, s)
+	m.groups[servers] = append(m.groups[servers], s)
+}
+
+// patience is how long servers may take to answer the last requests.
+func (m *Manager) patience() time.Duration {
+	return min(httpserver.DefaultPatience, m.opts.GracefulShutdownTimeout/2)
+}
+
+// listener is a server as a runnable: it has its address before Run.
+type listener interface {
+	Runnable
+	Name() string
+	Listen(ctx context.Context) error
+	Close()
+}
+
+func wanted(address string) bool { return address != "" && address != Off }
+
+// listen opens the addresses of all servers, so that one that is taken is an error before anything runs.
+func (m *Manager) listen(ctx context.Context) error {
+	for i, s := range m.servers {
+		if err := s.Listen(ctx); err != nil {
+			for _, open := range m.servers[:i] {
+				open.Close()
+			}
+			return fmt.Errorf("%s: %w", s.Name(), err)
+		}
+	}
+	return nil
+}
+
+// metricsServer returns the server of /metrics: over TLS and for authorized clients, unless the options say otherwise.
+func metricsServer(m *Manager) (httpserver.Options, error) {
+	o := httpserver.Options{Name: "metrics", Address: m.opts.MetricsAddress}
+	if m.opts.MetricsInsecure {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", m.metrics)
+		o.Handler = mux
+		return o, nil
+	}
+	if err := errors.Join(m.Handle("/metrics", m.metrics), m.Handle("/statusz", http.HandlerFunc(m.statusz))); err != nil {
+		return o, err
+	}
+	o.Handler = newAuthorizer(m.pages, m.system, m.logger)
+	var err error
+	if o.TLS, err = serverTLS(m.opts.MetricsCertDir, m.logger); err != nil {
+		return o, fmt.Errorf("metrics server: %w", err)
+	}
+	for _, change := range m.opts.MetricsTLSOpts {
+		change(o.TLS)
+	}
+	return o, nil
+}
+
+// serverTLS returns a configuration with the certificate in folder, or a self-signed one when folder is empty.
+func serverTLS(folder string, logger *slog.Logger) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if folder == "" {
+		self, err := certificate.SelfSigned("manager", "localhost")
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{self}
+		return config, nil
+	}
+	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), logger)
+	if err != nil {
+		return nil, err
+	}
+	config.GetCertificate = files.GetCertificate
+	return config, nil
+}
