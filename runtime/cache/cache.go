@@ -62,10 +62,10 @@ type Options struct {
 	// DefaultLabels select what is cached of every kind that has no Labels of its own, cluster-scoped ones included; see
 	// [KindOptions]. Nil selects all.
 	DefaultLabels labels.Selector
-	// ByNamespace are selectors of single namespaces, for the kinds that have none of their own. A namespace that is named
+	// ByNamespace is what is cached in single namespaces of the kinds that say nothing else. A namespace that is named
 	// here is cached even if Namespaces, when they are some, do not have it; "" is for all of them at once, and then the
 	// only one.
-	ByNamespace map[string]Selectors
+	ByNamespace map[string]client.Scope
 	// Resync is how often every object is delivered to the handlers again. Zero is never.
 	Resync time.Duration
 	// KeepManagedFields keeps metadata.managedFields, which are a fifth of the memory of a typical object and are

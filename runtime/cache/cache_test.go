@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -216,7 +217,7 @@ func TestManagedFieldsAreDroppedUnlessTheyAreWanted(t *testing.T) {
 
 func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 	masked := func(mask string) cache.Options {
-		return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Mask: []string{mask}}}}
+		return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Mask: []string{mask}}}}}
 	}
 	run(t, masked("metadata.labels"), func(f *fixture) {
 		o := configMap("ns", "a")
@@ -229,6 +230,27 @@ func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
+	of := client.Scope{Mask: []string{"metadata.labels"}}
+	for name, opts := range map[string]cache.Options{
+		"of the kind": {Namespaces: []string{"whole"}, ByKind: []cache.KindOptions{{
+			Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "whole"}, ByNamespace: map[string]client.Scope{"ns": of},
+		}}},
+		"of all kinds":             {Namespaces: []string{"whole"}, ByNamespace: map[string]client.Scope{"ns": of}},
+		"of all kinds, and packed": {Namespaces: []string{"whole"}, Packed: true, ByNamespace: map[string]client.Scope{"ns": of}},
+		"transformed": {ByNamespace: map[string]client.Scope{"ns": of, "whole": {Namespace: "whole"}}, ByKind: []cache.KindOptions{{
+			Object: &corev1.ConfigMap{}, Transform: func(o object.Object) (object.Object, error) { return o.DeepCopyObject().(object.Object), nil },
+		}}},
+	} {
+		run(t, opts, func(f *fixture) {
+			f.api.put(configMaps, configMap("ns", "a"))
+			f.api.put(configMaps, configMap("whole", "a"))
+			f.declare(&corev1.ConfigMap{})
+			var part, whole corev1.ConfigMap
+			if err := errors.Join(f.get("ns", "a", &part), f.get("whole", "a", &whole)); err != nil || part.Data != nil || object.Mask(&part) == nil || whole.Data == nil || object.Mask(&whole) != nil {
+				t.Errorf("a mask of one namespace, %s: got %v and %v, %v", name, part, whole, err)
+			}
+		})
+	}
 	run(t, masked("dataa"), func(f *fixture) {
 		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "has no field dataa") {
 			t.Errorf("got %v", err)

@@ -258,7 +258,7 @@ func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 			var scope labels.Selector
 			if options.IntN(2) == 0 {
 				scope = mine
-				opts.ByKind = []cache.KindOptions{{Object: &corev1.ConfigMap{}, Labels: mine}}
+				opts.ByKind = []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: mine}}}
 			}
 			unheld, past := []int{1, 2, 5, 8192}[options.IntN(4)], []int{1, 2, 1024}[options.IntN(3)]
 			run(t, opts, func(f *fixture) {

@@ -28,36 +28,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Selectors say which objects are cached. A nil one leaves it to what else is said about them; labels.Everything() and
-// fields.Everything() select all.
-type Selectors struct {
-	Labels labels.Selector
-	Fields fields.Selector
-}
-
-// KindOptions are what of one kind is cached. The zero value of a field means what [Options] say. With selectors the
-// cache is the whole truth for its readers: an object that they do not select is not found.
+// KindOptions are what of one kind is cached. The zero value of a field, those of the scope too, means what [Options] say. With
+// selectors the cache is the whole truth for its readers: an object that they do not select is not found.
 type KindOptions struct {
 	// Object is of the kind: a typed object, or one with its kind set.
 	Object object.Object
+	// Scope is what is cached: which objects, and what of them. Its Namespace is one of Namespaces. labels.Everything() and
+	// fields.Everything() select all, where Options would select some. What is read from a cache with a Mask is not the whole
+	// object: change it by patches and apply. It is marked, see [object.Mask], and an Update of it or of a copy is a
+	// [*client.MaskedError]; one that is read with [client.Live] is whole. With Packed it takes least memory.
+	client.Scope
 	// Namespaces are the namespaces, in place of those of the cache; "" is all.
 	Namespaces []string
-	// Labels selects the objects by their labels. Nil is what the [Options] say.
-	Labels labels.Selector
-	// Fields selects the objects by fields that the server can select by. Nil is what the [Options] say.
-	Fields fields.Selector
-	// ByNamespace are selectors of single namespaces, in place of Labels and Fields there. A namespace that is named here is
+	// ByNamespace is what stands over Scope in single namespaces, as Scope does over Options. A namespace that is named here is
 	// cached even if Namespaces, when they are some, do not have it.
-	ByNamespace map[string]Selectors
-	// Mask are the only fields that are cached, with all that is below them, such as "metadata" and "status.conditions"; see
-	// [client.Scope]. What is read from such a cache is not the whole object: change it by patches and apply. It is marked, see
-	// [object.Mask], and an Update of it or of a copy is a [*client.MaskedError]; one that is read with [client.Live] is whole.
-	// With Packed it takes least memory.
-	Mask []string
+	ByNamespace map[string]client.Scope
 	// Packed keeps the objects packed, see [Options].Packed.
 	Packed bool
-	// KeepManagedFields keeps metadata.managedFields.
-	KeepManagedFields bool
 	// Transform is applied to each object before it is cached. It may modify the object, but not its namespace, its
 	// name, its UID, or its version.
 	Transform func(object.Object) (object.Object, error)
@@ -76,25 +63,30 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 			break
 		}
 	}
+	if opts.Namespace != "" {
+		opts.Namespaces = append(slices.Clip(opts.Namespaces), opts.Namespace)
+	}
 	opts.Namespaces = withKeys(opts.Namespaces, opts.ByNamespace)
 	if err := errors.Join(oneOrAll(opts.Namespaces, opts.ByNamespace), oneOrAll(withKeys(c.opts.Namespaces, c.opts.ByNamespace), c.opts.ByNamespace)); err != nil {
 		return KindOptions{}, err
 	}
 	opts.Packed = opts.Packed || c.opts.Packed
-	opts.KeepManagedFields = opts.KeepManagedFields || c.opts.KeepManagedFields
 	return opts, nil
 }
 
-// withKeys returns namespaces with those that have selectors.
-func withKeys(namespaces []string, selectors map[string]Selectors) []string {
-	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(selectors))
+// withKeys returns namespaces with those that have scopes.
+func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
+	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(scopes))
 }
 
-// oneOrAll fails when namespaces are all, and there are selectors of one.
-func oneOrAll(namespaces []string, selectors map[string]Selectors) error {
-	for _, namespace := range slices.Sorted(maps.Keys(selectors)) {
+// oneOrAll fails when namespaces are all, and there is a scope of one, and when a scope is of another namespace than its own.
+func oneOrAll(namespaces []string, scopes map[string]client.Scope) error {
+	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
 		if namespace != metav1.NamespaceAll && restricted(namespaces) == nil {
-			return fmt.Errorf("ByNamespace has selectors of namespace %s, but all namespaces are cached together; name each that is to be cached", namespace)
+			return fmt.Errorf("ByNamespace has a scope of namespace %s, but all namespaces are cached together; name each that is to be cached", namespace)
+		}
+		if other := scopes[namespace].Namespace; other != "" && other != namespace {
+			return fmt.Errorf("ByNamespace has a scope of namespace %s for namespace %s", other, namespace)
 		}
 	}
 	return nil
@@ -103,15 +95,24 @@ func oneOrAll(namespaces []string, selectors map[string]Selectors) error {
 // scope returns what of the kind is cached in a namespace, or in all when it is "": what is said about the kind counts before
 // what is said about all, and in both what is said about the namespace counts first.
 func (o KindOptions) scope(namespace string, all Options) client.Scope {
-	scope := client.Scope{Namespace: namespace, KeepManagedFields: o.KeepManagedFields, Mask: o.Mask}
-	for _, s := range []Selectors{o.ByNamespace[namespace], {o.Labels, o.Fields}, all.ByNamespace[namespace], {all.DefaultLabels, nil}} {
+	var scope client.Scope
+	of := client.Scope{Labels: all.DefaultLabels, KeepManagedFields: all.KeepManagedFields}
+	for _, s := range []client.Scope{o.ByNamespace[namespace], o.Scope, all.ByNamespace[namespace], of} {
 		if scope.Labels == nil {
 			scope.Labels = s.Labels
 		}
 		if scope.Fields == nil {
 			scope.Fields = s.Fields
 		}
+		if scope.Mask == nil {
+			scope.Mask = s.Mask
+		}
+		if scope.Formats == nil {
+			scope.Formats = s.Formats
+		}
+		scope.KeepManagedFields = scope.KeepManagedFields || s.KeepManagedFields
 	}
+	scope.Namespace = namespace
 	return scope
 }
 
@@ -261,7 +262,6 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	opts := informer.KindOptions[object.Object]{Kind: k.gvk, Namespaces: k.opts.Namespaces}
 	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
 	opts.Name = plural.GroupResource().String()
-	opts.Transform = named(k.gvk, marking(k.opts.Transform, k.opts.Mask))
 	opts.Indexes = k.indexes
 	if k.opts.Packed {
 		var err error
@@ -290,6 +290,7 @@ func (c *Cache) open(k *kind, prototype object.Object) informer.Open[object.Obje
 		}
 		p := &part{ledger: newLedger(scope, c.bounds), server: server{c.live, k.gvk, scope}}
 		opts.Observer = p
+		opts.Transform = named(k.gvk, marking(k.opts.Transform, scope.Mask))
 		p.Informer = informer.New(watcher, opts)
 		p.ledger.store = p.Store()
 		c.floors[storedAs(k.gvk.GroupKind())].lay(p.ledger)

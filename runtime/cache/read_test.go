@@ -152,7 +152,7 @@ func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
 
 func TestMaskedObjectIsNotWrittenAsAWhole(t *testing.T) {
 	transform := func(o object.Object) (object.Object, error) { o.SetManagedFields(nil); return o, nil }
-	for _, opts := range []cache.KindOptions{{}, {KeepManagedFields: true}, {Transform: transform}} {
+	for _, opts := range []cache.KindOptions{{}, {Scope: client.Scope{KeepManagedFields: true}}, {Transform: transform}} {
 		opts.Object, opts.Mask = &corev1.ConfigMap{}, []string{"metadata"}
 		run(t, cache.Options{ByKind: []cache.KindOptions{opts}}, func(f *fixture) {
 			f.api.put(configMaps, configMap("ns", "a"))

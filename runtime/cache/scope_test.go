@@ -27,11 +27,11 @@ func scopesHold(t *testing.T, live *client.REST) {
 		t.Fatal(err)
 	}
 	c := cache.New(live, cache.Options{ConsistencyTimeout: 30 * time.Second, ByKind: []cache.KindOptions{
-		{Object: &corev1.ConfigMap{}, Namespaces: []string{ns}, Labels: labels.SelectorFromSet(labels.Set{"app": "mine"}), Transform: func(o object.Object) (object.Object, error) {
+		{Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: ns, Labels: labels.SelectorFromSet(labels.Set{"app": "mine"})}, Transform: func(o object.Object) (object.Object, error) {
 			o.(*corev1.ConfigMap).Data["transformed"] = "yes"
 			return o, nil
 		}},
-		{Object: &corev1.Secret{}, Namespaces: []string{ns}, Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}},
+		{Object: &corev1.Secret{}, Namespaces: []string{ns}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}}},
 	}})
 	stopped := make(chan error, 1)
 	c.Begin()

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -21,36 +22,42 @@ import (
 func labelled(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"name": name}) }
 
 func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
-	everything := cache.Selectors{Labels: labels.Everything()}
+	everything := client.Scope{Labels: labels.Everything()}
 	for name, r := range map[string]struct {
 		opts cache.Options
 		want []string // of the ConfigMaps a and b in the namespaces one, two and three
 	}{
 		"all":        {cache.Options{DefaultLabels: labelled("a")}, []string{"one/a", "three/a", "two/a"}},
-		"namespaces": {cache.Options{ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}, "two": {}}}, []string{"one/a", "two/a", "two/b"}},
+		"namespaces": {cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}}}, []string{"one/a", "two/a", "two/b"}},
 		"namespaces and more": {
-			cache.Options{Namespaces: []string{"two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}}},
+			cache.Options{Namespaces: []string{"two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}}},
 			[]string{"one/a", "two/b"},
 		},
 		"a namespace with everything": {
-			cache.Options{Namespaces: []string{"one", "two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]cache.Selectors{"two": everything}},
+			cache.Options{Namespaces: []string{"one", "two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]client.Scope{"two": everything}},
 			[]string{"one/b", "two/a", "two/b"},
 		},
 		"the kind": {
-			cache.Options{DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Labels: labelled("b")}}},
+			cache.Options{DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}}}},
 			[]string{"one/b", "three/b", "two/b"},
 		},
 		"the kind over a namespace": {
-			cache.Options{ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}}, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Labels: labelled("b")}}},
+			cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}}, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}}}},
 			[]string{"one/b"},
 		},
 		"a namespace of the kind": {
 			cache.Options{Namespaces: []string{"three"}, DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{
-				Object: &corev1.ConfigMap{}, Labels: labelled("b"), ByNamespace: map[string]cache.Selectors{"one": {Labels: labelled("a")}, "two": {}},
+				Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}, ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}},
 			}}},
 			[]string{"one/a", "two/b"},
 		},
-		"all namespaces by name": {cache.Options{ByNamespace: map[string]cache.Selectors{"": {Labels: labelled("a")}}}, []string{"one/a", "three/a", "two/a"}},
+		"one namespace of the kind, and another": {
+			cache.Options{Namespaces: []string{"three"}, ByKind: []cache.KindOptions{{
+				Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "one", Fields: fields.Everything()}, Namespaces: []string{"two"},
+			}}},
+			[]string{"one/a", "one/b", "two/a", "two/b"},
+		},
+		"all namespaces by name": {cache.Options{ByNamespace: map[string]client.Scope{"": {Labels: labelled("a")}}}, []string{"one/a", "three/a", "two/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, r.opts, func(f *fixture) {
@@ -81,18 +88,26 @@ func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 	}
 }
 
+func TestAScopeUnderAnotherNamespaceIsAnError(t *testing.T) {
+	runIn(t, cache.Options{ByNamespace: map[string]client.Scope{"one": {Namespace: "two"}}}, func(f *fixture) {
+		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "a scope of namespace two for namespace one") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestSelectorsOfANamespaceAmongAllAreAnError(t *testing.T) {
-	of := map[string]cache.Selectors{"one": {Labels: labelled("a")}}
+	of := map[string]client.Scope{"one": {Labels: labelled("a")}}
 	for name, opts := range map[string]cache.Options{
 		"with all":        {Namespaces: []string{""}, ByNamespace: of},
-		"with both":       {ByNamespace: map[string]cache.Selectors{"one": {}, "": {}}},
+		"with both":       {ByNamespace: map[string]client.Scope{"one": {}, "": {}}},
 		"kind with all":   {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{""}, ByNamespace: of}}},
-		"kind with both":  {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, ByNamespace: map[string]cache.Selectors{"one": {}, "": {}}}}},
+		"kind with both":  {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, ByNamespace: map[string]client.Scope{"one": {}, "": {}}}}},
 		"also of no kind": {Namespaces: []string{"two", ""}, ByNamespace: of, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{"one"}}}},
 	} {
 		runIn(t, opts, func(f *fixture) {
 			_, err := f.cache.Informer(&corev1.ConfigMap{})
-			if err == nil || !strings.Contains(err.Error(), "ByNamespace has selectors of namespace one") {
+			if err == nil || !strings.Contains(err.Error(), "ByNamespace has a scope of namespace one") {
 				t.Errorf("%s: got %v", name, err)
 			}
 		})

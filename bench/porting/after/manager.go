@@ -55,11 +55,11 @@ func Namespaces() manager.Options {
 }
 
 func Selectors(mine, other labels.Selector) cache.Options {
-	return cache.Options{DefaultLabels: mine, ByNamespace: map[string]cache.Selectors{"one": {}, "two": {Labels: other}}}
+	return cache.Options{DefaultLabels: mine, ByNamespace: map[string]client.Scope{"one": {}, "two": {Labels: other}}}
 }
 
 func ByObject(mine labels.Selector) cache.Options {
-	return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Labels: mine, Namespaces: []string{"one"}}}}
+	return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Scope: client.Scope{Namespace: "one", Labels: mine}}}}
 }
 
 func StripManagedFields() cache.Options {
