@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+)
+
+// figure is something that is done again and again.
+type figure struct {
+	name  string
+	plain bool // by an HTTP client that reads the answer and nothing more: there is none of the fake client
+	each  int  // how many one call does, if not one
+	do    func(ctx context.Context, s *side) error
+}
+
+var figures = []figure{
+	{"get", true, 1, func(ctx context.Context, s *side) error {
+		return s.send(ctx, http.MethodGet, pathOf(listed)+"/widget-000007", "", "")
+	}},
+	{"create", true, 1, func(ctx context.Context, s *side) error {
+		body, err := json.Marshal(widget(made, s.count))
+		if err != nil {
+			return err
+		}
+		return s.send(ctx, http.MethodPost, pathOf(made), "application/json", string(body))
+	}},
+	{"apply", true, 1, func(ctx context.Context, s *side) error {
+		body := fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"widget-000008"},"spec":{"replicas":%d}}`, s.count%1000)
+		return s.send(ctx, http.MethodPatch, pathOf(listed)+"/widget-000008?fieldManager=one&force=true", "application/apply-patch+yaml", body)
+	}},
+	{"list of 1,000", true, 1, func(ctx context.Context, s *side) error {
+		return s.send(ctx, http.MethodGet, pathOf(listed), "", "")
+	}},
+	{"watch event", true, many, func(ctx context.Context, s *side) error {
+		return s.watch(ctx, s.before, many)
+	}},
+	{"get by controller-runtime's client", false, 1, func(ctx context.Context, s *side) error {
+		return s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
+	}},
+	{"create by it", false, 1, func(ctx context.Context, s *side) error {
+		return s.client.Create(ctx, widget(made, s.count))
+	}},
+	{"update by it", false, 1, func(ctx context.Context, s *side) error {
+		if s.mine == nil {
+			s.mine = &v1.Widget{}
+			if err := s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+				return err
+			}
+		}
+		s.mine.Spec.Replicas = int32(s.count % 1000)
+		return s.client.Update(ctx, s.mine)
+	}},
+	{"list of 1,000 by it", false, 1, func(ctx context.Context, s *side) error {
+		list := &v1.WidgetList{}
+		if err := s.client.List(ctx, list, client.InNamespace(listed)); err != nil {
+			return err
+		}
+		if len(list.Items) != many {
+			return fmt.Errorf("there are %d objects", len(list.Items))
+		}
+		return nil
+	}},
+}
+
+// measure returns what each figure takes, in microseconds.
+func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures, error) {
+	found := table.Figures{}
+	for _, f := range figures {
+		if f.plain && s.http == nil {
+			continue
+		}
+		took, err := s.time(ctx, f, least)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		found[f.name] = float64(took.Nanoseconds()) / 1e3
+	}
+	return found, nil
+}
+
+// time does a figure until that has taken a while, and returns what one took. What it has made is deleted from time to time, which
+// does not count: so a side that is fast does not have more.
+func (s *side) time(ctx context.Context, f figure, least time.Duration) (time.Duration, error) {
+	const batch = 500
+	var took time.Duration
+	done := 0
+	for took < least {
+		if err := s.tidy(ctx, f); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		for range batch {
+			s.count++
+			if err := f.do(ctx, s); err != nil {
+				return 0, err
+			}
+			done++
+			if time.Since(start) > least {
+				break
+			}
+		}
+		took += time.Since(start)
+	}
+	return took / time.Duration(done*f.each), nil
+}
+
+// tidy deletes what was made. For watches it changes each of the objects that are listed, of which they then hear.
+func (s *side) tidy(ctx context.Context, f figure) error {
+	if f.name != "watch event" {
+		return s.client.DeleteAllOf(ctx, &v1.Widget{}, client.InNamespace(made))
+	}
+	if s.before != "" {
+		return nil
+	}
+	list := &v1.WidgetList{}
+	if err := s.client.List(ctx, list, client.InNamespace(listed)); err != nil {
+		return err
+	}
+	s.before = list.ResourceVersion
+	for i := range list.Items {
+		list.Items[i].Annotations["bench.example.com/changed"] = list.ResourceVersion
+		if err := s.client.Update(ctx, &list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

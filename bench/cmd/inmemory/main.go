@@ -1,0 +1,81 @@
+// Command inmemory measures the API server in memory beside the real one and beside the fake client of controller-runtime. It prints
+// Markdown tables. Run it from bench/, as `make bench-inmemory` does.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/bench/internal/table"
+)
+
+type options struct {
+	kctrl string
+	runs  int
+	least time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl command, which starts the real API server")
+	flag.IntVar(&o.runs, "runs", 5, "how often everything is measured; the median counts")
+	flag.DurationVar(&o.least, "least", time.Second, "how long each figure is measured at least, in each run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "inmemory:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	sides, stop, err := newSides(ctx, o.kctrl)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	runs := map[string]table.Runs{}
+	for i := range o.runs {
+		for j := range sides {
+			s := sides[(i+j)%len(sides)]
+			figures, err := s.measure(ctx, o.least)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, figures)
+			if runs[s.name] == nil {
+				runs[s.name] = table.Runs{}
+			}
+			runs[s.name].Add(figures)
+		}
+	}
+	printSides(runs)
+	return printOwn(ctx)
+}
+
+// printSides prints what a request takes on each side.
+func printSides(runs map[string]table.Runs) {
+	memory, actual, fake := runs["in memory"].Medians(), runs["real"].Medians(), runs["fake"].Medians()
+	times := func(a, b float64) string {
+		if a == 0 || b == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.1f", b/a)
+	}
+	shown := func(µs float64) string {
+		if µs == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.0f", µs)
+	}
+	fmt.Println("| one, µs | in memory | real | times as many | fake client | times as many |\n|---|---:|---:|---:|---:|---:|")
+	for _, f := range figures {
+		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", f.name, shown(memory[f.name]), shown(actual[f.name]), times(memory[f.name], actual[f.name]), shown(fake[f.name]), times(memory[f.name], fake[f.name]))
+	}
+}
