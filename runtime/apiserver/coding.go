@@ -1,9 +1,9 @@
 package apiserver
 
 import (
+	"bytes"
 	"fmt"
 	"math"
-	"reflect"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
@@ -25,28 +25,35 @@ type customCodec struct {
 }
 
 func (c *customCodec) encode(object runtime.Object) (*record, error) {
-	u := object.DeepCopyObject().(*unstructured.Unstructured)
-	u, err := c.convert(u, c.definition.storageVersion)
+	u, err := c.convert(object.DeepCopyObject().(*unstructured.Unstructured), c.definition.storageVersion)
+	if err != nil {
+		return nil, err
+	}
+	u.SetSelfLink("")
+	written, err := newDocument(u.Object)
 	if err != nil {
 		return nil, err
 	}
 	u.Object = canonical(u.Object).(map[string]any)
-	u.SetResourceVersion("")
-	u.SetSelfLink("")
-	read := u.DeepCopy()
-	if err := c.definition.read(read); err != nil {
+	if err := c.definition.read(u); err != nil {
 		return nil, err
 	}
-	if reflect.DeepEqual(read, u) {
-		return &record{object: read, schema: c.definition}, nil
+	read, err := newDocument(u.Object)
+	if err != nil {
+		return nil, err
 	}
-	return &record{object: read, written: u, schema: c.definition}, nil
+	r := &record{document: read, schema: c.definition, labels: u.GetLabels()}
+	if !bytes.Equal(read.data, written.data) {
+		r.written = written.data
+	}
+	r.keep(u)
+	return r, nil
 }
 
 func (c *customCodec) decode(r *record) (runtime.Object, error) {
-	object := r.object.(*unstructured.Unstructured)
-	if r.schema == c.definition && c.version == c.definition.storageVersion {
-		return object, nil
+	object, err := r.custom()
+	if err != nil || c.verbatim(r) {
+		return object, err
 	}
 	object = object.DeepCopy()
 	if r.schema != c.definition {
@@ -55,6 +62,11 @@ func (c *customCodec) decode(r *record) (runtime.Object, error) {
 		}
 	}
 	return c.convert(object, c.version)
+}
+
+// verbatim reports whether readers get an object as it is stored.
+func (c *customCodec) verbatim(r *record) bool {
+	return r.schema == c.definition && c.version == c.definition.storageVersion
 }
 
 // convert changes an object to a version.

@@ -110,65 +110,88 @@ func (r *registry) List(ctx context.Context, options *internalversion.ListOption
 }
 
 func (r *registry) list(ctx context.Context, prefix string, options storage.ListOptions) (runtime.Object, error) {
-	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
+	records, list, err := r.listRecords(ctx, prefix, options)
 	if err != nil {
 		return nil, err
+	}
+	objects := make([]runtime.Object, len(records))
+	for i, record := range records {
+		if objects[i], err = r.codec.decode(record); err != nil {
+			return nil, err
+		}
+	}
+	return list, setItems(list, objects)
+}
+
+// listRecords is what a list has: its records, and the list without them.
+func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*record, runtime.Object, error) {
+	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
+	if err != nil {
+		return nil, nil, err
 	}
 	atLeast := options.ResourceVersion
 	if at != 0 {
 		atLeast = strconv.FormatInt(at, 10)
 	}
 	if err := r.waitUntil(ctx, atLeast); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	records, revision, err := r.table.list(prefix, from, at)
 	if errors.Is(err, errCompacted) {
-		return nil, expiredList(from, prefix)
+		return nil, nil, expiredList(from, prefix)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limit := options.Predicate.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // what is served from a cache comes at once
 	}
-	objects, last, more, err := r.take(records, options, limit)
+	taken, last, more, err := r.take(records, options, limit)
 	if err != nil {
-		return nil, err
-	}
-	list := r.newList()
-	if err := setItems(list, objects); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	next, remaining, err := storage.PrepareContinueToken(last, prefix, revision, int64(len(records)), more, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return list, versioner.UpdateList(list, uint64(revision), next, remaining)
+	list := r.newList()
+	return taken, list, versioner.UpdateList(list, uint64(revision), next, remaining)
 }
 
-// take returns up to limit objects that the options select, the key of the last, and whether there may be more.
-func (r *registry) take(records []*record, options storage.ListOptions, limit int64) (objects []runtime.Object, last string, more bool, err error) {
+// take returns up to limit records that the options select, the key of the last, and whether there may be more.
+func (r *registry) take(records []*record, options storage.ListOptions, limit int64) (taken []*record, last string, more bool, err error) {
 	for i, record := range records {
 		if !options.Recursive && i > 0 {
 			break // a key is the prefix of others, and a single object is asked for
 		}
-		object, err := r.codec.decode(record)
-		if err != nil {
-			return nil, "", false, err
-		}
-		if matches, err := options.Predicate.Matches(object); err != nil || !matches {
+		if matches, err := r.selects(record, options.Predicate); err != nil || !matches {
 			if err != nil {
 				return nil, "", false, err
 			}
 			continue
 		}
-		objects, last = append(objects, object), record.key
-		if limit > 0 && int64(len(objects)) == limit {
-			return objects, last, i < len(records)-1, nil
+		taken, last = append(taken, record), record.key
+		if limit > 0 && int64(len(taken)) == limit {
+			return taken, last, i < len(records)-1, nil
 		}
 	}
-	return objects, last, false, nil
+	return taken, last, false, nil
+}
+
+// selects reports whether a predicate selects a record. Labels alone it has; for fields it is read.
+func (r *registry) selects(record *record, p storage.SelectionPredicate) (bool, error) {
+	if p.Empty() {
+		return true, nil
+	}
+	if record.object == nil && p.Field.Empty() {
+		return p.Label.Matches(record.labels), nil
+	}
+	object, err := r.codec.decode(record)
+	if err != nil {
+		return false, err
+	}
+	return p.Matches(object)
 }
 
 // setItems makes objects the items of a list.
@@ -207,13 +230,21 @@ func expiredList(from, prefix string) error {
 
 // Watch tells what changes, from a version on or after telling what there is.
 func (r *registry) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	w, err := r.newWatcher(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return startObjectWatch(ctx, w), nil
+}
+
+func (r *registry) newWatcher(ctx context.Context, options *internalversion.ListOptions) (*watcher, error) {
 	p := r.predicate(options)
 	prefix, single := r.selected(ctx, p)
 	revision, err := versioner.ParseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(revision), result: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	w := &watcher{registry: r, prefix: prefix, single: single, predicate: p, from: int64(revision)}
 	initial := options.SendInitialEvents
 	switch {
 	case initial != nil && *initial:
@@ -223,7 +254,6 @@ func (r *registry) Watch(ctx context.Context, options *internalversion.ListOptio
 	case revision == 0:
 		w.from = r.table.store.current()
 	}
-	go w.run(ctx)
 	return w, nil
 }
 
@@ -237,26 +267,75 @@ type watcher struct {
 	from      int64 // the revision of the last change that the client knows
 	initial   bool  // tell of what there is first
 	marked    bool  // and then send a bookmark that says so
-
-	result chan watch.Event
-	stop   chan struct{}
-	ended  chan struct{}
+	client    watchClient
 }
 
-func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+// watchClient is who is told. Its methods report whether it has taken what it was told; it is told nothing more when it has not.
+type watchClient interface {
+	// change is called for an object in the state of a record.
+	change(ctx context.Context, event watch.EventType, r *record) bool
+	// event is called for what is no object: bookmarks and errors.
+	event(ctx context.Context, event watch.Event) bool
+	// caughtUp is called when the client knows all that has happened.
+	caughtUp()
+}
+
+// objectWatch tells of objects by a channel, as upstream's handlers want it.
+type objectWatch struct {
+	watcher *watcher
+	result  chan watch.Event
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+func startObjectWatch(ctx context.Context, w *watcher) *objectWatch {
+	o := &objectWatch{watcher: w, result: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	w.client = o
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(o.ended)
+		defer close(o.result)
+		defer cancel()
+		w.run(ctx, o.stop)
+	}()
+	return o
+}
+
+func (o *objectWatch) ResultChan() <-chan watch.Event { return o.result }
 
 // Stop ends the watch and waits for its end. It is called once.
-func (w *watcher) Stop() {
-	close(w.stop)
-	<-w.ended
+func (o *objectWatch) Stop() {
+	close(o.stop)
+	<-o.ended
 }
+
+func (o *objectWatch) change(ctx context.Context, event watch.EventType, r *record) bool {
+	object, err := o.watcher.registry.codec.decode(r)
+	if err != nil {
+		o.watcher.fail(ctx, err)
+		return false
+	}
+	return o.event(ctx, watch.Event{Type: event, Object: object})
+}
+
+func (o *objectWatch) event(ctx context.Context, event watch.Event) bool {
+	select {
+	case o.result <- event:
+		return true
+	case <-o.stop:
+	case <-ctx.Done():
+	case <-o.watcher.registry.stopped:
+	}
+	return false
+}
+
+func (o *objectWatch) caughtUp() {}
 
 // bookmarks is how often a client that allows it hears of the version that it has.
 const bookmarks = time.Minute
 
-func (w *watcher) run(ctx context.Context) {
-	defer close(w.ended)
-	defer close(w.result)
+// run tells of changes until the client takes no more, or stop is closed.
+func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	if w.initial {
 		if !w.tellAll(ctx) {
 			return
@@ -281,13 +360,14 @@ func (w *watcher) run(ctx context.Context) {
 		if changed == nil {
 			continue
 		}
+		w.client.caughtUp()
 		select {
 		case <-changed:
 		case <-ticker.C:
 			if w.predicate.AllowWatchBookmarks && !w.bookmark(ctx, w.registry.table.store.current(), false) {
 				return
 			}
-		case <-w.stop:
+		case <-stop:
 			return
 		case <-ctx.Done():
 			return
@@ -295,18 +375,6 @@ func (w *watcher) run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// send reports whether the client has taken an event.
-func (w *watcher) send(ctx context.Context, event watch.Event) bool {
-	select {
-	case w.result <- event:
-		return true
-	case <-w.stop:
-	case <-ctx.Done():
-	case <-w.registry.stopped:
-	}
-	return false
 }
 
 func (w *watcher) fail(ctx context.Context, err error) {
@@ -317,7 +385,7 @@ func (w *watcher) fail(ctx context.Context, err error) {
 		}}
 	}
 	shown := status.Status()
-	w.send(ctx, watch.Event{Type: watch.Error, Object: &shown})
+	w.client.event(ctx, watch.Event{Type: watch.Error, Object: &shown})
 }
 
 // tellAll tells of what there is.
@@ -348,7 +416,7 @@ func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool)
 			return false
 		}
 	}
-	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
+	return w.client.event(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
 }
 
 // tell sends what a change is to this client: an object that comes to be selected is added to it, one that is not selected any
@@ -369,29 +437,21 @@ func (w *watcher) tell(ctx context.Context, c change) bool {
 		return false
 	}
 	switch {
-	case is != nil && was != nil:
-		return w.send(ctx, watch.Event{Type: watch.Modified, Object: is})
-	case is != nil:
-		return w.send(ctx, watch.Event{Type: watch.Added, Object: is})
-	case was != nil:
-		return w.send(ctx, watch.Event{Type: watch.Deleted, Object: inRevision(was, c.revision)})
+	case is && was:
+		return w.client.change(ctx, watch.Modified, c.current)
+	case is:
+		return w.client.change(ctx, watch.Added, c.current)
+	case was:
+		return w.client.change(ctx, watch.Deleted, c.previous.at(c.revision))
 	}
 	return true
 }
 
-// selects returns the object of a record when the client has selected it, else nil.
-func (w *watcher) selects(r *record) (runtime.Object, error) {
+func (w *watcher) selects(r *record) (bool, error) {
 	if r == nil {
-		return nil, nil
+		return false, nil
 	}
-	object, err := w.registry.codec.decode(r)
-	if err != nil {
-		return nil, err
-	}
-	if matches, err := w.predicate.Matches(object); err != nil || !matches {
-		return nil, err
-	}
-	return object, nil
+	return w.registry.selects(r, w.predicate)
 }
 
 func tooOld(asked, have int64) string {

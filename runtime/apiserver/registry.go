@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -202,10 +201,16 @@ func (r *registry) exists(ctx context.Context, object runtime.Object, existing *
 	name := mustAccess(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
 	var status *apierrors.StatusError
-	if existing != nil && mustAccess(existing.object).GetDeletionTimestamp() != nil && errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
+	if existing != nil && r.terminating(existing) && errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
 		status.ErrStatus.Message = "object is being deleted: " + status.ErrStatus.Message
 	}
 	return err
+}
+
+// terminating reports whether an object is being deleted.
+func (r *registry) terminating(record *record) bool {
+	object, err := r.codec.decode(record)
+	return err == nil && mustAccess(object).GetDeletionTimestamp() != nil
 }
 
 // prepareCreation brings an object to what is created, and checks it.
@@ -234,8 +239,12 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mustAccess(stored.object).SetResourceVersion(mustAccess(object).GetResourceVersion())
-	return r.codec.decode(stored)
+	shown, err := r.codec.decode(stored)
+	if err != nil {
+		return nil, err
+	}
+	mustAccess(shown).SetResourceVersion(mustAccess(object).GetResourceVersion())
+	return shown, nil
 }
 
 func (r *registry) tell() {
@@ -363,8 +372,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 			return nil, err
 		}
 		if was != nil {
-			mustAccess(stored.last()).SetResourceVersion(mustAccess(was.object).GetResourceVersion())
-			if reflect.DeepEqual(stored.last(), was.last()) {
+			if stored.same(was) {
 				return r.codec.decode(was)
 			}
 		} else if mustAccess(object).GetResourceVersion() != "" {

@@ -164,6 +164,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 		s.servePart(w, r, info, e, admit)
 		return
 	}
+	if serveVerbatim(w, r, info, e) {
+		return
+	}
 	switch info.Verb {
 	case "get":
 		handlers.GetResource(e.objects, e.scope)(w, r)

@@ -1,14 +1,19 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -32,21 +37,83 @@ func newStore(length int) *store {
 	return &store{length: length, revision: 1, tables: map[schema.GroupResource]*table{}}
 }
 
-// record is an object in one revision. Nobody changes it.
+// record is an object in one revision: either of a Go type, or a custom resource, which is kept as its document and read when
+// somebody needs more than that. Nobody changes it.
 type record struct {
 	key      string
 	revision int64
-	object   runtime.Object // as it is read
-	written  runtime.Object // as it was written, without the defaults that a reader finds; nil when that is the same
+	object   runtime.Object // of a Go type
+	document document       // of a custom resource, as it is read
+	written  []byte         // the document as it was written, without the defaults that a reader finds; nil when that is the same
 	schema   any            // under which schema it was written
+	labels   labels.Set     // of a custom resource
+
+	// What was made of it before, to be used again.
+	read    atomic.Pointer[weak.Pointer[unstructured.Unstructured]] // the custom resource, while somebody has it
+	answers atomic.Pointer[answer]                                  // documents of an object of a Go type
 }
 
-// last is the object as it was written.
-func (r *record) last() runtime.Object {
+// at is the record in another revision.
+func (r *record) at(revision int64) *record {
+	other := &record{key: r.key, revision: revision, document: r.document, written: r.written, schema: r.schema, labels: r.labels}
+	if r.object != nil {
+		other.object = r.object.DeepCopyObject()
+		setRevision(other.object, revision)
+	}
+	return other
+}
+
+// custom is the custom resource. Nobody may change it.
+func (r *record) custom() (*unstructured.Unstructured, error) {
+	if u := r.current(); u != nil {
+		return u, nil
+	}
+	u, err := r.document.decode(r.revision)
+	if err == nil {
+		r.keep(u)
+	}
+	return u, err
+}
+
+// current is the custom resource if somebody has it, else nil.
+func (r *record) current() *unstructured.Unstructured {
+	if pointer := r.read.Load(); pointer != nil {
+		return pointer.Value()
+	}
+	return nil
+}
+
+func (r *record) keep(u *unstructured.Unstructured) {
+	pointer := weak.Make(u)
+	r.read.Store(&pointer)
+}
+
+// setRevision is for a record that nobody else has.
+func (r *record) setRevision(revision int64) {
+	r.revision = revision
+	if r.object != nil {
+		setRevision(r.object, revision)
+	}
+	if u := r.current(); u != nil {
+		setRevision(u, revision)
+	}
+}
+
+// same reports whether another record has the same object, whatever its revision.
+func (r *record) same(other *record) bool {
+	if r.object != nil {
+		setRevision(r.object, other.revision)
+		return reflect.DeepEqual(r.object, other.object)
+	}
+	return bytes.Equal(r.last(), other.last())
+}
+
+// last is the document as it was written.
+func (r *record) last() []byte {
 	if r.written != nil {
 		return r.written
 	}
-	return r.object
+	return r.document.data
 }
 
 // change is a write: a creation has no previous record, a deletion no current one.
@@ -114,11 +181,8 @@ func (t *table) put(key string, was, now *record) bool {
 		return false
 	}
 	revision := t.store.revision + 1
-	setRevision(now.object, revision)
-	if now.written != nil {
-		setRevision(now.written, revision)
-	}
-	now.key, now.revision = key, revision
+	now.key = key
+	now.setRevision(revision)
 	if was == nil {
 		at, _ := slices.BinarySearch(t.keys, key)
 		t.keys = slices.Insert(t.keys, at, key)
@@ -136,7 +200,7 @@ func (t *table) remove(was *record) *record {
 		return nil
 	}
 	revision := t.store.revision + 1
-	last := &record{key: was.key, revision: revision, object: inRevision(was.object, revision), schema: was.schema}
+	last := was.at(revision)
 	at, _ := slices.BinarySearch(t.keys, was.key)
 	t.keys = slices.Delete(t.keys, at, at+1)
 	delete(t.records, was.key)
@@ -246,28 +310,4 @@ func setRevision(object runtime.Object, revision int64) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetResourceVersion(strconv.FormatInt(revision, 10))
 	}
-}
-
-// inRevision is a copy of an object in another revision. All but the metadata is shared with the object.
-func inRevision(object runtime.Object, revision int64) runtime.Object {
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		object = object.DeepCopyObject()
-		setRevision(object, revision)
-		return object
-	}
-	content := make(map[string]any, len(u.Object))
-	for name, value := range u.Object {
-		content[name] = value
-	}
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		own := make(map[string]any, len(metadata))
-		for name, value := range metadata {
-			own[name] = value
-		}
-		content["metadata"] = own
-	}
-	u = &unstructured.Unstructured{Object: content}
-	setRevision(u, revision)
-	return u
 }
