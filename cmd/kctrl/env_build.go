@@ -11,15 +11,22 @@ import (
 )
 
 func newEnvBuildCommand(s *streams) *cobra.Command {
-	return &cobra.Command{
+	var o controlplane.Options
+	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Compile the control plane into the user's cache, if it is not there",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s) },
+		Long: `Compile etcd and kube-apiserver into the user's cache, if they are not there. It takes minutes, and goes on where it was
+when it is interrupted; kctrl env up does so by itself. Their source is that of Go modules with hashes that are part of
+kctrl.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s, o) },
 	}
+	addKubernetesFlag(cmd.Flags(), &o.Kubernetes)
+	cmd.Flags().BoolVar(&o.ControllerManager, "controller-manager", false, "compile kube-controller-manager too")
+	return cmd
 }
 
-func runEnvBuild(ctx context.Context, s *streams) error {
-	_, err := controlplane.Build(ctx, progress(s))
+func runEnvBuild(ctx context.Context, s *streams, o controlplane.Options) error {
+	_, err := controlplane.Build(ctx, o, progress(s))
 	return err
 }

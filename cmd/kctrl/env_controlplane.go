@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 )
@@ -50,8 +53,23 @@ func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) 
 }
 
 func progress(s *streams) controlplane.Progress {
-	return controlplane.Progress{Out: s.err, Live: terminal(s.err)}
+	p := controlplane.Progress{Out: s.err}
+	if terminal(s.err) && os.Getenv("TERM") != "dumb" {
+		p.Columns = func() int {
+			columns, _, _ := term.GetSize(int(s.err.(*os.File).Fd())) // 0 when the terminal does not know
+			return columns
+		}
+	}
+	return p
 }
+
+// addKubernetesFlag lets the user choose a version of Kubernetes.
+func addKubernetesFlag(flags *pflag.FlagSet, version *string) {
+	flags.StringVar(version, "kubernetes", "", "`version` of Kubernetes: "+strings.Join(controlplane.Versions(), ", ")+"; without, the first of these")
+}
+
+// kubernetesVersions offers the versions that can be compiled.
+func kubernetesVersions(*streams) []string { return controlplane.Versions() }
 
 // environmentNames offers the environments that there are.
 func environmentNames(*streams) []string {

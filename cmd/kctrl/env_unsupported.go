@@ -42,3 +42,6 @@ func kubeconfigOf(context.Context, *streams, string) (string, error) { return ""
 
 // environmentNames offers nothing: there are no environments here.
 func environmentNames(*streams) []string { return nil }
+
+// kubernetesVersions offers nothing: none can be run here.
+func kubernetesVersions(*streams) []string { return nil }

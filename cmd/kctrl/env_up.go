@@ -35,6 +35,7 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	addNameFlag(flags, &o.name)
+	addKubernetesFlag(flags, &o.start.Kubernetes)
 	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep etcd's data in this `folder`; without, it is thrown away")
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
@@ -73,18 +74,24 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.control && (!o.foreground || o.output != outputJSON || !pipe(s.in)) {
 		return usageError("--control goes with --foreground, -o json and a pipe as standard input")
 	}
-	assets, err := controlplane.Build(ctx, progress(s))
-	if err != nil {
+	if err := controlplane.ValidateVersion(o.start.Kubernetes); err != nil {
 		return err
 	}
+	build := func(start controlplane.Options) (controlplane.Assets, error) {
+		return controlplane.Build(ctx, start, progress(s))
+	}
 	if o.foreground {
+		assets, err := build(o.start)
+		if err != nil {
+			return err
+		}
 		return runEnvForeground(ctx, s, assets, o)
 	}
 	environments, err := openEnvironments(ctx, s)
 	if err != nil {
 		return err
 	}
-	env, outcome, err := environments.Up(ctx, o.name, assets, o.start)
+	env, outcome, err := environments.Up(ctx, o.name, build, o.start)
 	if err != nil {
 		return err
 	}
@@ -119,7 +126,7 @@ func shellQuoted(word string) string {
 
 // warnKept says that options are of no use to an environment that runs already.
 func (s *streams) warnKept(start controlplane.Options) {
-	if start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && start.FeatureGates == "" {
+	if start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{

@@ -22,10 +22,11 @@ type offer func(s *streams) []string
 // flagValues are the values of flags, by name. The usage of a flag whose values are listed there, `apache2|none`, needs no
 // row.
 var flagValues = map[string]offer{
-	"name":    environmentNames,
-	"group":   fromProject(func(r project.Resource) string { return r.Group }),
-	"version": fromProject(func(r project.Resource) string { return r.Version }),
-	"kind":    fromProject(func(r project.Resource) string { return r.Kind }),
+	"name":       environmentNames,
+	"kubernetes": kubernetesVersions,
+	"group":      fromProject(func(r project.Resource) string { return r.Group }),
+	"version":    fromProject(func(r project.Resource) string { return r.Version }),
+	"kind":       fromProject(func(r project.Resource) string { return r.Kind }),
 }
 
 // folderFlags are the flags whose values are folders; those whose values are files need no row.

@@ -11,26 +11,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Build returns the assets of a control plane, compiling them into the user's cache if they are not there: that takes
-// minutes, and Progress is called. It is safe to call from several processes at once, of which one compiles. When it
-// is interrupted nothing half-written is left where a later call would find it.
+// Build returns the assets that opts need, compiling them into the user's cache if they are not there: that takes
+// minutes, and progress is told. It is safe to call from several processes at once, of which one compiles. When it is
+// interrupted nothing half-written is left where a later call would find it, and what was compiled so far stays in go's
+// cache.
 //
 // When KUBEBUILDER_ASSETS is set, nothing is compiled and the binaries in that folder are used.
-func Build(ctx context.Context, progress Progress) (Assets, error) {
-	if assets, given, err := givenAssets(); given {
-		return assets, err
-	}
-	goVersion, err := goVersion(ctx)
+func Build(ctx context.Context, opts Options, progress Progress) (Assets, error) {
+	release, err := release(opts.Kubernetes)
 	if err != nil {
 		return Assets{}, err
 	}
-	hash, err := moduleHash(goVersion)
+	if assets, given, err := givenAssets(opts); given {
+		return assets, err
+	}
+	goVersion, err := goVersion(ctx)
 	if err != nil {
 		return Assets{}, err
 	}
@@ -38,71 +41,137 @@ func Build(ctx context.Context, progress Progress) (Assets, error) {
 	if err != nil {
 		return Assets{}, err
 	}
-	binary := filepath.Join(cache, hash, "controlplane")
-	if exists(binary) {
-		return Assets{multiCall: binary}, nil
+	var wanted *build
+	for _, p := range programs(opts) {
+		files, err := module(release, p)
+		if err != nil {
+			return Assets{}, err
+		}
+		b := &build{release: release, files: files, binary: binary(filepath.Join(cache, moduleHash(goVersion, release, files), "controlplane"))}
+		if b.binary.check() == nil {
+			return Assets{multiCall: b.binary}, nil
+		}
+		if wanted == nil {
+			wanted = b
+		}
 	}
-	unlock, err := lockFile(ctx, filepath.Join(cache, hash+".lock"), func() {
+	return Assets{multiCall: wanted.binary}, wanted.run(ctx, progress)
+}
+
+// build compiles one binary.
+type build struct {
+	release string
+	files   []moduleFile // of its module
+	binary  binary
+}
+
+// run compiles the binary unless another process does, for which it waits.
+func (b *build) run(ctx context.Context, progress Progress) error {
+	folder := filepath.Dir(string(b.binary))
+	unlock, err := lockFile(ctx, folder+".lock", func() {
 		progress.Step("another kctrl is compiling the control plane; waiting for it")
 	})
 	if err != nil {
-		return Assets{}, err
+		return err
 	}
 	defer unlock()
-	if exists(binary) {
-		return Assets{multiCall: binary}, nil
+	switch err := b.binary.check(); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		progress.Step(err.Error() + "; compiling it again")
 	}
-	return Assets{multiCall: binary}, compile(ctx, progress, cache, binary)
-}
-
-// compile builds in a temporary folder and moves the result into place.
-func compile(ctx context.Context, progress Progress, cache, binary string) error {
-	work, err := os.MkdirTemp(cache, "build-")
-	if err != nil {
-		return unwritable(cache, err)
+	// Nobody but the holder of the lock has this folder, so what a process that was killed has left in it goes now.
+	work := folder + ".build"
+	if err := os.RemoveAll(work); err != nil {
+		return unwritable(work, err)
 	}
 	defer os.RemoveAll(work)
-	if err := writeModule(work); err != nil {
-		return unwritable(cache, err)
+	if err := os.MkdirAll(filepath.Join(work, "tmp"), 0o700); err != nil {
+		return unwritable(work, err)
 	}
-	progress.Step("compiling etcd and Kubernetes " + KubernetesVersion + " from their Go modules; this takes minutes, once")
+	if err := writeModule(work, b.files); err != nil {
+		return unwritable(work, err)
+	}
+	progress.Step("compiling etcd and Kubernetes " + b.release + " from their Go modules; this takes minutes, once")
+	began := time.Now()
 	built := filepath.Join(work, "controlplane")
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-ldflags="+linkFlags, "-o", built, ".")
-	cmd.Dir = work
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	packages := &packageCounter{progress: progress}
-	cmd.Stderr = packages
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		progress.clear()
-		return buildFailed(err, packages.tail.String())
+	if err := b.compile(ctx, progress, work, built); err != nil {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(binary), 0o700); err != nil {
-		return unwritable(cache, err)
+	if err := b.binary.install(built); err != nil {
+		return unwritable(folder, err)
 	}
-	if err := os.Rename(built, binary); err != nil {
-		return unwritable(cache, err)
-	}
-	progress.clear()
-	progress.Step("control plane compiled")
+	progress.Step("control plane compiled in " + time.Since(began).Round(time.Second).String())
 	return nil
 }
 
-func buildFailed(err error, output string) error {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	last := lines[len(lines)-1]
-	hint := "see the lines above; kctrl env build tries again"
-	switch {
-	case strings.Contains(output, "no space left"):
-		hint = "free some disk space: the build needs about 3 GB in the Go caches"
-	case strings.Contains(output, "dial tcp"), strings.Contains(output, "module lookup disabled"), strings.Contains(output, "proxy"):
-		hint = "the first build downloads Go modules: check the network and go env GOPROXY"
+// compile compiles the module in work into the file built.
+func (b *build) compile(ctx context.Context, progress Progress, work, built string) error {
+	output := &goOutput{began: time.Now()}
+	defer progress.during(output.state)()
+	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + linkFlags(b.release)}
+	stale, err := runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags...)...)
+	if err != nil {
+		return err
 	}
-	return &diagnostic.Error{Message: fmt.Sprintf("compile the control plane: %v: %s", err, last), Hint: hint, Cause: err}
+	output.expect(len(bytes.Fields(stale)))
+	_, err = runGo(ctx, work, output, append([]string{"build", "-v", "-o", built}, flags...)...)
+	return err
+}
+
+// runGo runs the go command for the module in work, and returns its standard output.
+func runGo(ctx context.Context, work string, output *goOutput, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+	cmd.Dir = work
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
+		"GOTMPDIR="+filepath.Join(work, "tmp")) // so that nothing is left of it in another place when it is killed
+	cmd.SysProcAttr = processAttributes(true)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var stdout bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, output
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, buildFailed(err, output.said())
+	}
+	return stdout.Bytes(), nil
+}
+
+// failures are what keeps a control plane from being compiled, by what the go command says, and what a user can do.
+var failures = []struct{ says, hint string }{
+	{"no space left on device", "free some disk space: a build needs about 3 GB in the folders that go env GOCACHE GOMODCACHE names"},
+	{"SECURITY ERROR", "a module proxy has served other source than kctrl was released with: check go env GOPROXY"},
+	{"checksum mismatch", "a module is not what kctrl was released with: go clean -modcache downloads it again; else check go env GOPROXY"},
+	{"module lookup disabled", "a build downloads Go modules: go env -w GOPROXY=https://proxy.golang.org,direct allows it"},
+	{"404 Not Found", "the module proxy does not have a module: check go env GOPROXY"},
+	{"410 Gone", "the module proxy does not have a module: check go env GOPROXY"},
+	{"403 Forbidden", "the module proxy has refused: check go env GOPROXY, and its credentials in ~/.netrc"},
+	{"401 Unauthorized", "the module proxy has refused: check go env GOPROXY, and its credentials in ~/.netrc"},
+	{"407 Proxy Authentication Required", "the HTTP proxy has refused: check HTTPS_PROXY and its credentials"},
+	{"dial tcp", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
+	{"proxyconnect", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
+	{"i/o timeout", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
+	{"TLS handshake", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
+	{"signal: killed", "the compiler was killed, as by a lack of memory: a build needs about 4 GB; kctrl env build goes on where it was"},
+}
+
+// buildFailed says what the go command said, and what to do about it.
+func buildFailed(err error, said []string) error {
+	d := &diagnostic.Error{Hint: "kctrl env build goes on where it was", Cause: err}
+	what := err.Error()
+	if len(said) > 0 {
+		what = said[len(said)-1]
+	}
+	for _, failure := range failures {
+		if i := slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, failure.says) }); i >= 0 {
+			what, d.Hint = said[i], failure.hint
+			break
+		}
+	}
+	d.Message = "compile the control plane: " + strings.TrimSpace(what)
+	return d
 }
 
 // goVersion asks the go command for its version, and so also whether there is one.
@@ -140,9 +209,4 @@ func unwritable(folder string, err error) error {
 		d.Hint = "free some disk space"
 	}
 	return d
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -6,21 +6,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// fakeGo puts a go command on PATH that answers "go env" and does script for "go build", with $out the file to write.
+// fakeGo puts a go command on PATH that answers "go env" and "go list", and does script for "go build", with $out the file to
+// write.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
 	folder := t.TempDir()
 	content := "#!/bin/sh\nif [ \"$1\" = env ]; then echo go1.26.0; exit 0; fi\n" +
+		"if [ \"$1\" = list ]; then echo a; echo b/c; echo kctrl.dev/controlplane; exit 0; fi\n" +
 		"while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\n" + script + "\n"
 	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(content), 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +61,7 @@ func TestConcurrentBuildsCompileOnce(t *testing.T) {
 	var builds sync.WaitGroup
 	for range 5 {
 		builds.Go(func() {
-			if _, err := Build(t.Context(), Progress{}); err != nil {
+			if _, err := Build(t.Context(), Options{}, Progress{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -62,8 +71,8 @@ func TestConcurrentBuildsCompileOnce(t *testing.T) {
 	if err != nil || string(count) != "built\n" {
 		t.Errorf("compiled %q times, %v; want once", count, err)
 	}
-	if files := cached(t); len(files) != 1 || files[0] != "controlplane" {
-		t.Errorf("the cache holds %q, want the binary alone", files)
+	if files := cached(t); !slices.Equal(files, []string{"controlplane", "controlplane.sum"}) {
+		t.Errorf("the cache holds %q, want the binary and its sum alone", files)
 	}
 }
 
@@ -74,7 +83,7 @@ func TestInterruptedBuildLeavesNothingBehind(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := Build(ctx, Progress{})
+		_, err := Build(ctx, Options{}, Progress{})
 		ended <- err
 	}()
 	if err := poll(t.Context(), time.Millisecond, func() bool { return exists(started) }); err != nil {
@@ -93,15 +102,21 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 	for output, hint := range map[string]string{
 		"write /tmp/x: no space left on device":          "free some disk space",
 		"dial tcp: lookup proxy.example: no such host":   "check the network",
-		"vet: something nobody has thought of":           "tries again",
+		"vet: something nobody has thought of":           "goes on where it was",
 		"module lookup disabled by GOPROXY=off":          "GOPROXY",
-		"compile: signal: killed (is there enough RAM?)": "tries again",
+		"compile: signal: killed (is there enough RAM?)": "lack of memory",
+		"reading https://p/x: 403 Forbidden":             "credentials",
+		"verifying x@v1: checksum mismatch":              "not what kctrl was released with",
 	} {
-		fakeGo(t, fmt.Sprintf("echo '%s' >&2; exit 1", output))
-		_, err := Build(t.Context(), Progress{})
+		// What is compiled before, and fails for that reason, is no reason.
+		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1", output))
+		_, err := Build(t.Context(), Options{}, Progress{})
 		d, ok := errors.AsType[*diagnostic.Error](err)
-		if !ok || !strings.Contains(d.Message, output) || !strings.Contains(d.Hint, hint) {
+		if !ok || !strings.Contains(d.Hint, hint) {
 			t.Errorf("go said %q: Build = %v with hint %q; want the hint to say %q", output, err, d.Hint, hint)
+		}
+		if want := output; ok && hint != "goes on where it was" && !strings.Contains(d.Message, want) {
+			t.Errorf("go said %q: Build = %v", output, err)
 		}
 		if files := cached(t); len(files) != 0 {
 			t.Errorf("go said %q: the cache holds %q", output, files)
@@ -109,10 +124,176 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 	}
 }
 
+func TestWhatAKilledBuildHasLeftIsRemoved(t *testing.T) {
+	fakeGo(t, "test ! -e half && echo binary > $out")
+	folder := filepath.Dir(string(binaryOf(t, withoutControllers)))
+	if err := os.MkdirAll(folder+".build/half", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Build(t.Context(), Options{}, Progress{}); err != nil {
+		t.Fatal(err)
+	}
+	if exists(folder + ".build") {
+		t.Error("the folder of the build is still there")
+	}
+}
+
+// binaryOf returns where a program is compiled to.
+func binaryOf(t *testing.T, p program) binary {
+	t.Helper()
+	files, err := module(releases()[0], p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := cacheFolder("controlplane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary(filepath.Join(cache, moduleHash("go1.26.0", releases()[0], files), "controlplane"))
+}
+
+func TestControllersAreCompiledWhenTheyAreAskedFor(t *testing.T) {
+	fakeGo(t, "grep -c controller-manager main.go > $out; true")
+	small, large := binaryOf(t, withoutControllers), binaryOf(t, withControllers)
+	for _, test := range []struct {
+		opts Options
+		want binary
+	}{{Options{}, small}, {Options{ControllerManager: true}, large}, {Options{}, small}} {
+		got, err := Build(t.Context(), test.opts, Progress{})
+		if err != nil || got.multiCall != test.want {
+			t.Errorf("Build(%+v) = %s, %v; want %s", test.opts, got.multiCall, err, test.want)
+		}
+	}
+	for path, want := range map[binary]string{small: "0\n", large: "3\n"} {
+		if content, err := os.ReadFile(string(path)); err != nil || string(content) != want {
+			t.Errorf("%s mentions kube-controller-manager %q times, %v; want %q", path, content, err, want)
+		}
+	}
+}
+
+func TestBinaryOfAnOlderKctrlIsUsed(t *testing.T) {
+	fakeGo(t, "echo must not be called >&2; exit 1")
+	all := binaryOf(t, withControllers)
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" && filepath.Base(filepath.Dir(string(all))) != "8817e34ee414923f" {
+		t.Errorf("the control plane that kctrl has compiled so far is looked for in %s", all)
+	}
+	if err := os.MkdirAll(filepath.Dir(string(all)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(string(all), []byte("old"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, opts := range []Options{{}, {ControllerManager: true}} {
+		if got, err := Build(t.Context(), opts, Progress{}); err != nil || got.multiCall != all {
+			t.Errorf("Build(%+v) = %s, %v; want %s", opts, got.multiCall, err, all)
+		}
+	}
+}
+
+func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
+	fakeGo(t, "echo '#!/nowhere' > $out; chmod +x $out")
+	assets, err := Build(t.Context(), Options{}, Progress{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := string(assets.multiCall)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damage := range map[string][]byte{"cut": whole[:4], "empty": nil, "other": []byte("#!/nobody!!")[:len(whole)]} {
+		if err := os.WriteFile(path, damage, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if name == "other" { // of the same size, which is found when it does not start
+			_, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true})
+			if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "is damaged: its SHA-256") {
+				t.Errorf("Start of a binary with other content = %v", err)
+			}
+		}
+		if _, err := Build(t.Context(), Options{}, Progress{Out: &out}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "other" && !strings.Contains(out.String(), "is damaged: it has "+strconv.Itoa(len(damage))+" bytes of") {
+			t.Errorf("%s: Build said %q", name, out.String())
+		}
+		if now, err := os.ReadFile(path); err != nil || string(now) != string(whole) {
+			t.Errorf("%s: the binary is %q, %v", name, now, err)
+		}
+	}
+	// One that is whole is not blamed for what else is wrong.
+	if _, err := Start(t.Context(), assets, Options{Folder: t.TempDir(), Attached: true}); err == nil || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("Start = %v", err)
+	}
+}
+
+func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
+	versions := Versions()
+	if len(versions) != 4 {
+		t.Errorf("Versions = %q, want the last four", versions)
+	}
+	newest, oldest := releases()[0], releases()[3]
+	for name, want := range map[string]string{
+		"": newest, versions[3]: oldest, "v" + versions[3]: oldest, oldest: oldest, oldest[1:]: oldest, newest: newest,
+	} {
+		if got, err := release(name); err != nil || got != want {
+			t.Errorf("release(%q) = %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for name, hint := range map[string]string{
+		"1.2":             versions[3] + " is the nearest",
+		"1.99":            versions[0] + " is the nearest",
+		"latest":          strings.Join(versions, ", "),
+		oldest + "9":      "of " + versions[3] + " it compiles " + oldest[1:],
+		"v" + oldest:      strings.Join(versions, ", "),
+		"../" + oldest:    strings.Join(versions, ", "),
+		versions[0] + ".": strings.Join(versions, ", "),
+	} {
+		_, err := release(name)
+		if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Hint, hint) {
+			t.Errorf("release(%q) = %#v, want the hint to say %q", name, err, hint)
+		}
+	}
+}
+
+// TestModulesAreOfTheirVersion holds that each folder of module has the modules of the Kubernetes in its name, and the hash
+// of each.
+func TestModulesAreOfTheirVersion(t *testing.T) {
+	for _, release := range releases() {
+		files, err := module(release, withControllers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := modfile.Parse("go.mod", files[0].content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		staging := "v0." + strings.TrimPrefix(release, "v1.")
+		for _, require := range mod.Require {
+			version := require.Mod.Version
+			if require.Mod.Path == "k8s.io/kubernetes" && version != release {
+				t.Errorf("%s has k8s.io/kubernetes %s", release, version)
+			}
+			for _, replace := range mod.Replace {
+				if replace.Old.Path == require.Mod.Path {
+					version = replace.New.Version
+				}
+				if replace.New.Path != replace.Old.Path || replace.New.Version != staging {
+					t.Errorf("%s replaces %s by %s", release, replace.Old, replace.New)
+				}
+			}
+			if !strings.Contains(string(files[1].content), require.Mod.Path+" "+version+"/go.mod h1:") {
+				t.Errorf("%s: go.sum has no %s %s", release, require.Mod.Path, version)
+			}
+		}
+	}
+}
+
 func TestBuildWithoutGoSaysHowToGoOn(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(assetsVariable, "")
-	_, err := Build(t.Context(), Progress{})
+	_, err := Build(t.Context(), Options{}, Progress{})
 	if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Hint, "install Go") {
 		t.Errorf("Build = %#v", err)
 	}
@@ -121,7 +302,7 @@ func TestBuildWithoutGoSaysHowToGoOn(t *testing.T) {
 func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv(assetsVariable, folder)
-	if _, err := Build(t.Context(), Progress{}); err == nil || !strings.Contains(err.Error(), "has no etcd") {
+	if _, err := Build(t.Context(), Options{}, Progress{}); err == nil || !strings.Contains(err.Error(), "has no etcd") {
 		t.Errorf("Build with an empty folder = %v", err)
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
@@ -129,7 +310,7 @@ func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	assets, err := Build(t.Context(), Progress{})
+	assets, err := Build(t.Context(), Options{}, Progress{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,17 +322,82 @@ func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 	}
 }
 
-func TestProgressOnATerminalDrawsOverItself(t *testing.T) {
-	var out strings.Builder
-	counter := &packageCounter{progress: Progress{Out: &out, Live: true}}
-	fmt.Fprint(counter, "go.etcd.io/etcd/api/v3\nk8s.io/api/core/v1\n")
-	if got := out.String(); !strings.Contains(got, "\r") || !strings.Contains(got, "2 packages, k8s.io/api/core/v1") {
-		t.Errorf("progress drew %q", got)
+// TestProgressIsTold compiles 600 packages, one in half a second of virtual time.
+func TestProgressIsTold(t *testing.T) {
+	compile := func(out io.Writer, columns func() int) {
+		output := &goOutput{began: time.Now()}
+		end := Progress{Out: out, Columns: columns}.during(output.state)
+		time.Sleep(1700 * time.Millisecond) // so that nothing is told at the instant of a change
+		fmt.Fprint(output, "go: downloading k8s.io/api v1\ngo: downloading k8s.io/klog v2\n")
+		time.Sleep(3 * time.Second)
+		output.expect(600)
+		for range 600 {
+			fmt.Fprint(output, "k8s.io/")
+			fmt.Fprint(output, "api\n")
+			time.Sleep(500 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		end()
+		time.Sleep(time.Hour)
 	}
-	out.Reset()
-	counter = &packageCounter{progress: Progress{Out: &out}}
-	fmt.Fprint(counter, "go.etcd.io/etcd/api/v3\n")
-	if out.Len() != 0 {
-		t.Errorf("progress drew %q where there is no terminal", out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, nil)
+		const want = `kctrl: compiling: 51 of 600 packages, 30s, about 5 min left
+kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
+`
+		lines := strings.SplitAfter(out.String(), "\n")
+		if len(lines) != 11 || lines[0]+lines[1] != want || lines[9] != "kctrl: compiling: 591 of 600 packages, 5m0s, less than a minute left\n" {
+			t.Errorf("progress said\n%s", out.String())
+		}
+		if strings.ContainsAny(out.String(), "\r\x1b") {
+			t.Errorf("progress drew %q where there is no terminal", out.String())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, func() int { return 80 })
+		frames := strings.Split(out.String(), "\r\x1b[K")
+		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one a second, and at last none
+			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
+		}
+		for i, want := range map[int]string{
+			1: "counting packages, 0s", 3: "downloading Go modules: 2 so far, 2s", 10: "compiling: 9 of 600 packages, 9s",
+			32: "compiling: 53 of 600 packages, 31s, about 5 min left", 315: "linking, 5m14s",
+		} {
+			if len(frames) > i && frames[i] != "kctrl: "+want {
+				t.Errorf("frame %d is %q, want %q", i, frames[i], want)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, func() int { return 20 })
+		for frame := range strings.SplitSeq(out.String(), "\r\x1b[K") {
+			if len(frame) >= 20 || strings.Contains(frame, "\n") {
+				t.Errorf("progress drew %q, which a terminal of 20 columns cannot draw over", frame)
+			}
+		}
+	})
+}
+
+// TestOutputOfGoIsBounded cuts what the go command says at every place, and lets it say much.
+func TestOutputOfGoIsBounded(t *testing.T) {
+	const text = "go: downloading k8s.io/api v1\nk8s.io/api\n# k8s.io/api\nx.go:1:2: broken\na b"
+	for cut := range len(text) + 1 {
+		output := &goOutput{}
+		fmt.Fprint(output, text[:cut])
+		fmt.Fprint(output, text[cut:])
+		if said := strings.Join(output.said(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
+			t.Errorf("cut at %d: %d modules, %d packages, %q", cut, output.downloaded, output.compiled, said)
+		}
+	}
+	output := &goOutput{}
+	for i := range 100 {
+		fmt.Fprintf(output, "line %d%s\n", i, strings.Repeat("x", 100<<10))
+	}
+	said := output.said()
+	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") || !strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
+		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
 	}
 }

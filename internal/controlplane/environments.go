@@ -73,8 +73,8 @@ const (
 )
 
 // Up makes the environment name run. One of which a part has died goes on with its objects, its address and the options
-// that it was started with.
-func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts Options) (*Environment, Outcome, error) {
+// that it was started with. It calls build for the assets when it has something to start, with the options of that.
+func (es *Environments) Up(ctx context.Context, name string, build func(Options) (Assets, error), opts Options) (*Environment, Outcome, error) {
 	unlock, err := es.lock(ctx, name)
 	if err != nil {
 		return nil, Running, err
@@ -83,27 +83,31 @@ func (es *Environments) Up(ctx context.Context, name string, assets Assets, opts
 	old, err := es.load(name)
 	switch {
 	case err == nil && old.Ready:
-		outcome, err := es.resume(ctx, old, assets)
+		outcome, err := es.resume(ctx, old, build)
 		return old, outcome, err
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		// There may be logs of one that never was ready.
 		if err := es.remove(ctx, name); err != nil {
 			return nil, Running, err
 		}
-		env, err := es.start(ctx, name, assets, opts)
+		env, err := es.start(ctx, name, build, opts)
 		return env, Started, err
 	}
 	return nil, Running, err
 }
 
 // start starts an environment that does not exist.
-func (es *Environments) start(ctx context.Context, name string, assets Assets, opts Options) (*Environment, error) {
+func (es *Environments) start(ctx context.Context, name string, build func(Options) (Assets, error), opts Options) (*Environment, error) {
+	assets, err := build(opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(es.path(name), 0o700); err != nil {
 		return nil, unwritable(es.path(name), err)
 	}
 	env := &Environment{
-		Name: name, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager, Controllers: opts.Controllers,
-		GarbageCollector: opts.GarbageCollector, FeatureGates: opts.FeatureGates,
+		Name: name, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager,
+		Controllers: opts.Controllers, GarbageCollector: opts.GarbageCollector, FeatureGates: opts.FeatureGates,
 	}
 	if err := es.claim(ctx, env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(es.path(name)))
@@ -130,11 +134,15 @@ func explain(crash *CrashError, hint string) error {
 }
 
 // resume starts what does not run of an environment that was ready once.
-func (es *Environments) resume(ctx context.Context, env *Environment, assets Assets) (Outcome, error) {
+func (es *Environments) resume(ctx context.Context, env *Environment, build func(Options) (Assets, error)) (Outcome, error) {
 	ids, err := loadIdentities(es.path(env.Name), env.Kubeconfig, time.Now())
 	crash := env.Crashed()
 	if err == nil && crash == nil {
 		return Running, nil
+	}
+	assets, buildErr := build(env.options())
+	if buildErr != nil {
+		return Resumed, buildErr
 	}
 	for _, p := range env.Processes {
 		if !p.alive() {

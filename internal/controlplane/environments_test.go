@@ -29,10 +29,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/guard"
 )
 
-// assets compiles the control plane once for all tests, or finds it in the user's cache.
+// compiled returns what compiles the control plane once for all tests, or finds it in the user's cache.
+func compiled(t *testing.T) func(Options) (Assets, error) {
+	return func(opts Options) (Assets, error) { return Build(t.Context(), opts, Progress{Out: os.Stderr}) }
+}
+
 func assets(t *testing.T) Assets {
 	t.Helper()
-	a, err := Build(t.Context(), Progress{Out: os.Stderr})
+	a, err := compiled(t)(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +66,7 @@ func environments(t *testing.T) *Environments {
 
 func up(t *testing.T, es *Environments, name string, opts Options) *Environment {
 	t.Helper()
-	env, _, err := es.Up(t.Context(), name, assets(t), opts)
+	env, _, err := es.Up(t.Context(), name, compiled(t), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +109,7 @@ func TestEnvironmentsRunSideBySide(t *testing.T) {
 	var starts sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		starts.Go(func() {
-			if _, _, err := es.Up(t.Context(), name, assets(t), Options{}); err != nil {
+			if _, _, err := es.Up(t.Context(), name, compiled(t), Options{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -188,7 +192,7 @@ func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
 	es := environments(t)
 	env := up(t, es, "again", Options{})
 	put(t, env, "kept")
-	if _, outcome, err := es.Up(t.Context(), "again", assets(t), Options{}); err != nil || outcome != Running {
+	if _, outcome, err := es.Up(t.Context(), "again", compiled(t), Options{}); err != nil || outcome != Running {
 		t.Errorf("Up of a running environment: outcome %v, %v", outcome, err)
 	}
 	for _, dead := range [][]string{{"kube-apiserver"}, {"etcd"}, {"etcd", "kube-apiserver"}} {
@@ -200,7 +204,7 @@ func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
 		}
 		var outcome Outcome
 		var err error
-		env, outcome, err = es.Up(t.Context(), "again", assets(t), Options{})
+		env, outcome, err = es.Up(t.Context(), "again", compiled(t), Options{})
 		if err != nil || outcome != Resumed || env.Crashed() != nil || env.Server != server {
 			t.Fatalf("Up without %v: outcome %v, %v; it was at %s and is at %s", dead, outcome, err, server, env.Server)
 		}
@@ -257,7 +261,7 @@ func TestCertificatesThatEndedAreRenewed(t *testing.T) {
 	if err := os.WriteFile(authorityPath(es.path("old")), stranger.pem, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, outcome, err := es.Up(t.Context(), "old", assets(t), Options{})
+	env, outcome, err := es.Up(t.Context(), "old", compiled(t), Options{})
 	if err != nil || outcome != Resumed || !has(t, env, "kept") {
 		t.Errorf("Up with certificates of somebody else: outcome %v, %v", outcome, err)
 	}
@@ -416,7 +420,7 @@ func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) {
 	}
 	up(t, es, "first", Options{DataDir: data})
 	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) + "/data"} {
-		_, _, err := es.Up(t.Context(), "second", assets(t), Options{DataDir: spelling})
+		_, _, err := es.Up(t.Context(), "second", compiled(t), Options{DataDir: spelling})
 		if err == nil || !strings.Contains(err.Error(), `the data folder of environment "first"`) {
 			t.Errorf("Up with the data folder %s = %v", spelling, err)
 		}
@@ -426,7 +430,7 @@ func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "an etcd that runs has its data in") {
 		t.Errorf("Start with the data folder of another = %v", err)
 	}
-	_, _, err = es.Up(t.Context(), "third", assets(t), Options{DataDir: filepath.Join(es.path("first"), "etcd")})
+	_, _, err = es.Up(t.Context(), "third", compiled(t), Options{DataDir: filepath.Join(es.path("first"), "etcd")})
 	if err == nil || !strings.Contains(err.Error(), "where kctrl keeps its environments") {
 		t.Errorf("Up with a data folder that Down would remove = %v", err)
 	}
@@ -439,7 +443,7 @@ func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) {
 	for i := range outcomes {
 		starts.Go(func() {
 			var err error
-			if _, outcomes[i], err = es.Up(t.Context(), "same", assets(t), Options{}); err != nil {
+			if _, outcomes[i], err = es.Up(t.Context(), "same", compiled(t), Options{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -453,7 +457,7 @@ func TestSimultaneousStartsOfOneEnvironmentStartItOnce(t *testing.T) {
 
 func TestStartThatFailsShowsWhyAndLeavesNoProcess(t *testing.T) {
 	es := environments(t)
-	_, _, err := es.Up(t.Context(), "bad", assets(t), Options{FeatureGates: "NoSuchGate=true"})
+	_, _, err := es.Up(t.Context(), "bad", compiled(t), Options{FeatureGates: "NoSuchGate=true"})
 	crash, ok := errors.AsType[*CrashError](err)
 	if !ok || !strings.Contains(crash.Tail, "NoSuchGate") {
 		t.Fatalf("Up = %v, want the API server's own words", err)

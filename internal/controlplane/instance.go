@@ -29,6 +29,8 @@ const (
 
 // Options say what to start. The zero value is etcd and an API server on a free port, with throw-away data.
 type Options struct {
+	// Kubernetes is the version of the API server, one of [Versions]. Empty is the newest.
+	Kubernetes string
 	// Folder is where the instance keeps certificates, logs and its kubeconfig. It must exist.
 	Folder string
 	// DataDir is where etcd keeps its data; it is made when it does not exist, and it is the caller's to remove. Empty
@@ -144,6 +146,11 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 	}
 	for attempt := 1; ; attempt++ {
 		instance, err := start(ctx, assets, opts, ids)
+		if err != nil && ctx.Err() == nil {
+			if damage := assets.discardDamaged(); damage != nil {
+				return nil, damage
+			}
+		}
 		crash, crashed := errors.AsType[*CrashError](err)
 		if !crashed || attempt == startAttempts || !strings.Contains(crash.Tail, "address already in use") {
 			return instance, err

@@ -25,6 +25,7 @@ type Environment struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 	// What it was started with, and is started with again when a part of it has died.
+	Kubernetes        string `json:"kubernetes,omitempty"`
 	DataDir           string `json:"dataDir,omitempty"`
 	Port              int    `json:"port,omitempty"`
 	ControllerManager bool   `json:"controllerManager,omitempty"`
@@ -94,7 +95,10 @@ func (e *Environment) Usable() error {
 
 // options are those it was started with.
 func (e *Environment) options() Options {
-	return Options{DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers, GarbageCollector: e.GarbageCollector, FeatureGates: e.FeatureGates}
+	return Options{
+		Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
+		GarbageCollector: e.GarbageCollector, FeatureGates: e.FeatureGates,
+	}
 }
 
 // record keeps a process in the place of an older one of its part.

@@ -130,3 +130,8 @@ func discard(ctx context.Context, folder string, notice func(string)) error {
 	notice(what)
 	return os.RemoveAll(folder)
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

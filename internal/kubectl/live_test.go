@@ -25,7 +25,7 @@ type server struct {
 
 func start(t *testing.T) *server {
 	t.Helper()
-	assets, err := controlplane.Build(t.Context(), controlplane.Progress{Out: os.Stderr})
+	assets, err := controlplane.Build(t.Context(), controlplane.Options{}, controlplane.Progress{Out: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
