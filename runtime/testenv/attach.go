@@ -28,8 +28,8 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.faults || len(o.args) > 0 {
-		t.Fatalf("use an API server that runs already: it has no processes to give faults, feature gates or controllers to: use testenv.Start")
+	if o.faults || o.kubernetes != "" || len(o.args) > 0 {
+		t.Fatalf("use an API server that runs already: it has no processes to give faults, a version, feature gates or controllers to: use testenv.Start")
 	}
 	env := &Env{Config: rest.CopyConfig(config)}
 	if err := createAll(t.Context(), env, o.crds); err != nil {

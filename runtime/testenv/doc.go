@@ -17,5 +17,8 @@
 //
 //	m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}}})
 //
+// The API server is of the newest Kubernetes that kctrl compiles, or of the one that [WithKubernetes] or the environment
+// variable KCTRL_TEST_KUBERNETES names: the same tests run on each version that an operator is for.
+//
 // There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
 package testenv

@@ -10,6 +10,7 @@ import (
 )
 
 func TestOptionsAreArgumentsOfTheCommand(t *testing.T) {
+	t.Setenv(testenv.KubernetesVariable, "")
 	folder := t.TempDir()
 	said := filepath.Join(folder, "said")
 	use(t, script(t, `echo "$@" >>`+said+`
@@ -48,6 +49,32 @@ fi
 	}
 	if lines[3] != "ended" {
 		t.Error("the command was not ended with the test")
+	}
+}
+
+func TestVersionIsTheTestsOrThatOfTheEnvironment(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	use(t, script(t, `echo "$@" >`+said+`
+echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
+cat
+`))
+	for _, test := range []struct {
+		variable string
+		opts     []testenv.Option
+		want     string
+	}{
+		{"", nil, "env up --foreground -o json\n"},
+		{"1.35", nil, "env up --foreground -o json --kubernetes=1.35\n"},
+		{"1.35", []testenv.Option{testenv.WithKubernetes("1.34")}, "env up --foreground -o json --kubernetes=1.34\n"},
+		{"", []testenv.Option{testenv.WithFeatureGates("A=true"), testenv.WithKubernetes("1.34")}, "env up --foreground -o json --feature-gates=A=true --kubernetes=1.34\n"},
+	} {
+		t.Setenv(testenv.KubernetesVariable, test.variable)
+		if failures := record(func(t testing.TB) { testenv.Start(t, test.opts...) }); failures != "" {
+			t.Error(failures)
+		}
+		if got, err := os.ReadFile(said); err != nil || string(got) != test.want {
+			t.Errorf("with %q the command was %q, %v; want %q", test.variable, got, err, test.want)
+		}
 	}
 }
 

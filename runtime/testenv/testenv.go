@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ const (
 	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
 	// see each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
+	// KubernetesVariable names the version of Kubernetes that tests run on which do not choose one by WithKubernetes.
+	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
 )
 
 // Env is a running API server.
@@ -44,10 +47,11 @@ type Env struct {
 type Option func(*options)
 
 type options struct {
-	crds    []string
-	args    []string
-	faults  bool
-	collect bool
+	crds       []string
+	args       []string
+	kubernetes string
+	faults     bool
+	collect    bool
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
@@ -70,6 +74,12 @@ func WithControllerManager(controllers ...string) Option {
 // owner, and deletions may be foreground and orphaning ones. Start returns when the collector knows all that there is.
 func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
+}
+
+// WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
+// there are; each is compiled on its first use.
+func WithKubernetes(version string) Option {
+	return func(o *options) { o.kubernetes = version }
 }
 
 // WithFeatureGates sets feature gates of the API server, such as "CBORServingAndStorage=true".
@@ -130,7 +140,11 @@ func (o options) start(t testing.TB) (*Env, error) {
 		}
 		return env, nil
 	}
-	server, stop, err := run(exec.Command(command(), append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)...))
+	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
+	if version := cmp.Or(o.kubernetes, os.Getenv(KubernetesVariable)); version != "" {
+		args = append(args, "--kubernetes="+version)
+	}
+	server, stop, err := run(exec.Command(command(), args...))
 	if err != nil {
 		return nil, explain(err)
 	}
