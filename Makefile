@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting bench-collector fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting test-skew bench-collector fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -14,7 +14,7 @@ demo: build ## From an empty folder to an operator that reconciles, on a real AP
 	go run ./internal/demo
 
 test: build ## Run all tests, also those on a real API server, and the race detector on the runtime.
-	bin/kctrl env build
+	bin/kctrl env build --controller-manager
 	go vet ./...
 	go test -timeout 40m ./cmd/... ./internal/... .
 	go test -timeout 40m $(RACE) ./runtime/...
@@ -82,6 +82,16 @@ test-faults: ## Kill and signal every writing command at 60 steps of its writing
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
+
+SKEW ?= 1.34 1.37
+test-skew: build ## Run what talks to API servers, and a scaffolded operator, on the oldest and the newest Kubernetes that kctrl compiles. See docs/kubernetes.md.
+	for version in $(SKEW); do \
+		bin/kctrl env build --kubernetes $$version --controller-manager && \
+		export KCTRL_TEST_KUBERNETES=$$version && \
+		go test -count 1 -timeout 40m $$(go list ./runtime/... | grep -v /runtime/apiserver) && \
+		go test -count 1 -timeout 10m -run TestScaffoldedTestsPass ./internal/scaffold && \
+		go test -count 1 -timeout 10m -C examples/cronjob ./... || exit 1; \
+	done
 
 SEEDS ?= 400
 fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,10 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
@@ -228,68 +224,6 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 	}
 }
 
-func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
-	versions := Versions()
-	if len(versions) != 4 {
-		t.Errorf("Versions = %q, want the last four", versions)
-	}
-	newest, oldest := releases()[0], releases()[3]
-	for name, want := range map[string]string{
-		"": newest, versions[3]: oldest, "v" + versions[3]: oldest, oldest: oldest, oldest[1:]: oldest, newest: newest,
-	} {
-		if got, err := release(name); err != nil || got != want {
-			t.Errorf("release(%q) = %q, %v; want %q", name, got, err, want)
-		}
-	}
-	for name, hint := range map[string]string{
-		"1.2":             versions[3] + " is the nearest",
-		"1.99":            versions[0] + " is the nearest",
-		"latest":          strings.Join(versions, ", "),
-		oldest + "9":      "of " + versions[3] + " it compiles " + oldest[1:],
-		"v" + oldest:      strings.Join(versions, ", "),
-		"../" + oldest:    strings.Join(versions, ", "),
-		versions[0] + ".": strings.Join(versions, ", "),
-	} {
-		_, err := release(name)
-		if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Hint, hint) {
-			t.Errorf("release(%q) = %#v, want the hint to say %q", name, err, hint)
-		}
-	}
-}
-
-// TestModulesAreOfTheirVersion holds that each folder of module has the modules of the Kubernetes in its name, and the hash
-// of each.
-func TestModulesAreOfTheirVersion(t *testing.T) {
-	for _, release := range releases() {
-		files, err := module(release, withControllers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mod, err := modfile.Parse("go.mod", files[0].content, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		staging := "v0." + strings.TrimPrefix(release, "v1.")
-		for _, require := range mod.Require {
-			version := require.Mod.Version
-			if require.Mod.Path == "k8s.io/kubernetes" && version != release {
-				t.Errorf("%s has k8s.io/kubernetes %s", release, version)
-			}
-			for _, replace := range mod.Replace {
-				if replace.Old.Path == require.Mod.Path {
-					version = replace.New.Version
-				}
-				if replace.New.Path != replace.Old.Path || replace.New.Version != staging {
-					t.Errorf("%s replaces %s by %s", release, replace.Old, replace.New)
-				}
-			}
-			if !strings.Contains(string(files[1].content), require.Mod.Path+" "+version+"/go.mod h1:") {
-				t.Errorf("%s: go.sum has no %s %s", release, require.Mod.Path, version)
-			}
-		}
-	}
-}
-
 func TestBuildWithoutGoSaysHowToGoOn(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(assetsVariable, "")
@@ -319,85 +253,5 @@ func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 	}
 	if _, err := assets.controllerManager(); err == nil {
 		t.Error("a controller manager that is not there was not refused")
-	}
-}
-
-// TestProgressIsTold compiles 600 packages, one in half a second of virtual time.
-func TestProgressIsTold(t *testing.T) {
-	compile := func(out io.Writer, columns func() int) {
-		output := &goOutput{began: time.Now()}
-		end := Progress{Out: out, Columns: columns}.during(output.state)
-		time.Sleep(1700 * time.Millisecond) // so that nothing is told at the instant of a change
-		fmt.Fprint(output, "go: downloading k8s.io/api v1\ngo: downloading k8s.io/klog v2\n")
-		time.Sleep(3 * time.Second)
-		output.expect(600)
-		for range 600 {
-			fmt.Fprint(output, "k8s.io/")
-			fmt.Fprint(output, "api\n")
-			time.Sleep(500 * time.Millisecond)
-		}
-		time.Sleep(10 * time.Second)
-		end()
-		time.Sleep(time.Hour)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		compile(&out, nil)
-		const want = `kctrl: compiling: 51 of 600 packages, 30s, about 5 min left
-kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
-`
-		lines := strings.SplitAfter(out.String(), "\n")
-		if len(lines) != 11 || lines[0]+lines[1] != want || lines[9] != "kctrl: compiling: 591 of 600 packages, 5m0s, less than a minute left\n" {
-			t.Errorf("progress said\n%s", out.String())
-		}
-		if strings.ContainsAny(out.String(), "\r\x1b") {
-			t.Errorf("progress drew %q where there is no terminal", out.String())
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		compile(&out, func() int { return 80 })
-		frames := strings.Split(out.String(), "\r\x1b[K")
-		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one a second, and at last none
-			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
-		}
-		for i, want := range map[int]string{
-			1: "counting packages, 0s", 3: "downloading Go modules: 2 so far, 2s", 10: "compiling: 9 of 600 packages, 9s",
-			32: "compiling: 53 of 600 packages, 31s, about 5 min left", 315: "linking, 5m14s",
-		} {
-			if len(frames) > i && frames[i] != "kctrl: "+want {
-				t.Errorf("frame %d is %q, want %q", i, frames[i], want)
-			}
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		compile(&out, func() int { return 20 })
-		for frame := range strings.SplitSeq(out.String(), "\r\x1b[K") {
-			if len(frame) >= 20 || strings.Contains(frame, "\n") {
-				t.Errorf("progress drew %q, which a terminal of 20 columns cannot draw over", frame)
-			}
-		}
-	})
-}
-
-// TestOutputOfGoIsBounded cuts what the go command says at every place, and lets it say much.
-func TestOutputOfGoIsBounded(t *testing.T) {
-	const text = "go: downloading k8s.io/api v1\nk8s.io/api\n# k8s.io/api\nx.go:1:2: broken\na b"
-	for cut := range len(text) + 1 {
-		output := &goOutput{}
-		fmt.Fprint(output, text[:cut])
-		fmt.Fprint(output, text[cut:])
-		if said := strings.Join(output.said(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
-			t.Errorf("cut at %d: %d modules, %d packages, %q", cut, output.downloaded, output.compiled, said)
-		}
-	}
-	output := &goOutput{}
-	for i := range 100 {
-		fmt.Fprintf(output, "line %d%s\n", i, strings.Repeat("x", 100<<10))
-	}
-	said := output.said()
-	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") || !strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
-		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
 	}
 }

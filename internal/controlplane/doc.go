@@ -1,7 +1,8 @@
 // Package controlplane builds and runs a real Kubernetes control plane: etcd, kube-apiserver and, on request,
-// kube-controller-manager, compiled from their Go modules into one binary in the user's cache.
+// kube-controller-manager, compiled from their Go modules into one binary in the user's cache, in any of several
+// [Versions]. The source of each is pinned, to the hash of each module.
 //
-// [Build] compiles the binary once. [Start] runs an [Instance] of it on free loopback ports with certificates of its
+// [Build] compiles a binary once. [Start] runs an [Instance] of it on free loopback ports with certificates of its
 // own. [Environments] are instances with a name that outlive the process that started them.
 //
 // Everything an instance writes is below its folder, which nobody but the user can read. Nothing listens on anything

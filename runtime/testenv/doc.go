@@ -10,7 +10,8 @@
 // Start runs `kctrl env up --foreground`: etcd and kube-apiserver on free ports of loopback, with data that is thrown
 // away, stopped when the test ends, and also when the test process is killed. The kctrl command is the one that the
 // environment variable KCTRL names, else the one on PATH. Its first use compiles the control plane, which takes
-// minutes; run `kctrl env build` before the tests to see its progress.
+// minutes; run `kctrl env build` before the tests to see its progress, with --controller-manager for
+// [WithControllerManager].
 //
 // Webhooks of a manager that the test runs are called by URL, with no Service and no certificate to make: the manager installs the
 // project's configurations while it runs.

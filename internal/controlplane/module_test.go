@@ -1,0 +1,168 @@
+//go:build linux || darwin
+
+package controlplane
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
+	versions := Versions()
+	if len(versions) != 4 {
+		t.Errorf("Versions = %q, want the last four", versions)
+	}
+	newest, oldest := releases()[0], releases()[3]
+	for name, want := range map[string]string{
+		"": newest, versions[3]: oldest, "v" + versions[3]: oldest, oldest: oldest, oldest[1:]: oldest, newest: newest,
+	} {
+		if got, err := release(name); err != nil || got != want {
+			t.Errorf("release(%q) = %q, %v; want %q", name, got, err, want)
+		}
+	}
+	for name, hint := range map[string]string{
+		"1.2":             versions[3] + " is the nearest",
+		"1.99":            versions[0] + " is the nearest",
+		"latest":          strings.Join(versions, ", "),
+		oldest + "9":      "of " + versions[3] + " it compiles " + oldest[1:],
+		"v" + oldest:      strings.Join(versions, ", "),
+		"../" + oldest:    strings.Join(versions, ", "),
+		versions[0] + ".": strings.Join(versions, ", "),
+	} {
+		_, err := release(name)
+		if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Hint, hint) {
+			t.Errorf("release(%q) = %#v, want the hint to say %q", name, err, hint)
+		}
+	}
+}
+
+var pin = flag.String("pin", "", "add the modules of this `release` of Kubernetes, such as v1.38.0, in the place of those of its minor version")
+
+// TestModulesAreOfTheirVersion holds that each folder of module has the modules of the Kubernetes in its name, and the hash
+// of each.
+func TestModulesAreOfTheirVersion(t *testing.T) {
+	if *pin != "" {
+		pinModules(t, *pin)
+		return // this test has the modules that it was compiled with
+	}
+	for _, release := range releases() {
+		files, err := module(release, withControllers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := modfile.Parse("go.mod", files[0].content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		staging := "v0." + strings.TrimPrefix(release, "v1.")
+		for _, require := range mod.Require {
+			version := require.Mod.Version
+			if require.Mod.Path == "k8s.io/kubernetes" && version != release {
+				t.Errorf("%s has k8s.io/kubernetes %s", release, version)
+			}
+			for _, replace := range mod.Replace {
+				if replace.Old.Path == require.Mod.Path {
+					version = replace.New.Version
+				}
+				if replace.New.Path != replace.Old.Path || replace.New.Version != staging {
+					t.Errorf("%s replaces %s by %s", release, replace.Old, replace.New)
+				}
+			}
+			if !strings.Contains(string(files[1].content), require.Mod.Path+" "+version+"/go.mod h1:") {
+				t.Errorf("%s: go.sum has no %s %s", release, require.Mod.Path, version)
+			}
+		}
+	}
+}
+
+// pinModules writes the folder of a release: the versions that Kubernetes itself is compiled with, and their hashes, which the
+// go command checks with the checksum database.
+func pinModules(t *testing.T, release string) {
+	t.Helper()
+	var downloaded struct{ GoMod string }
+	if err := json.Unmarshal(goCommand(t, ".", "mod", "download", "-json", "k8s.io/kubernetes@"+release), &downloaded); err != nil {
+		t.Fatal(err)
+	}
+	theirs := parseModule(t, downloaded.GoMod)
+	staging := "v0." + strings.TrimPrefix(release, "v1.")
+	var ours strings.Builder
+	fmt.Fprintf(&ours, "module kctrl.dev/controlplane\n\ngo %s\n\nrequire (\n\tk8s.io/component-base %s\n\tk8s.io/kubernetes %s\n", theirs.Go.Version, staging, release)
+	for _, require := range theirs.Require {
+		if require.Mod.Path == "go.etcd.io/etcd/server/v3" {
+			fmt.Fprintln(&ours, require.Mod.Path, require.Mod.Version)
+		}
+	}
+	fmt.Fprint(&ours, ")\n\nreplace (\n")
+	for _, replace := range theirs.Replace {
+		fmt.Fprintf(&ours, "\t%[1]s => %[1]s %[2]s\n", replace.Old.Path, staging)
+	}
+	fmt.Fprint(&ours, ")\n")
+	work := t.TempDir()
+	main, err := moduleFiles.ReadFile("module/" + string(withControllers) + ".go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeModule(work, []moduleFile{{"go.mod", []byte(ours.String())}, {"main.go", main}}); err != nil {
+		t.Fatal(err)
+	}
+	goCommand(t, work, "mod", "tidy")
+	for _, older := range releases() {
+		if semver.MajorMinor(older) == semver.MajorMinor(release) {
+			if err := os.RemoveAll(filepath.Join("module", older)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	folder := filepath.Join("module", release)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(work, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".txt"), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func parseModule(t *testing.T, path string) *modfile.File {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(path, content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func goCommand(t *testing.T, folder string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+//go:build linux || darwin
+
+package controlplane
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestProgressIsTold compiles 600 packages, one in half a second of virtual time.
+func TestProgressIsTold(t *testing.T) {
+	compile := func(out io.Writer, columns func() int) {
+		output := &goOutput{began: time.Now()}
+		end := Progress{Out: out, Columns: columns}.during(output.state)
+		time.Sleep(1700 * time.Millisecond) // so that nothing is told at the instant of a change
+		fmt.Fprint(output, "go: downloading k8s.io/api v1\ngo: downloading k8s.io/klog v2\n")
+		time.Sleep(3 * time.Second)
+		output.expect(600)
+		for range 600 {
+			fmt.Fprint(output, "k8s.io/")
+			fmt.Fprint(output, "api\n")
+			time.Sleep(500 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		end()
+		time.Sleep(time.Hour)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, nil)
+		const want = `kctrl: compiling: 51 of 600 packages, 30s, about 5 min left
+kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
+`
+		lines := strings.SplitAfter(out.String(), "\n")
+		if len(lines) != 11 || lines[0]+lines[1] != want || lines[9] != "kctrl: compiling: 591 of 600 packages, 5m0s, less than a minute left\n" {
+			t.Errorf("progress said\n%s", out.String())
+		}
+		if strings.ContainsAny(out.String(), "\r\x1b") {
+			t.Errorf("progress drew %q where there is no terminal", out.String())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, func() int { return 80 })
+		frames := strings.Split(out.String(), "\r\x1b[K")
+		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one a second, and at last none
+			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
+		}
+		for i, want := range map[int]string{
+			1: "counting packages, 0s", 3: "downloading Go modules: 2 so far, 2s", 10: "compiling: 9 of 600 packages, 9s",
+			32: "compiling: 53 of 600 packages, 31s, about 5 min left", 315: "linking, 5m14s",
+		} {
+			if len(frames) > i && frames[i] != "kctrl: "+want {
+				t.Errorf("frame %d is %q, want %q", i, frames[i], want)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		compile(&out, func() int { return 20 })
+		for frame := range strings.SplitSeq(out.String(), "\r\x1b[K") {
+			if len(frame) >= 20 || strings.Contains(frame, "\n") {
+				t.Errorf("progress drew %q, which a terminal of 20 columns cannot draw over", frame)
+			}
+		}
+	})
+}
+
+// TestOutputOfGoIsBounded cuts what the go command says at every place, and lets it say much.
+func TestOutputOfGoIsBounded(t *testing.T) {
+	const text = "go: downloading k8s.io/api v1\nk8s.io/api\n# k8s.io/api\nx.go:1:2: broken\na b"
+	for cut := range len(text) + 1 {
+		output := &goOutput{}
+		fmt.Fprint(output, text[:cut])
+		fmt.Fprint(output, text[cut:])
+		if said := strings.Join(output.said(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
+			t.Errorf("cut at %d: %d modules, %d packages, %q", cut, output.downloaded, output.compiled, said)
+		}
+	}
+	output := &goOutput{}
+	for i := range 100 {
+		fmt.Fprintf(output, "line %d%s\n", i, strings.Repeat("x", 100<<10))
+	}
+	said := output.said()
+	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") || !strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
+		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
+	}
+}
