@@ -52,8 +52,6 @@ var (
 var definitionKind = kind{
 	gvk: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), resource: "customresourcedefinitions", singular: "customresourcedefinition",
 	short: []string{"crd", "crds"}, categories: []string{"api-extensions"},
-	new:       func() runtime.Object { return &apiextensions.CustomResourceDefinition{} },
-	newList:   func() runtime.Object { return &apiextensions.CustomResourceDefinitionList{} },
 	modelName: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
 	rules: rules{
 		reset: []string{"status"},

@@ -37,8 +37,10 @@ var (
 
 // resources is what is served, in the order of the groups.
 func (s *Server) resources() (found []resourceInfo) {
-	for i := range kinds {
-		found = append(found, resourcesOf(&kinds[i])...)
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			found = append(found, resourcesOf(&kinds[i])...)
+		}
 	}
 	found = append(found, resourcesOf(&definitionKind)...)
 	for _, crd := range s.listDefinitions() {
@@ -50,16 +52,22 @@ func (s *Server) resources() (found []resourceInfo) {
 }
 
 func resourcesOf(k *kind) []resourceInfo {
+	stored, verbs := k.stored(), k.verbs
+	if verbs == nil {
+		verbs = allVerbs
+	}
 	one := resourceInfo{
-		gv: k.gvk.GroupVersion(), name: k.resource, singular: k.singular, kind: k.gvk, namespaced: k.namespaced, verbs: allVerbs,
-		short: k.short, categories: k.categories, hash: storageHash(k.gvk),
+		gv: k.gvk.GroupVersion(), name: k.resource, singular: k.singularName(), kind: k.gvk, namespaced: k.namespaced, verbs: verbs,
+		short: k.short, categories: k.categories, hash: storageHash(stored.gvk),
 	}
 	found := []resourceInfo{one}
-	if k.gvk == namespaceKind {
-		found[0].verbs = slices.DeleteFunc(slices.Clone(allVerbs), func(verb string) bool { return verb == "deletecollection" })
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/finalize", kind: one.kind, verbs: []string{"update"}})
+	for _, extra := range k.parts {
+		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/" + extra.name, kind: extra.kind, namespaced: one.namespaced, verbs: extra.verbs})
 	}
-	if k.status != nil {
+	if stored.scale != nil {
+		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/scale", kind: scaleKind, namespaced: one.namespaced, verbs: partVerbs})
+	}
+	if stored.status != nil {
 		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/status", kind: one.kind, namespaced: one.namespaced, verbs: partVerbs})
 	}
 	return found

@@ -2,16 +2,26 @@ package apiserver
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -25,32 +35,76 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// kind is a kind that is there without a CustomResourceDefinition: one row for each.
+// kindGroups are the kinds that are there without a CustomResourceDefinition, in the order in which discovery has their groups. A
+// group more is a line here, and one in newBuiltinScheme.
+func kindGroups() [][]kind { return loadBuiltin().groups }
+
+// builtins are the built-in kinds and what they share, which is made when a server is.
+type builtins struct {
+	once   sync.Once
+	groups [][]kind
+	scheme *runtime.Scheme
+	models *goModels
+	family family
+}
+
+var shared builtins // without an initial value, since the rows refer to what refers to it
+
+func loadBuiltin() *builtins {
+	shared.once.Do(func() {
+		shared.groups = [][]kind{
+			coreKinds(),
+		}
+		shared.scheme = newBuiltinScheme(shared.groups)
+		shared.models = &goModels{scheme: shared.scheme}
+		codecs := serializer.NewCodecFactory(shared.scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+		shared.family = family{scheme: shared.scheme, codecs: codecs}
+	})
+	return &shared
+}
+
+// kind is one of them: one row for each. Its rules are for objects of its Go type, which is that of the version that is stored.
 type kind struct {
 	gvk        schema.GroupVersionKind
 	resource   string
-	singular   string
+	singular   string // nothing for the kind in lower case
 	short      []string
 	categories []string
 	namespaced bool
-	new        func() runtime.Object
-	newList    func() runtime.Object
-	model      map[string]spec.Schema // its fields besides those of each object, for server-side apply
-	modelName  string                 // of a generated model with all its fields, instead
-	columns    []column               // of tables; nil for names and creation times
+	verbs      []string // nil for all
+	columns    []column // of tables; nil for names and creation times
 	rules      rules
-	status     *rules // of the subresource, if there is one
-	fields     func(object runtime.Object, set fields.Set)
-	returned   bool // a deletion answers with the object
+	status     *rules                                      // of the subresource, if there is one
+	scale      func(object runtime.Object) scaled          // where the scale subresource is, if there is one
+	parts      []extraPart                                 // other subresources
+	fields     func(object runtime.Object, set fields.Set) // that selectors may name, besides those of each object
+	selectable []string                                    // their names
+	returned   bool                                        // a deletion answers with the object
+	policy     rest.GarbageCollectionPolicy                // what a deletion does to dependents, unless it says it
+	complete   func(s *Server, r *registry, e *endpoint)   // makes of an endpoint what it has besides
+
+	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
+	admit func(s *Server, a admission.Attributes) error
+
+	of  *kind               // the kind of which this is another version
+	hub schema.GroupVersion // of it: under which the scheme has the Go type of that kind; empty for its own version
+
+	modelName string // of a generated model, of kinds whose Go type is not in newBuiltinScheme
+}
+
+// extraPart is a subresource besides status and scale, as discovery has it.
+type extraPart struct {
+	name  string
+	kind  schema.GroupVersionKind
+	verbs []string
+	part  func(s *Server, r *registry, k *kind, f family) part
 }
 
 // column of a table.
@@ -62,273 +116,60 @@ type column struct {
 // rules of a kind for its writes. Those that are nil do nothing.
 type rules struct {
 	unconditional  bool // an update may say no version
+	creates        bool // an update makes an object that is not there
 	reset          []string
+	spec           func(object runtime.Object) any // the generation counts changes of it
 	create         func(object runtime.Object)
 	update         func(object, old runtime.Object)
 	canonicalize   func(object runtime.Object)
 	validate       func(object runtime.Object) field.ErrorList
 	validateUpdate func(object, old runtime.Object) field.ErrorList
 	warnings       func(object runtime.Object) []string
+	updateWarnings func(object, old runtime.Object) []string                       // nil for warnings
+	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool // of kinds that a deletion may leave for a time, which it sets in the options
 }
 
-var kinds = []kind{namespaces, configMaps, secrets}
-
 var (
-	coreV1        = corev1.SchemeGroupVersion
-	namespaceKind = coreV1.WithKind("Namespace")
-	nameColumn    = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
-	sinceColumn   = column{
+	nameColumn  = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+	sinceColumn = column{
 		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
-		func(object runtime.Object) any {
-			created := mustAccess(object).GetCreationTimestamp()
-			if created.IsZero() {
-				return "<unknown>"
-			}
-			return duration.HumanDuration(time.Since(created.Time))
-		},
+		func(object runtime.Object) any { return since(mustAccess(object).GetCreationTimestamp()) },
 	}
 )
 
-var namespaces = kind{
-	gvk: namespaceKind, resource: "namespaces", singular: "namespace", short: []string{"ns"}, returned: true,
-	new:     func() runtime.Object { return &corev1.Namespace{} },
-	newList: func() runtime.Object { return &corev1.NamespaceList{} },
-	model:   map[string]spec.Schema{"spec": *objectOf(map[string]spec.Schema{"finalizers": *atomicList()}), "status": *namespaceStatusModel()},
-	columns: []column{
-		{metav1.TableColumnDefinition{Name: "Status", Type: "string", Description: "The status of the namespace"}, func(object runtime.Object) any { return string(object.(*corev1.Namespace).Status.Phase) }},
-		sinceColumn,
-	},
-	fields: func(object runtime.Object, set fields.Set) {
-		set["status.phase"], set["name"] = string(object.(*corev1.Namespace).Status.Phase), mustAccess(object).GetName()
-	},
-	rules: rules{
-		unconditional: true, reset: []string{"status"},
-		create: func(object runtime.Object) {
-			namespace := object.(*corev1.Namespace)
-			namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
-			if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
-				namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
-			}
-		},
-		update: func(object, old runtime.Object) {
-			namespace, was := object.(*corev1.Namespace), old.(*corev1.Namespace)
-			namespace.Spec.Finalizers, namespace.Status = was.Spec.Finalizers, was.Status
-		},
-		canonicalize: func(object runtime.Object) { labelNamespace(object.(*corev1.Namespace)) },
-		validate:     validateNamespace,
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return append(validateNamespace(object), validateMetadataUpdate(object, old)...)
-		},
-	},
-	status: &rules{
-		unconditional: true, reset: []string{"spec"},
-		update: func(object, old runtime.Object) {
-			object.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
-		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			problems, namespace := validateMetadataUpdate(object, old), object.(*corev1.Namespace)
-			path, phase := field.NewPath("status", "Phase"), namespace.Status.Phase
-			switch {
-			case namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceActive:
-				problems = append(problems, field.Invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty"))
-			case !namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceTerminating:
-				problems = append(problems, field.Invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"))
-			}
-			return problems
-		},
-	},
+func since(t metav1.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(t.Time))
 }
 
-func validateNamespace(object runtime.Object) (problems field.ErrorList) {
-	namespace := object.(*corev1.Namespace)
-	problems = validateMetadata(&namespace.ObjectMeta, false, validation.ValidateNamespaceName)
-	for _, finalizer := range namespace.Spec.Finalizers {
-		problems = append(problems, validateFinalizer(string(finalizer), field.NewPath("spec", "finalizers"))...)
+// col is a column of a table whose value is of a Go type; one that is wide is only shown when it is asked for.
+func col[T runtime.Object](name, format, description string, value func(object T) any) column {
+	kind, format, _ := strings.Cut(format, " ")
+	c := column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}, func(object runtime.Object) any { return value(object.(T)) }}
+	if format == "wide" {
+		c.Priority = 1
 	}
-	return problems
+	return c
 }
 
-// finalizeRules are those of the finalize subresource of namespaces, by which what empties a namespace lets it go.
-var finalizeRules = rules{
-	unconditional: true, reset: []string{"status"},
-	update: func(object, old runtime.Object) {
-		object.(*corev1.Namespace).Status = old.(*corev1.Namespace).Status
-	},
-	validateUpdate: func(object, old runtime.Object) field.ErrorList {
-		problems := validateMetadataUpdate(object, old)
-		for i, finalizer := range object.(*corev1.Namespace).Spec.Finalizers {
-			problems = append(problems, validateFinalizer(string(finalizer), field.NewPath("spec", "finalizers").Index(i))...)
-		}
-		return problems
-	},
+// The functions of a row, on its Go type.
+
+func typed1[T runtime.Object, R any](f func(object T) R) func(runtime.Object) R {
+	return func(object runtime.Object) R { return f(object.(T)) }
 }
 
-func labelNamespace(namespace *corev1.Namespace) {
-	if namespace.Labels == nil {
-		namespace.Labels = map[string]string{}
-	}
-	namespace.Labels[corev1.LabelMetadataName] = namespace.Name
+func typed2[T runtime.Object, R any](f func(object, old T) R) func(object, old runtime.Object) R {
+	return func(object, old runtime.Object) R { return f(object.(T), old.(T)) }
 }
 
-var configMaps = kind{
-	gvk: coreV1.WithKind("ConfigMap"), resource: "configmaps", singular: "configmap", short: []string{"cm"}, namespaced: true,
-	new:     func() runtime.Object { return &corev1.ConfigMap{} },
-	newList: func() runtime.Object { return &corev1.ConfigMapList{} },
-	model:   map[string]spec.Schema{"data": *spec.MapProperty(spec.StringProperty()), "binaryData": *spec.MapProperty(spec.StringProperty()), "immutable": *spec.BooleanProperty()},
-	columns: []column{
-		{metav1.TableColumnDefinition{Name: "Data", Type: "string", Description: corev1.ConfigMap{}.SwaggerDoc()["data"]}, func(object runtime.Object) any {
-			configMap := object.(*corev1.ConfigMap)
-			return int64(len(configMap.Data) + len(configMap.BinaryData))
-		}},
-		sinceColumn,
-	},
-	rules: rules{
-		unconditional: true,
-		validate:      validateConfigMap,
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			configMap, was := object.(*corev1.ConfigMap), old.(*corev1.ConfigMap)
-			problems := validateMetadataUpdate(object, old)
-			problems = append(problems, validateImmutable(configMap.Immutable, was.Immutable, "data", configMap.Data, was.Data)...)
-			if was.Immutable != nil && *was.Immutable && !reflect.DeepEqual(configMap.BinaryData, was.BinaryData) {
-				problems = append(problems, field.Forbidden(field.NewPath("binaryData"), immutableMessage))
-			}
-			return append(problems, validateConfigMap(object)...)
-		},
-	},
+func change1[T runtime.Object](f func(object T)) func(runtime.Object) {
+	return func(object runtime.Object) { f(object.(T)) }
 }
 
-func validateConfigMap(object runtime.Object) field.ErrorList {
-	configMap := object.(*corev1.ConfigMap)
-	problems := validateMetadata(&configMap.ObjectMeta, true, validation.NameIsDNSSubdomain)
-	size := 0
-	for _, key := range slices.Sorted(maps.Keys(configMap.Data)) {
-		problems = append(problems, validateKey(field.NewPath("data").Key(key), key)...)
-		if _, twice := configMap.BinaryData[key]; twice {
-			problems = append(problems, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
-		}
-		size += len(configMap.Data[key])
-	}
-	for _, key := range slices.Sorted(maps.Keys(configMap.BinaryData)) {
-		problems = append(problems, validateKey(field.NewPath("binaryData").Key(key), key)...)
-		size += len(configMap.BinaryData[key])
-	}
-	if size > corev1.MaxSecretSize {
-		problems = append(problems, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
-	}
-	return problems
-}
-
-var secrets = kind{
-	gvk: coreV1.WithKind("Secret"), resource: "secrets", singular: "secret", namespaced: true,
-	new:     func() runtime.Object { return &corev1.Secret{} },
-	newList: func() runtime.Object { return &corev1.SecretList{} },
-	model:   map[string]spec.Schema{"data": *spec.MapProperty(spec.StringProperty()), "stringData": *spec.MapProperty(spec.StringProperty()), "type": *spec.StringProperty(), "immutable": *spec.BooleanProperty()},
-	columns: []column{
-		{metav1.TableColumnDefinition{Name: "Type", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["type"]}, func(object runtime.Object) any { return string(object.(*corev1.Secret).Type) }},
-		{metav1.TableColumnDefinition{Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"]}, func(object runtime.Object) any { return int64(len(object.(*corev1.Secret).Data)) }},
-		sinceColumn,
-	},
-	fields: func(object runtime.Object, set fields.Set) { set["type"] = string(object.(*corev1.Secret).Type) },
-	rules: rules{
-		unconditional: true,
-		update: func(object, old runtime.Object) {
-			if secret := object.(*corev1.Secret); secret.Type == "" {
-				secret.Type = old.(*corev1.Secret).Type
-			}
-		},
-		validate: func(object runtime.Object) field.ErrorList { return validateSecret(object.(*corev1.Secret)) },
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			secret, was := object.(*corev1.Secret), old.(*corev1.Secret)
-			problems := validateMetadataUpdate(object, old)
-			problems = append(problems, validation.ValidateImmutableField(secret.Type, was.Type, field.NewPath("type"))...)
-			problems = append(problems, validateImmutable(secret.Immutable, was.Immutable, "data", secret.Data, was.Data)...)
-			return append(problems, validateSecret(secret)...)
-		},
-		warnings: func(object runtime.Object) []string {
-			secret := object.(*corev1.Secret)
-			if secret.Type != corev1.SecretTypeTLS {
-				return nil
-			}
-			if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-				return []string{err.Error()}
-			}
-			return nil
-		},
-	},
-}
-
-func validateSecret(secret *corev1.Secret) field.ErrorList {
-	problems, data, size := validateMetadata(&secret.ObjectMeta, true, validation.NameIsDNSSubdomain), field.NewPath("data"), 0
-	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
-		problems = append(problems, validateKey(data.Key(key), key)...)
-		size += len(secret.Data[key])
-	}
-	if size > corev1.MaxSecretSize {
-		problems = append(problems, field.TooLong(data, "", corev1.MaxSecretSize))
-	}
-	required := func(keys ...string) {
-		for _, key := range keys {
-			if _, ok := secret.Data[key]; !ok {
-				problems = append(problems, field.Required(data.Key(key), ""))
-			}
-		}
-	}
-	switch secret.Type {
-	case corev1.SecretTypeServiceAccountToken:
-		if secret.Annotations[corev1.ServiceAccountNameKey] == "" {
-			problems = append(problems, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
-		}
-	case corev1.SecretTypeDockercfg:
-		problems = append(problems, validateDocker(secret, corev1.DockerConfigKey)...)
-	case corev1.SecretTypeDockerConfigJson:
-		problems = append(problems, validateDocker(secret, corev1.DockerConfigJsonKey)...)
-	case corev1.SecretTypeBasicAuth:
-		_, name := secret.Data[corev1.BasicAuthUsernameKey]
-		_, password := secret.Data[corev1.BasicAuthPasswordKey]
-		if !name && !password {
-			required(corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
-		}
-	case corev1.SecretTypeSSHAuth:
-		if len(secret.Data[corev1.SSHAuthPrivateKey]) == 0 {
-			problems = append(problems, field.Required(data.Key(corev1.SSHAuthPrivateKey), ""))
-		}
-	case corev1.SecretTypeTLS:
-		required(corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
-	}
-	return problems
-}
-
-func validateDocker(secret *corev1.Secret, key string) field.ErrorList {
-	path, content := field.NewPath("data").Key(key), secret.Data[key]
-	if _, ok := secret.Data[key]; !ok {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	if err := json.Unmarshal(content, &map[string]any{}); err != nil {
-		return field.ErrorList{field.Invalid(path, "<secret contents redacted>", err.Error())}
-	}
-	return nil
-}
-
-func validateKey(path *field.Path, key string) (problems field.ErrorList) {
-	for _, problem := range utilvalidation.IsConfigMapKey(key) {
-		problems = append(problems, field.Invalid(path, key, problem))
-	}
-	return problems
-}
-
-const immutableMessage = "field is immutable when `immutable` is set"
-
-func validateImmutable[T any](now, was *bool, name string, content, before map[string]T) (problems field.ErrorList) {
-	if was == nil || !*was {
-		return nil
-	}
-	if now == nil || !*now {
-		problems = append(problems, field.Forbidden(field.NewPath("immutable"), immutableMessage))
-	}
-	if !reflect.DeepEqual(content, before) {
-		problems = append(problems, field.Forbidden(field.NewPath(name), immutableMessage))
-	}
-	return problems
+func change2[T runtime.Object](f func(object, old T)) func(object, old runtime.Object) {
+	return func(object, old runtime.Object) { f(object.(T), old.(T)) }
 }
 
 func validateMetadata(metadata *metav1.ObjectMeta, namespaced bool, name validation.ValidateNameFunc) field.ErrorList {
@@ -365,67 +206,36 @@ func validateQualified(name string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
-// Models for server-side apply.
-
-func objectOf(properties map[string]spec.Schema) *spec.Schema {
-	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: properties}}
-}
-
-func atomicList() *spec.Schema {
-	list := spec.ArrayProperty(spec.StringProperty())
-	list.AddExtension("x-kubernetes-list-type", "atomic")
-	return list
-}
-
-func namespaceStatusModel() *spec.Schema {
-	text := map[string]spec.Schema{}
-	for _, name := range []string{"type", "status", "lastTransitionTime", "reason", "message"} {
-		text[name] = *spec.StringProperty()
-	}
-	conditions := spec.ArrayProperty(objectOf(text))
-	conditions.AddExtension("x-kubernetes-list-type", "map")
-	conditions.AddExtension("x-kubernetes-list-map-keys", []any{"type"})
-	return objectOf(map[string]spec.Schema{"phase": *spec.StringProperty(), "conditions": *conditions})
-}
-
-// coreScheme has the core kinds, with the defaults and selectors of those that are served. A version is its own hub.
-var coreScheme = func() *runtime.Scheme {
+// newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.
+func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	must(corev1.AddToScheme(scheme))
-	scheme.AddTypeDefaultingFunc(&corev1.Namespace{}, func(object any) {
-		namespace := object.(*corev1.Namespace)
-		if namespace.Name != "" {
-			labelNamespace(namespace)
-		}
-		if namespace.Status.Phase == "" {
-			namespace.Status.Phase = corev1.NamespaceActive
-		}
-	})
-	scheme.AddTypeDefaultingFunc(&corev1.Secret{}, func(object any) {
-		secret := object.(*corev1.Secret)
-		if secret.Type == "" {
-			secret.Type = corev1.SecretTypeOpaque
-		}
-		if len(secret.StringData) > 0 && secret.Data == nil {
-			secret.Data = map[string][]byte{}
-		}
-		for key, value := range secret.StringData {
-			secret.Data[key] = []byte(value)
-		}
-		secret.StringData = nil
-	})
-	for name, labels := range map[string][]string{"Namespace": {"metadata.name", "status.phase"}, "Secret": {"metadata.name", "metadata.namespace", "type"}} {
-		must(scheme.AddFieldLabelConversionFunc(coreV1.WithKind(name), func(label, value string) (string, string, error) {
-			if slices.Contains(labels, label) {
-				return label, value, nil
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+	} {
+		must(add(scheme))
+	}
+	for _, kinds := range groups {
+		for i := range kinds {
+			k := &kinds[i]
+			object, err := scheme.New(k.gvk)
+			must(err)
+			scheme.AddTypeDefaultingFunc(object, setAllDefaults)
+			if len(k.selectable) > 0 {
+				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.selector))
 			}
-			return "", "", fmt.Errorf("field label not supported: %s", label)
-		}))
+		}
 	}
 	return scheme
-}()
+}
 
-var coreCodecs = serializer.NewCodecFactory(coreScheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+// selector checks a field of a selector.
+func (k *kind) selector(label, value string) (string, string, error) {
+	if label == "metadata.name" || k.namespaced && label == "metadata.namespace" || slices.Contains(k.selectable, label) {
+		return label, value, nil
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
+}
 
 // typedCodec stores objects of Go types as they are after they were written as JSON.
 type typedCodec struct {
@@ -459,17 +269,40 @@ type kindStrategy struct {
 }
 
 func (s *kindStrategy) NamespaceScoped() bool { return s.kind.namespaced }
+func (s *kindStrategy) creates() bool         { return s.rules.creates }
 func (s *kindStrategy) unconditional() bool   { return s.rules.unconditional }
+
+func (s *kindStrategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	if s.kind.policy == "" {
+		return rest.DeleteDependents
+	}
+	return s.kind.policy
+}
+
+func (s *kindStrategy) CheckGracefulDelete(_ context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+	return s.rules.grace != nil && s.rules.grace(object, options)
+}
 
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, name := range s.rules.reset {
-		set.Insert(fieldpath.MakePathOrDie(name))
+		var path []any
+		for part := range strings.SplitSeq(name, ".") {
+			path = append(path, part)
+		}
+		set.Insert(fieldpath.MakePathOrDie(path...))
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.gvk.GroupVersion().String()): set}
+	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, gv := range s.kind.versions() {
+		reset[fieldpath.APIVersion(gv.String())] = set
+	}
+	return reset
 }
 
 func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
+	if s.rules.spec != nil {
+		mustAccess(object).SetGeneration(1)
+	}
 	if s.rules.create != nil {
 		s.rules.create(object)
 	}
@@ -478,6 +311,9 @@ func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object
 func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	if s.rules.update != nil {
 		s.rules.update(object, old)
+	}
+	if s.rules.spec != nil && !equality.Semantic.DeepEqual(s.rules.spec(object), s.rules.spec(old)) {
+		mustAccess(object).SetGeneration(mustAccess(old).GetGeneration() + 1)
 	}
 }
 
@@ -522,15 +358,21 @@ func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object
 	return s.rules.warnings(object)
 }
 
-func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, _ runtime.Object) []string {
+func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
+	if s.rules.updateWarnings != nil {
+		return s.rules.updateWarnings(object, old)
+	}
 	return s.WarningsOnCreate(ctx, object)
 }
 
 // ConvertToTable shows objects in the columns of the kind.
 func (k *kind) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	table := &metav1.Table{}
+	first := !slices.ContainsFunc(k.columns, func(c column) bool { return c.Name == "Name" })
 	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, nameColumn)
+		if first {
+			table.ColumnDefinitions = append(table.ColumnDefinitions, nameColumn)
+		}
 		for _, c := range k.columns {
 			table.ColumnDefinitions = append(table.ColumnDefinitions, c.TableColumnDefinition)
 		}
@@ -542,7 +384,10 @@ func (k *kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 	}
 	var err error
 	table.Rows, err = metatable.MetaToTableRow(object, func(object runtime.Object, _ metav1.Object, name, _ string) ([]any, error) {
-		cells := []any{name}
+		var cells []any
+		if first {
+			cells = append(cells, name)
+		}
 		for _, c := range k.columns {
 			cells = append(cells, c.value(object))
 		}
@@ -565,152 +410,193 @@ func (k *kind) attributes(object runtime.Object) (labels.Set, fields.Set, error)
 
 // typeConverter knows the schema of the kind for server-side apply.
 func (k *kind) typeConverter() managedfields.TypeConverter {
-	models, model := maps.Clone(metaModels()), objectOf(maps.Clone(k.model))
-	if k.modelName != "" {
-		models = maps.Clone(generatedModels())
-		own := *models[k.modelName]
-		model = &own
-		delete(models, k.modelName)
-	} else {
-		setObject(model)
+	if k.modelName == "" {
+		return loadBuiltin().models
 	}
-	addModel(models, k.gvk, model)
+	return definitionModels()
+}
+
+// definitionModels knows the schema of definitions. It costs milliseconds, and all servers share it.
+var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
+	models := maps.Clone(generatedModels())
+	model := *models[definitionKind.modelName]
+	delete(models, definitionKind.modelName)
+	addModel(models, definitionKind.gvk, &model)
 	types, err := managedfields.NewTypeConverter(models, false)
 	must(err)
 	return types
-}
-
-// kindTypes are the type converters of the kinds. They cost milliseconds, and all servers may share them.
-var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]managedfields.TypeConverter {
-	types := map[schema.GroupVersionKind]managedfields.TypeConverter{definitionKind.gvk: definitionKind.typeConverter()}
-	for i := range kinds {
-		types[kinds[i].gvk] = kinds[i].typeConverter()
-	}
-	return types
 })
 
-// family is what kinds of one Go API package share.
+// family is what kinds of one scheme share.
 type family struct {
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
-	hub    schema.GroupVersion // the version that is worked with
+	hub    schema.GroupVersion // the version that is worked with; empty for that of each kind
+}
+
+// hubOf is the version that a kind is worked with in.
+func (f family) hubOf(k *kind) schema.GroupVersion {
+	switch {
+	case !f.hub.Empty():
+		return f.hub
+	case !k.hub.Empty():
+		return k.hub
+	}
+	return k.gvk.GroupVersion()
+}
+
+// stored is the kind as which objects are stored.
+func (k *kind) stored() *kind {
+	if k.of != nil {
+		return k.of
+	}
+	return k
+}
+
+// versions are all that the kind is served in.
+func (k *kind) versions() (all []schema.GroupVersion) {
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			if kinds[i].stored().gvk == k.gvk {
+				all = append(all, kinds[i].gvk.GroupVersion())
+			}
+		}
+	}
+	if all == nil {
+		all = append(all, k.gvk.GroupVersion())
+	}
+	return all
 }
 
 func (s *Server) newRegistry(k *kind, f family) *registry {
-	resource := schema.GroupResource{Group: k.gvk.Group, Resource: k.resource}
+	stored := k.stored()
+	resource := schema.GroupResource{Group: stored.gvk.Group, Resource: k.resource}
 	prefix := "/registry/" + resource.Resource
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
 	}
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.table(resource), prefix: prefix, resource: resource, kind: k.gvk, new: k.new, newList: k.newList, singular: k.singular,
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, k.rules}, attrs: k.attributes, names: s.names, returnDeleted: k.returned, TableConvertor: k,
-		codec: typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, k.gvk.GroupVersion(), f.hub)},
+		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(),
+		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, TableConvertor: stored,
+		codec: typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub)},
 	}
-	if k.columns == nil {
-		r.TableConvertor = rest.NewDefaultTableConvertor(resource)
+	if stored.columns == nil {
+		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
 	}
 	return r
 }
 
+func newOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) func() runtime.Object {
+	return func() runtime.Object {
+		object, err := scheme.New(kind)
+		must(err)
+		return object
+	}
+}
+
+func (k *kind) singularName() string {
+	if k.singular != "" {
+		return k.singular
+	}
+	return strings.ToLower(k.gvk.Kind)
+}
+
 func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
+	return newScopeOf(k, f, k.gvk, f.hubOf(k), subresource, reset, table)
+}
+
+// newScopeOf is the scope of a subresource of another kind than the resource.
+func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
 	scope := &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.namespaced},
 		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
-		Typer: f.scheme, Defaulter: f.scheme, Authorizer: everything{}, EquivalentResourceMapper: runtime.NewEquivalentResourceRegistry(), TableConvertor: table,
-		Resource: k.gvk.GroupVersion().WithResource(k.resource), Subresource: subresource, Kind: k.gvk, HubGroupVersion: f.hub,
+		Typer: f.scheme, Defaulter: f.scheme, Authorizer: everything{}, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
+		Resource: k.gvk.GroupVersion().WithResource(k.resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
 	var err error
-	scope.FieldManager, err = managedfields.NewDefaultFieldManager(kindTypes()[k.gvk], scope.Convertor, scope.Defaulter, scope.Creater, k.gvk, f.hub,
+	scope.FieldManager, err = managedfields.NewDefaultFieldManager(k.typeConverter(), scope.Convertor, scope.Defaulter, scope.Creater, of, hub,
 		subresource, fieldpath.NewExcludeFilterSetMap(reset))
 	must(err)
 	return scope
 }
 
+// equivalents are the other versions of a kind.
+func equivalents(k *kind) runtime.EquivalentResourceMapper {
+	known := runtime.NewEquivalentResourceRegistry()
+	for _, gv := range k.stored().versions() {
+		known.RegisterKindFor(gv.WithResource(k.resource), "", gv.WithKind(k.gvk.Kind))
+	}
+	return known
+}
+
 var kindPatches = append(slices.Clone(customPatches), string(types.StrategicMergePatchType))
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
-	e := &endpoint{objects: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches}
-	if k.status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, *k.status})
+	e := &endpoint{objects: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
+	stored := k.stored()
+	if stored.status != nil {
+		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})
 		e.parts["status"] = part{subresource{status}, newScope(k, f, "status", status.GetResetFields(), r)}
+	}
+	if stored.scale != nil {
+		e.parts["scale"] = part{&kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
+	}
+	for _, extra := range k.parts {
+		e.parts[extra.name] = extra.part(s, r, k, f)
 	}
 	return e
 }
 
-// newKinds makes the endpoints of the kinds that are there without a definition, and of definitions.
-func (s *Server) newKinds() map[schema.GroupVersionResource]*endpoint {
-	core, endpoints := family{coreScheme, coreCodecs, coreV1}, map[schema.GroupVersionResource]*endpoint{}
-	for i := range kinds {
-		k := &kinds[i]
-		r := s.newRegistry(k, core)
-		e := s.newEndpoint(k, core, r)
-		if k.gvk == namespaceKind {
-			s.completeNamespaces(k, core, r, e)
+// newKinds makes the endpoints of the kinds that are there without a definition, each when it is first asked for, and of definitions.
+func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
+	endpoints := map[schema.GroupVersionResource]func() *endpoint{}
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			k := &kinds[i]
+			endpoints[k.gvk.GroupVersion().WithResource(k.resource)] = sync.OnceValue(func() *endpoint { return s.newBuiltin(k) })
 		}
-		endpoints[k.gvk.GroupVersion().WithResource(k.resource)] = e
 	}
 	r := s.newRegistry(&definitionKind, definitionFamily)
 	r.written = s.reconcileDefinitions
 	e := s.newEndpoint(&definitionKind, definitionFamily, r)
 	e.objects = &definitionStorage{r}
 	s.crds, s.crdScope = r, e.parts["status"].scope
-	endpoints[definitionKind.gvk.GroupVersion().WithResource(definitionKind.resource)] = e
+	endpoints[definitionKind.gvk.GroupVersion().WithResource(definitionKind.resource)] = func() *endpoint { return e }
 	return endpoints
 }
 
-// updater can only update: the finalize subresource cannot be read.
-type updater struct{ rest.Updater }
-
-func (s *Server) completeNamespaces(k *kind, f family, r *registry, e *endpoint) {
-	r.deletable = func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 }
-	finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, finalizeRules})
-	e.parts["finalize"] = part{updater{subresource{finalize}}, newScope(k, f, "finalize", finalize.GetResetFields(), r)}
-	e.objects = &namespaceStorage{r}
+func (s *Server) newBuiltin(k *kind) *endpoint {
+	r := s.newRegistry(k, loadBuiltin().family)
+	e := s.newEndpoint(k, loadBuiltin().family, r)
+	if k.complete != nil {
+		k.complete(s, r, e)
+	}
+	return e
 }
 
-// namespaceStorage deletes namespaces in two steps: they terminate until nothing is in them.
-type namespaceStorage struct{ *registry }
-
-func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	object, err := s.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, false, err
+// endpointOf is the one of a built-in resource, or nil.
+func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
+	if make := s.builtin[resource]; make != nil {
+		return make()
 	}
-	namespace := object.(*corev1.Namespace)
-	preconditions, err := s.pinned(object, options, "Precondition failed")
-	if err != nil {
-		return nil, false, err
-	}
-	if namespace.DeletionTimestamp.IsZero() {
-		return s.terminate(ctx, name, preconditions, validate, options, func(object runtime.Object) {
-			namespace := object.(*corev1.Namespace)
-			namespace.Status.Phase = corev1.NamespaceTerminating
-			if finalizers, changed := s.deletionFinalizers(ctx, namespace, options); changed {
-				namespace.Finalizers = finalizers
-			}
-		})
-	}
-	if len(namespace.Spec.Finalizers) > 0 {
-		return namespace, false, nil
-	}
-	return s.registry.Delete(ctx, name, validate, options)
+	return nil
 }
 
-// createNamespace makes a namespace that is there from the start.
-func (s *Server) createNamespace(name string) {
-	_, err := s.builtin[coreV1.WithResource("namespaces")].objects.Create(request.WithNamespace(request.NewContext(), ""),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
-	must(err)
+// presets admits what built-in kinds get from the admission plugins that each server has.
+type presets struct{ server *Server }
+
+func (presets) Handles(operation admission.Operation) bool {
+	return operation == admission.Create || operation == admission.Update
 }
 
-// namespaceEnds reports whether a namespace is being deleted.
-func (s *Server) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	object, err := s.builtin[coreV1.WithResource("namespaces")].objects.Get(request.WithRequestInfo(ctx, &request.RequestInfo{Resource: "namespaces"}), name, &metav1.GetOptions{})
-	if err != nil {
-		return false, err
+func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	e := p.server.endpointOf(a.GetResource())
+	if e == nil || e.kind == nil || e.kind.stored().admit == nil {
+		return nil
 	}
-	return object.(*corev1.Namespace).Status.Phase == corev1.NamespaceTerminating, nil
+	return e.kind.stored().admit(p.server, a)
 }

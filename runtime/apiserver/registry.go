@@ -32,7 +32,9 @@ type strategy interface {
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
 
-	// unconditional reports whether an update may leave out which version it is of.
+	// creates reports whether an update creates what is not there, and unconditional whether it may leave out which version it
+	// is of.
+	creates() bool
 	unconditional() bool
 }
 
@@ -264,6 +266,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	if err != nil {
 		return nil, false, err
 	}
+	mayCreate = mayCreate || r.strategy.creates()
 	var preconditions storage.Preconditions
 	if given := info.Preconditions(); given != nil {
 		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}

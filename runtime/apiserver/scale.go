@@ -8,12 +8,14 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -40,9 +42,12 @@ func scaleColumns(paths apiextensionsv1.CustomResourceSubresourceScale) (columns
 }
 
 func scaleModel() *spec.Schema {
-	model := objectOf(map[string]spec.Schema{
-		"spec":   *objectOf(map[string]spec.Schema{"replicas": *spec.Int32Property()}),
-		"status": *objectOf(map[string]spec.Schema{"replicas": *spec.Int32Property(), "selector": *spec.StringProperty()}),
+	object := func(properties map[string]spec.Schema) *spec.Schema {
+		return &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: properties}}
+	}
+	model := object(map[string]spec.Schema{
+		"spec":   *object(map[string]spec.Schema{"replicas": *spec.Int32Property()}),
+		"status": *object(map[string]spec.Schema{"replicas": *spec.Int32Property(), "selector": *spec.StringProperty()}),
 	})
 	setObject(model)
 	return model
@@ -172,3 +177,108 @@ func (s scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (run
 	u.SetManagedFields(entries)
 	return u, nil
 }
+
+// scaled is where an object of a built-in kind has what its scale subresource shows.
+type scaled struct {
+	replicas *int32 // in the object
+	current  int32
+	selector string
+}
+
+// kindScale is the scale subresource of a built-in kind.
+type kindScale struct {
+	objects *registry
+	of      func(object runtime.Object) scaled
+	parent  schema.GroupVersion
+}
+
+var _ rest.Patcher = (*kindScale)(nil)
+
+func (s *kindScale) New() runtime.Object { return &autoscalingv1.Scale{} }
+func (s *kindScale) Destroy()            {}
+
+func (s *kindScale) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	object, err := s.objects.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.scale(object), nil
+}
+
+func (s *kindScale) scale(object runtime.Object) *autoscalingv1.Scale {
+	accessor, where := mustAccess(object), s.of(object)
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: accessor.GetName(), Namespace: accessor.GetNamespace(), UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(), CreationTimestamp: accessor.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: *where.replicas},
+		Status: autoscalingv1.ScaleStatus{Replicas: where.current, Selector: where.selector},
+	}
+}
+
+func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	onScale := func(ctx context.Context, object, old runtime.Object) error {
+		return validateUpdate(ctx, s.scale(object), s.scale(old))
+	}
+	object, _, err := s.objects.Update(ctx, name, kindScaleUpdate{info, s}, validateCreation, onScale, false, options)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.scale(object), false, nil
+}
+
+// kindScaleUpdate is an update of a scale as one of the object.
+type kindScaleUpdate struct {
+	rest.UpdatedObjectInfo
+	storage *kindScale
+}
+
+func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	object := old.DeepCopyObject()
+	accessor := mustAccess(object)
+	name := accessor.GetName()
+	replicas, spec := "replicas", "spec"
+	mappings := managedfields.ResourcePathMappings{u.storage.parent.String(): {{FieldName: &spec}, {FieldName: &replicas}}}
+	fields := managedfields.NewScaleHandler(accessor.GetManagedFields(), u.storage.parent, mappings)
+	was := u.storage.scale(object)
+	var err error
+	if was.ManagedFields, err = fields.ToSubresource(); err != nil {
+		return nil, err
+	}
+	updated, err := u.UpdatedObjectInfo.UpdatedObject(ctx, was)
+	if err != nil {
+		return nil, err
+	}
+	scale, ok := updated.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", updated))
+	}
+	problems := validateMetadata(&scale.ObjectMeta, true, validation.NameIsDNSSubdomain)
+	if scale.Spec.Replicas < 0 {
+		problems = append(problems, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind}, name, problems)
+	}
+	if scale.UID != "" && scale.UID != accessor.GetUID() {
+		return nil, apierrors.NewConflict(u.storage.objects.resource, name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
+	}
+	*u.storage.of(object).replicas = scale.Spec.Replicas
+	accessor.SetResourceVersion(scale.ResourceVersion)
+	entries, err := fields.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetManagedFields(entries)
+	return object, nil
+}
+
+// kindScaleTable shows scales of built-in kinds.
+var kindScaleTable = &kind{columns: []column{
+	col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], func(s *autoscalingv1.Scale) any { return s.Name }),
+	col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),
+	col("Available", "integer", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }),
+	sinceColumn,
+}}

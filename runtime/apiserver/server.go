@@ -46,7 +46,7 @@ type Options struct {
 type Server struct {
 	store     *store
 	names     *generator
-	builtin   map[schema.GroupVersionResource]*endpoint
+	builtin   map[schema.GroupVersionResource]func() *endpoint
 	crds      *registry
 	crdScope  *handlers.RequestScope // of the status, for what the server itself writes
 	resolver  request.RequestInfoResolver
@@ -82,7 +82,7 @@ func New(options Options) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
-	s.admission = lifecycle{s}
+	s.admission = admission.NewChainHandler(lifecycle{s}, presets{s})
 	s.builtin = s.newKinds()
 	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
 		s.createNamespace(name)
@@ -126,7 +126,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveDiscovery(w, r)
 		return
 	}
-	if e := s.builtin[schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}]; e != nil {
+	if e := s.endpointOf(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}); e != nil {
 		s.serve(w, r, info, e, s.admission)
 		return
 	}
@@ -143,6 +143,7 @@ type endpoint struct {
 	patches  []string        // types of patches
 	warnings []string        // that each request gets
 	custom   bool
+	kind     *kind // of a built-in kind
 }
 
 // part is a subresource. One without a Getter can only be updated.

@@ -95,6 +95,7 @@ func statusProperties(properties *apiextensions.JSONSchemaProps) (status apiexte
 }
 
 func (s *customStrategy) NamespaceScoped() bool       { return s.namespaced }
+func (s *customStrategy) creates() bool               { return false }
 func (s *customStrategy) unconditional() bool         { return false }
 func (s *customStrategy) Canonicalize(runtime.Object) {}
 func (s *customStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
