@@ -119,6 +119,12 @@ func serverMayImport(imported string) bool {
 	return under(
 		"k8s.io/api/core/v1",
 		"k8s.io/api/autoscaling/v1",
+		"k8s.io/api/rbac/v1",
+		"k8s.io/api/admissionregistration/v1",
+		"k8s.io/api/authentication/v1",
+		"k8s.io/api/authorization/v1",
+		"github.com/google/cel-go",
+		"gopkg.in/evanphx/json-patch.v4",
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",

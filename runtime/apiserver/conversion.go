@@ -31,9 +31,9 @@ type converter struct {
 	convert    func(object runtime.Object, target schema.GroupVersion) (runtime.Object, error)
 }
 
-// newConverter returns what converts between the versions of a definition. What it asks a webhook ends with ctx: a conversion has no
-// context of its own.
-func newConverter(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
+// newConverter returns what converts between the versions of a definition. What it asks a webhook ends with the server: a conversion has
+// no context of its own.
+func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
 	c := &converter{versions: sets.New[schema.GroupVersion](), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
 	for _, v := range crd.Spec.Versions {
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
@@ -44,7 +44,7 @@ func newConverter(ctx context.Context, crd *apiextensionsv1.CustomResourceDefini
 		}
 	}
 	if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
-		hook, err := newConversionWebhook(ctx, crd)
+		hook, err := s.newConversionWebhook(crd)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ type conversionWebhook struct {
 	versions []string // of ConversionReview that the webhook knows
 }
 
-func newConversionWebhook(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*conversionWebhook, error) {
+func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) (*conversionWebhook, error) {
 	clients, err := webhook.NewClientManager(
 		[]schema.GroupVersion{apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion},
 		apiextensionsv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
@@ -150,12 +150,7 @@ func newConversionWebhook(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err != nil {
 		return nil, err
 	}
-	authentication, err := webhook.NewDefaultAuthenticationInfoResolver("")
-	if err != nil {
-		return nil, err
-	}
-	clients.SetAuthenticationInfoResolver(authentication)
-	clients.SetServiceResolver(webhook.NewDefaultServiceResolver())
+	s.connect(&clients)
 	given := crd.Spec.Conversion.Webhook.ClientConfig
 	config := webhook.ClientConfig{Name: "conversion_webhook_for_" + crd.Name, CABundle: given.CABundle}
 	if len(bytes.TrimSpace(config.CABundle)) == 0 {
@@ -171,7 +166,7 @@ func newConversionWebhook(ctx context.Context, crd *apiextensionsv1.CustomResour
 	if err != nil {
 		return nil, err
 	}
-	return &conversionWebhook{ctx, client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
+	return &conversionWebhook{s.ctx, client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
 }
 
 // convert converts an object, or those of a list that are of another version, in one request.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -343,11 +344,11 @@ func (s *Server) createNamespace(name string) {
 	must(err)
 }
 
-// namespaceEnds reports whether a namespace is being deleted.
-func (s *Server) namespaceEnds(ctx context.Context, name string) (bool, error) {
-	object, err := s.endpointOf(coreV1.WithResource("namespaces")).objects.Get(request.WithRequestInfo(ctx, &request.RequestInfo{Resource: "namespaces"}), name, &metav1.GetOptions{})
-	if err != nil {
-		return false, err
+// namespace is a namespace, which nobody changes, or nil.
+func (s *Server) namespace(name string) *corev1.Namespace {
+	record := s.store.table(schema.GroupResource{Resource: "namespaces"}).get("/registry/namespaces/" + name)
+	if record == nil {
+		return nil
 	}
-	return object.(*corev1.Namespace).Status.Phase == corev1.NamespaceTerminating, nil
+	return record.object.(*corev1.Namespace)
 }

@@ -61,7 +61,7 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 			return nil, err
 		}
 	}
-	if d.converter, err = newConverter(s.ctx, crd); err != nil {
+	if d.converter, err = s.newConverter(crd); err != nil {
 		return nil, err
 	}
 	types := d.typeConverter()

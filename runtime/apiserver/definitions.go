@@ -42,9 +42,8 @@ var (
 		return scheme
 	}()
 	definitionFamily = family{
-		definitionScheme,
-		serializer.NewCodecFactory(definitionScheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf()),
-		apiextensions.SchemeGroupVersion,
+		scheme: definitionScheme, hub: apiextensions.SchemeGroupVersion,
+		codecs: serializer.NewCodecFactory(definitionScheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf()),
 	}
 )
 
@@ -495,6 +494,13 @@ func (n noCreation) Admit(ctx context.Context, a admission.Attributes, o admissi
 	}
 	if inner, ok := n.Interface.(admission.MutationInterface); ok && n.Interface.Handles(a.GetOperation()) {
 		return inner.Admit(ctx, a, o)
+	}
+	return nil
+}
+
+func (n noCreation) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if inner, ok := n.Interface.(admission.ValidationInterface); ok && n.Interface.Handles(a.GetOperation()) {
+		return inner.Validate(ctx, a, o)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -19,6 +20,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -61,6 +63,8 @@ func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
 			coreKinds(),
+			rbacKinds(),
+			admissionKinds(),
 		}
 		shared.scheme = newBuiltinScheme(shared.groups)
 		shared.models = &goModels{scheme: shared.scheme}
@@ -212,6 +216,7 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		rbacv1.AddToScheme, admissionv1.AddToScheme,
 	} {
 		must(add(scheme))
 	}
@@ -536,7 +541,7 @@ func equivalents(k *kind) runtime.EquivalentResourceMapper {
 var kindPatches = append(slices.Clone(customPatches), string(types.StrategicMergePatchType))
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
-	e := &endpoint{objects: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
+	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
 	stored := k.stored()
 	if stored.status != nil {
 		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})

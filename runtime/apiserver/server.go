@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	clientrest "k8s.io/client-go/rest"
 )
@@ -44,16 +46,19 @@ type Options struct {
 
 // Server is an API server in memory. Make one by New. Safe for concurrent use.
 type Server struct {
-	store     *store
-	names     *generator
-	builtin   map[schema.GroupVersionResource]func() *endpoint
-	crds      *registry
-	crdScope  *handlers.RequestScope // of the status, for what the server itself writes
-	resolver  request.RequestInfoResolver
-	admission admission.Interface
-	ctx       context.Context // ends with Close
-	cancel    context.CancelFunc
-	requests  sync.WaitGroup
+	store      *store
+	names      *generator
+	builtin    map[schema.GroupVersionResource]func() *endpoint
+	crds       *registry
+	crdScope   *handlers.RequestScope // of the status, for what the server itself writes
+	resolver   request.RequestInfoResolver
+	admission  admission.Interface
+	authorizer authorizer.Authorizer
+	hosts      hosts                         // of webhooks in this process
+	clients    func() *webhook.ClientManager // of webhooks
+	ctx        context.Context               // ends with Close
+	cancel     context.CancelFunc
+	requests   sync.WaitGroup
 
 	definitions definitions
 }
@@ -82,8 +87,10 @@ func New(options Options) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
-	s.admission = admission.NewChainHandler(lifecycle{s}, presets{s})
+	s.authorizer = everything{}
+	s.clients = sync.OnceValue(s.newClients)
 	s.builtin = s.newKinds()
+	s.admission = s.newAdmissions()
 	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
 		s.createNamespace(name)
 	}
@@ -138,6 +145,7 @@ var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string
 // endpoint is a kind that is served in one version.
 type endpoint struct {
 	objects  rest.StandardStorage
+	registry *registry // to which objects may add something
 	scope    *handlers.RequestScope
 	parts    map[string]part // subresources by name
 	patches  []string        // types of patches
@@ -246,6 +254,16 @@ func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.
 	return authorizer.DecisionAllow, "", nil
 }
 
+// ConditionsAwareAuthorize allows it too.
+func (e everything) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(e.Authorize(ctx, a))
+}
+
+// EvaluateConditions is never asked: there are no conditions.
+func (everything) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
+}
+
 // lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.
 type lifecycle struct{ server *Server }
 
@@ -253,7 +271,7 @@ func (lifecycle) Handles(operation admission.Operation) bool {
 	return operation == admission.Create || operation == admission.Delete
 }
 
-func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetKind().GroupKind() == namespaceKind.GroupKind() {
 		if a.GetOperation() == admission.Delete && immortal.Has(a.GetName()) {
 			return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("this namespace may not be deleted"))
@@ -263,11 +281,14 @@ func (l lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admissio
 	if a.GetNamespace() == "" || a.GetOperation() != admission.Create {
 		return nil
 	}
-	terminating, err := l.server.namespaceEnds(ctx, a.GetNamespace())
-	if err != nil || !terminating {
-		return err
+	namespace := l.server.namespace(a.GetNamespace())
+	if namespace == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, a.GetNamespace())
 	}
-	err = admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
+	if namespace.Status.Phase != corev1.NamespaceTerminating {
+		return nil
+	}
+	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
 		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{

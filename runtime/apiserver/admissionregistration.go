@@ -1,0 +1,813 @@
+package apiserver
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Kinds of admissionregistration.k8s.io/v1. What they do to writes is in webhooks.go and policies.go.
+
+var admissionV1 = admissionv1.SchemeGroupVersion
+
+func admissionKinds() []kind {
+	return []kind{mutatingHookKind, policyBindingKind, policyKind, validatingHookKind}
+}
+
+func admissionDefaults() []defaulter {
+	return []defaulter{
+		defaultsOf(func(w *admissionv1.ValidatingWebhook) {
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
+		}),
+		defaultsOf(func(w *admissionv1.MutatingWebhook) {
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
+			setPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		}),
+		defaultsOf(func(s *admissionv1.ServiceReference) { setPointer(&s.Port, 443) }),
+		defaultsOf(func(r *admissionv1.Rule) { setPointer(&r.Scope, admissionv1.AllScopes) }),
+		defaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
+			setPointer(&spec.FailurePolicy, admissionv1.Fail)
+		}),
+		defaultsOf(func(m *admissionv1.MatchResources) {
+			setPointer(&m.MatchPolicy, admissionv1.Equivalent)
+			setPointer(&m.NamespaceSelector, metav1.LabelSelector{})
+			setPointer(&m.ObjectSelector, metav1.LabelSelector{})
+		}),
+	}
+}
+
+func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32) {
+	setPointer(failure, admissionv1.Fail)
+	setPointer(match, admissionv1.Equivalent)
+	setPointer(namespaces, metav1.LabelSelector{})
+	setPointer(objects, metav1.LabelSelector{})
+	setPointer(timeout, 10)
+}
+
+var apiExtensions = []string{"api-extensions"}
+
+func countColumn(name, description string, count func(object runtime.Object) int) column {
+	return column{metav1.TableColumnDefinition{Name: name, Type: "integer", Description: description}, func(object runtime.Object) any { return int64(count(object)) }}
+}
+
+const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
+
+var mutatingHookKind = kind{
+	gvk: admissionV1.WithKind("MutatingWebhookConfiguration"), resource: "mutatingwebhookconfigurations", categories: apiExtensions,
+	columns: []column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
+	}), sinceColumn},
+	rules: hookRules(func(object runtime.Object) []hook {
+		return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
+	}),
+}
+
+var validatingHookKind = kind{
+	gvk: admissionV1.WithKind("ValidatingWebhookConfiguration"), resource: "validatingwebhookconfigurations", categories: apiExtensions,
+	columns: []column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
+	}), sinceColumn},
+	rules: hookRules(func(object runtime.Object) []hook {
+		return validatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
+	}),
+}
+
+// hook is a webhook of either kind. Nobody changes it.
+type hook struct {
+	admissionv1.ValidatingWebhook
+	mutating      bool
+	configuration string
+	index         int
+	reinvocation  *admissionv1.ReinvocationPolicyType // of a mutating one
+}
+
+func validatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) (hooks []hook) {
+	for i, w := range configuration.Webhooks {
+		hooks = append(hooks, hook{ValidatingWebhook: w, configuration: configuration.Name, index: i})
+	}
+	return hooks
+}
+
+func mutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []hook) {
+	for i, w := range configuration.Webhooks {
+		common := admissionv1.ValidatingWebhook{
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+			AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+		}
+		hooks = append(hooks, hook{ValidatingWebhook: common, mutating: true, configuration: configuration.Name, index: i, reinvocation: w.ReinvocationPolicy})
+	}
+	return hooks
+}
+
+// hookRules are the rules of a configuration.
+func hookRules(hooks func(object runtime.Object) []hook) rules {
+	return rules{
+		create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
+		update: func(object, old runtime.Object) {
+			if !reflect.DeepEqual(hooks(object), hooks(old)) {
+				mustAccess(object).SetGeneration(mustAccess(old).GetGeneration() + 1)
+			}
+		},
+		validate: func(object runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, true), validateHooks(hooks(object), nil)...)
+		},
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, false), validateHooks(hooks(object), hooks(old))...)
+		},
+		warnings: func(object runtime.Object) (warnings []string) {
+			for i, h := range hooks(object) {
+				for j := range h.Rules {
+					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j), &h.Rules[j].Rule)...)
+				}
+			}
+			return warnings
+		},
+	}
+}
+
+// reviews are the resources that are not stored and that no webhook is asked about.
+var reviews = sets.New(
+	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}, schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+)
+
+// warnReviews warns of reviews that a rule names.
+func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
+	if slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "*") {
+		return nil
+	}
+	for _, group := range rule.APIGroups {
+		for _, name := range rule.Resources {
+			if resource := (schema.GroupResource{Group: group, Resource: name}); reviews.Has(resource) {
+				warnings = append(warnings, fmt.Sprintf("%s: %s is excluded from admission webhooks; this rule will have no effect", path, resource))
+			}
+		}
+	}
+	return slices.Compact(warnings)
+}
+
+// staticSuffix is that of the names of what a server has from files.
+const staticSuffix = ".static.k8s.io"
+
+func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorList {
+	path, accessor := field.NewPath("metadata"), mustAccess(object)
+	problems := validation.ValidateObjectMetaAccessor(accessor, false, validation.NameIsDNSSubdomain, path)
+	if created && strings.HasSuffix(accessor.GetName(), staticSuffix) {
+		problems = append(problems, field.Invalid(path.Child("name"), accessor.GetName(), fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", staticSuffix)))
+	}
+	return problems
+}
+
+// validateHooks checks the webhooks of a configuration. What was wrong in the old ones may stay.
+func validateHooks(hooks, old []hook) (problems field.ErrorList) {
+	was, names := leniencyOf(old), sets.New[string]()
+	unchanged := slices.EqualFunc(hooks, old, func(a, b hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
+	for i := range hooks {
+		h, path := &hooks[i], field.NewPath("webhooks").Index(i)
+		problems = append(problems, validateHook(h, was, path)...)
+		if !unchanged {
+			problems = append(problems, validateConditions(h.MatchConditions, was.conditions, false, path.Child("matchConditions"))...)
+		}
+		problems = append(problems, validateReviewVersions(h.AdmissionReviewVersions, was.versions, path.Child("admissionReviewVersions"))...)
+		if names.Has(h.Name) && !was.names && h.Name != "" {
+			problems = append(problems, field.Duplicate(path.Child("name"), h.Name))
+		}
+		names.Insert(h.Name)
+	}
+	return problems
+}
+
+// leniency says what is allowed because the old object has it.
+type leniency struct {
+	names, versions, sideEffects, selectors bool
+	conditions                              sets.Set[string] // expressions
+}
+
+func leniencyOf(old []hook) leniency {
+	was, names := leniency{conditions: sets.New[string]()}, sets.New[string]()
+	for i := range old {
+		h := &old[i]
+		was.names = was.names || names.Has(h.Name)
+		names.Insert(h.Name)
+		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions, isReviewVersion)
+		was.sideEffects = was.sideEffects || h.SideEffects == nil || !slices.Contains(noSideEffects, *h.SideEffects)
+		for _, selector := range []*metav1.LabelSelector{h.NamespaceSelector, h.ObjectSelector} {
+			was.selectors = was.selectors || selector != nil && len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
+		}
+		for _, c := range h.MatchConditions {
+			was.conditions.Insert(c.Expression)
+		}
+	}
+	return was
+}
+
+var (
+	reviewVersions    = []string{"v1", "v1beta1"}
+	noSideEffects     = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+	sideEffects       = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
+	failurePolicies   = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
+	matchPolicies     = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
+	reinvocations     = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
+	operations        = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
+	scopes            = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
+	validationActions = []admissionv1.ValidationAction{admissionv1.Audit, admissionv1.Deny, admissionv1.Warn}
+	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
+)
+
+func isReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
+
+// oneOf checks that a value, if there is one, is one of those that there are.
+func oneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
+	if value == nil || slices.Contains(of, *value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, *value, of)}
+}
+
+func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
+	problems := utilvalidation.IsFullyQualifiedName(path.Child("name"), h.Name)
+	for i := range h.Rules {
+		problems = append(problems, validateOperations(&h.Rules[i], path.Child("rules").Index(i))...)
+	}
+	problems = append(problems, oneOf(path.Child("failurePolicy"), h.FailurePolicy, failurePolicies)...)
+	problems = append(problems, oneOf(path.Child("matchPolicy"), h.MatchPolicy, matchPolicies)...)
+	allowed := noSideEffects
+	if was.sideEffects {
+		allowed = sideEffects
+	}
+	if h.SideEffects == nil {
+		problems = append(problems, field.Required(path.Child("sideEffects"), "must specify one of "+joined(allowed)))
+	}
+	problems = append(problems, oneOf(path.Child("sideEffects"), h.SideEffects, allowed)...)
+	if h.TimeoutSeconds != nil && (*h.TimeoutSeconds > 30 || *h.TimeoutSeconds < 1) {
+		problems = append(problems, field.Invalid(path.Child("timeoutSeconds"), *h.TimeoutSeconds, "the timeout value must be between 1 and 30 seconds"))
+	}
+	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: was.selectors}
+	if h.NamespaceSelector != nil {
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.NamespaceSelector, options, path.Child("namespaceSelector"))...)
+	}
+	if h.ObjectSelector != nil {
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options, path.Child("objectSelector"))...)
+	}
+	problems = append(problems, oneOf(path.Child("reinvocationPolicy"), h.reinvocation, reinvocations)...)
+	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
+}
+
+func joined[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func validateClient(client admissionv1.WebhookClientConfig, path *field.Path) field.ErrorList {
+	switch service := client.Service; {
+	case (client.URL == nil) == (service == nil):
+		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
+	case client.URL != nil:
+		return webhook.ValidateWebhookURL(path.Child("url"), *client.URL, true)
+	default:
+		return webhook.ValidateWebhookService(path.Child("service"), service.Name, service.Namespace, service.Path, *service.Port)
+	}
+}
+
+func validateReviewVersions(versions []string, lenient bool, path *field.Path) (problems field.ErrorList) {
+	if len(versions) == 0 {
+		return field.ErrorList{field.Required(path, "must specify one of "+strings.Join(reviewVersions, ", "))}
+	}
+	for i, version := range versions {
+		if slices.Contains(versions[:i], version) {
+			problems = append(problems, field.Invalid(path.Index(i), version, "duplicate version"))
+			continue
+		}
+		problems = append(problems, invalid(path.Index(i), version, utilvalidation.IsDNS1035Label(version))...)
+	}
+	if !lenient && !slices.ContainsFunc(versions, isReviewVersion) {
+		problems = append(problems, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
+	}
+	return problems
+}
+
+func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) (problems field.ErrorList) {
+	if len(rule.Operations) == 0 {
+		problems = append(problems, field.Required(path.Child("operations"), ""))
+	}
+	if len(rule.Operations) > 1 && slices.Contains(rule.Operations, admissionv1.OperationAll) {
+		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations, "if '*' is present, must not specify other operations"))
+	}
+	for i := range rule.Operations {
+		problems = append(problems, oneOf(path.Child("operations").Index(i), &rule.Operations[i], operations)...)
+	}
+	alone := func(name, what string, values []string) {
+		if len(values) == 0 {
+			problems = append(problems, field.Required(path.Child(name), ""))
+		}
+		if len(values) > 1 && slices.Contains(values, "*") {
+			problems = append(problems, field.Invalid(path.Child(name), values, "if '*' is present, must not specify other API "+what))
+		}
+	}
+	alone("apiGroups", "groups", rule.APIGroups)
+	alone("apiVersions", "versions", rule.APIVersions)
+	for i, version := range rule.APIVersions {
+		if version == "" {
+			problems = append(problems, field.Required(path.Child("apiVersions").Index(i), ""))
+		}
+	}
+	problems = append(problems, validateRuleResources(rule.Resources, path.Child("resources"))...)
+	return append(problems, oneOf(path.Child("scope"), rule.Scope, scopes)...)
+}
+
+// validateRuleResources checks that no resource of a rule is there twice, by itself and by a wildcard before it.
+func validateRuleResources(resources []string, path *field.Path) (problems field.ErrorList) {
+	if len(resources) == 0 {
+		problems = append(problems, field.Required(path, ""))
+	}
+	allOf, ofAll, all, any, plain := sets.New[string](), sets.New[string](), false, false, false
+	for i, resource := range resources {
+		if resource == "" {
+			problems = append(problems, field.Required(path.Index(i), ""))
+			continue
+		}
+		all, any = all || resource == "*/*", any || resource == "*"
+		name, part, ok := strings.Cut(resource, "/")
+		if !ok {
+			plain = resource != "*"
+			continue
+		}
+		if allOf.Has(name) {
+			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '%s/*' is present, must not specify %s", name, resource)))
+		}
+		if ofAll.Has(part) {
+			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '*/%s' is present, must not specify %s", part, resource)))
+		}
+		if part == "*" {
+			allOf.Insert(name)
+		}
+		if name == "*" {
+			ofAll.Insert(part)
+		}
+	}
+	if len(resources) > 1 && all {
+		problems = append(problems, field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+	}
+	if any && plain {
+		problems = append(problems, field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
+	}
+	return problems
+}
+
+// expression is a CEL expression, and the types that it may have.
+type expression struct {
+	text  string
+	types []*cel.Type
+}
+
+func (e *expression) GetExpression() string    { return e.text }
+func (e *expression) ReturnTypes() []*cel.Type { return e.types }
+
+// variable is an expression with a name.
+type variable struct {
+	expression
+	name string
+}
+
+func (v *variable) GetName() string { return v.name }
+
+var (
+	boolTypes     = []*cel.Type{cel.BoolType}
+	stringTypes   = []*cel.Type{cel.StringType}
+	optionalTypes = []*cel.Type{cel.StringType, cel.NullType}
+	anyTypes      = []*cel.Type{cel.AnyType, cel.DynType}
+)
+
+// statelessCompiler compiles what has no variables. Its environment takes milliseconds to make, and all servers may share it.
+var statelessCompiler = sync.OnceValue(func() plugincel.Compiler {
+	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+})
+
+// compiled is what is wrong with an expression.
+func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor, variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
+	return compilation(compiler.CompileCELExpression(e, variables, environmentType(known)), e, path)
+}
+
+// environmentType is that of an expression: one that was stored before may use what new ones may not.
+func environmentType(known bool) environment.Type {
+	if known {
+		return environment.StoredExpressions
+	}
+	return environment.NewExpressions
+}
+
+func compilation(result plugincel.CompilationResult, e plugincel.ExpressionAccessor, path *field.Path) field.ErrorList {
+	switch err := result.Error; {
+	case err == nil:
+		return nil
+	case err.Type == apiservercel.ErrorTypeRequired:
+		return field.ErrorList{field.Required(path, err.Detail)}
+	case err.Type == apiservercel.ErrorTypeInvalid:
+		return field.ErrorList{field.Invalid(path, e.GetExpression(), err.Detail)}
+	default:
+		return field.ErrorList{field.InternalError(path, err)}
+	}
+}
+
+func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[string], params bool, path *field.Path) (problems field.ErrorList) {
+	const most = 64
+	if len(conditions) > most {
+		problems = append(problems, field.TooMany(path, len(conditions), most))
+	}
+	names := sets.New[string]()
+	for i, condition := range conditions {
+		at := path.Index(i)
+		if text := strings.TrimSpace(condition.Expression); text == "" {
+			problems = append(problems, field.Required(at.Child("expression"), ""))
+		} else {
+			variables := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
+			problems = append(problems, compiled(statelessCompiler(), &matchconditions.MatchCondition{Expression: text}, variables, known.Has(text), at.Child("expression"))...)
+		}
+		if condition.Name == "" {
+			problems = append(problems, field.Required(at.Child("name"), ""))
+			continue
+		}
+		problems = append(problems, invalid(at.Child("name"), condition.Name, utilvalidation.IsQualifiedName(condition.Name))...)
+		if names.Has(condition.Name) {
+			problems = append(problems, field.Duplicate(at.Child("name"), condition.Name))
+		}
+		names.Insert(condition.Name)
+	}
+	return problems
+}
+
+var policyKind = kind{
+	gvk: admissionV1.WithKind("ValidatingAdmissionPolicy"), resource: "validatingadmissionpolicies", categories: apiExtensions,
+	columns: []column{
+		countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
+			return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
+		}),
+		{metav1.TableColumnDefinition{Name: "ParamKind", Type: "string", Description: "ParamKind specifies the kind of resources used to parameterize this policy"}, func(object runtime.Object) any {
+			if kind := object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind; kind != nil {
+				return kind.APIVersion + "/" + kind.Kind
+			}
+			return "<unset>"
+		}},
+		sinceColumn,
+	},
+	rules: rules{
+		reset: []string{"status"},
+		create: func(object runtime.Object) {
+			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
+			policy.Status, policy.Generation = admissionv1.ValidatingAdmissionPolicyStatus{}, 1
+		},
+		update: func(object, old runtime.Object) {
+			policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
+			if policy.Status = was.Status; !equality.Semantic.DeepEqual(policy.Spec, was.Spec) {
+				policy.Generation = was.Generation + 1
+			}
+		},
+		validate: func(object runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, true), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), nil)...)
+		},
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
+		},
+	},
+	status: &rules{
+		reset: []string{"spec", "metadata"},
+		update: func(object, old runtime.Object) {
+			policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
+			policy.Spec = was.Spec
+			metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &was.ObjectMeta)
+		},
+		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+			return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
+		},
+	},
+}
+
+// validatePolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
+func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) (problems field.ErrorList) {
+	spec, path := &policy.Spec, field.NewPath("spec")
+	if old == nil {
+		old = &admissionv1.ValidatingAdmissionPolicy{}
+	}
+	if problems = oneOf(path.Child("failurePolicy"), spec.FailurePolicy, failurePolicies); spec.FailurePolicy == nil {
+		problems = append(problems, field.Required(path.Child("failurePolicy"), ""))
+	}
+	if spec.ParamKind != nil {
+		problems = append(problems, validateParamKind(*spec.ParamKind, path.Child("paramKind"))...)
+	}
+	if spec.MatchConstraints == nil {
+		problems = append(problems, field.Required(path.Child("matchConstraints"), ""))
+	} else {
+		problems = append(problems, validateMatching(spec.MatchConstraints, path.Child("matchConstraints"))...)
+		if len(spec.MatchConstraints.ResourceRules) == 0 {
+			problems = append(problems, field.Required(path.Child("matchConstraints", "resourceRules"), ""))
+		}
+	}
+	unchanged := old.UID != "" && equality.Semantic.DeepEqual(spec.ParamKind, old.Spec.ParamKind) && equality.Semantic.DeepEqual(spec.MatchConditions, old.Spec.MatchConditions)
+	if !unchanged {
+		known := sets.New[string]()
+		for _, condition := range old.Spec.MatchConditions {
+			known.Insert(condition.Expression)
+		}
+		problems = append(problems, validateConditions(spec.MatchConditions, known, spec.ParamKind != nil, path.Child("matchConditions"))...)
+	}
+	return append(problems, validateExpressions(policy, &old.Spec, path)...)
+}
+
+// validateExpressions checks the variables, validations and annotations of a policy.
+func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *admissionv1.ValidatingAdmissionPolicySpec, path *field.Path) (problems field.ErrorList) {
+	spec, compiler := &policy.Spec, statelessCompiler()
+	var composed *plugincel.CompositedCompiler
+	if len(spec.Variables) > 0 {
+		var err error
+		composed, err = plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+		must(err)
+		compiler = composed
+	}
+	checks := policyChecks{
+		compiler: compiler, old: old,
+		variables: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true},
+		message:   plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil},
+	}
+	for i, v := range spec.Variables {
+		problems = append(problems, checks.variable(composed, v, path.Child("variables").Index(i))...)
+	}
+	if len(spec.Validations) == 0 && len(spec.AuditAnnotations) == 0 {
+		const message = "validations or auditAnnotations must contain at least one item"
+		return append(problems, field.Required(path.Child("validations"), message), field.Required(path.Child("auditAnnotations"), message))
+	}
+	for i, v := range spec.Validations {
+		problems = append(problems, checks.validation(v, path.Child("validations").Index(i))...)
+	}
+	const most = 20
+	annotations, keys := path.Child("auditAnnotations"), sets.New[string]()
+	if len(spec.AuditAnnotations) > most {
+		problems = append(problems, field.Invalid(annotations, spec.AuditAnnotations, fmt.Sprintf("must not have more than %d auditAnnotations", most)))
+	}
+	for i, annotation := range spec.AuditAnnotations {
+		problems = append(problems, checks.annotation(policy.Name, annotation, annotations.Index(i))...)
+		if keys.Has(annotation.Key) {
+			problems = append(problems, field.Duplicate(annotations.Index(i).Child("key"), annotation.Key))
+		}
+		keys.Insert(annotation.Key)
+	}
+	return problems
+}
+
+// policyChecks check the expressions of one policy.
+type policyChecks struct {
+	compiler           plugincel.Compiler
+	old                *admissionv1.ValidatingAdmissionPolicySpec
+	variables, message plugincel.OptionalVariableDeclarations
+}
+
+// known reports whether the old policy has an expression among its validations.
+func (c *policyChecks) known(text string) bool {
+	return slices.ContainsFunc(c.old.Validations, func(v admissionv1.Validation) bool { return v.Expression == text })
+}
+
+var (
+	identifier = regexp.MustCompile("^[_a-zA-Z][_a-zA-Z0-9]*$")
+	reserved   = sets.New("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+		"loop", "package", "namespace", "return", "var", "void", "while")
+)
+
+func (c *policyChecks) variable(compiler *plugincel.CompositedCompiler, v admissionv1.Variable, path *field.Path) (problems field.ErrorList) {
+	if strings.TrimSpace(v.Name) == "" {
+		problems = append(problems, field.Required(path.Child("name"), "name is not specified"))
+	} else if !identifier.MatchString(v.Name) || reserved.Has(v.Name) {
+		problems = append(problems, field.Invalid(path.Child("name"), v.Name, "must be a valid CEL identifier"))
+	}
+	if strings.TrimSpace(v.Expression) == "" {
+		return append(problems, field.Required(path.Child("expression"), "expression is not specified"))
+	}
+	e := &variable{expression{v.Expression, anyTypes}, v.Name}
+	return append(problems, compilation(compiler.CompileAndStoreVariable(e, c.variables, environmentType(c.known(v.Expression))), e, path.Child("expression"))...)
+}
+
+func (c *policyChecks) validation(v admissionv1.Validation, path *field.Path) (problems field.ErrorList) {
+	if strings.TrimSpace(v.Expression) == "" {
+		problems = append(problems, field.Required(path.Child("expression"), "expression is not specified"))
+	} else {
+		problems = append(problems, compiled(c.compiler, &expression{v.Expression, boolTypes}, c.variables, c.known(v.Expression), path.Child("expression"))...)
+	}
+	const blank = "must be non-empty if specified"
+	if message := strings.TrimSpace(v.MessageExpression); v.MessageExpression != "" && message == "" {
+		problems = append(problems, field.Invalid(path.Child("messageExpression"), v.MessageExpression, blank))
+	} else if message != "" {
+		known := slices.ContainsFunc(c.old.Validations, func(old admissionv1.Validation) bool { return old.MessageExpression == v.MessageExpression })
+		problems = append(problems, compiled(c.compiler, &expression{v.MessageExpression, stringTypes}, c.message, known, path.Child("messageExpression"))...)
+	}
+	if message := strings.TrimSpace(v.Message); v.Message != "" && message == "" {
+		problems = append(problems, field.Invalid(path.Child("message"), v.Message, blank))
+	} else if strings.ContainsAny(message, "\n\r") {
+		problems = append(problems, field.Invalid(path.Child("message"), v.Message, "must not contain line breaks"))
+	}
+	return append(problems, oneOf(path.Child("reason"), v.Reason, validationReasons)...)
+}
+
+func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnnotation, path *field.Path) (problems field.ErrorList) {
+	const longest = 5 * 1024
+	if policy == "" {
+		problems = append(problems, field.Invalid(path.Child("key"), annotation.Key, "requires metadata.name be non-empty"))
+	} else {
+		key := policy + "/" + annotation.Key
+		problems = append(problems, invalid(path.Child("key"), key, utilvalidation.IsQualifiedName(key))...)
+	}
+	path = path.Child("valueExpression")
+	switch text := strings.TrimSpace(annotation.ValueExpression); {
+	case text == "":
+		return append(problems, field.Required(path, "valueExpression is not specified"))
+	case len(text) > longest:
+		return append(problems, field.Required(path, fmt.Sprintf("must not exceed %d bytes in length", longest)))
+	default:
+		known := slices.ContainsFunc(c.old.AuditAnnotations, func(old admissionv1.AuditAnnotation) bool { return old.ValueExpression == annotation.ValueExpression })
+		result := c.compiler.CompileCELExpression(&expression{text, optionalTypes}, c.variables, environmentType(known))
+		return append(problems, compilation(result, &expression{annotation.ValueExpression, nil}, path)...)
+	}
+}
+
+func validateParamKind(kind admissionv1.ParamKind, path *field.Path) (problems field.ErrorList) {
+	version := path.Child("apiVersion")
+	switch gv, err := schema.ParseGroupVersion(kind.APIVersion); {
+	case kind.APIVersion == "":
+		problems = append(problems, field.Required(version, ""))
+	case err != nil:
+		problems = append(problems, field.Invalid(version, kind.APIVersion, err.Error()))
+	default:
+		if messages := utilvalidation.IsDNS1123Subdomain(gv.Group); gv.Group != "" && len(messages) > 0 {
+			problems = append(problems, field.Invalid(version, gv.Group, strings.Join(messages, ",")))
+		}
+		if gv.Version == "" {
+			problems = append(problems, field.Invalid(version, kind.APIVersion, "version must be specified"))
+		} else if messages := utilvalidation.IsDNS1035Label(gv.Version); len(messages) > 0 {
+			problems = append(problems, field.Invalid(version, gv.Version, strings.Join(messages, ",")))
+		}
+	}
+	if kind.Kind == "" {
+		problems = append(problems, field.Required(path.Child("kind"), ""))
+	} else if messages := utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind)); len(messages) > 0 {
+		problems = append(problems, field.Invalid(path.Child("kind"), kind.Kind, "may have mixed case, but should otherwise match: "+strings.Join(messages, ",")))
+	}
+	return problems
+}
+
+func validateMatching(match *admissionv1.MatchResources, path *field.Path) (problems field.ErrorList) {
+	if match == nil {
+		return nil
+	}
+	problems = oneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
+	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
+	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
+	for name, rules := range map[string][]admissionv1.NamedRuleWithOperations{"resourceRules": match.ResourceRules, "excludeResourceRules": match.ExcludeResourceRules} {
+		for i := range rules {
+			problems = append(problems, validateNamedRule(&rules[i], path.Child(name).Index(i))...)
+		}
+	}
+	return problems
+}
+
+func validateNamedRule(rule *admissionv1.NamedRuleWithOperations, path *field.Path) (problems field.ErrorList) {
+	for i, name := range rule.ResourceNames {
+		at := path.Child("resourceNames").Index(i)
+		problems = append(problems, invalid(at, name, content.IsPathSegmentName(name))...)
+		if slices.Contains(rule.ResourceNames[:i], name) {
+			problems = append(problems, field.Duplicate(at, name))
+		}
+	}
+	return append(problems, validateOperations(&rule.RuleWithOperations, path)...)
+}
+
+func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, path *field.Path) (problems field.ErrorList) {
+	if status.TypeChecking != nil {
+		for i, w := range status.TypeChecking.ExpressionWarnings {
+			at := path.Child("typeChecking", "expressionWarnings").Index(i)
+			if w.Warning == "" {
+				problems = append(problems, field.Required(at.Child("warning"), ""))
+			}
+			if ref := strings.TrimSpace(w.FieldRef); ref == "" {
+				problems = append(problems, field.Required(at.Child("fieldRef"), ""))
+			} else if err := jsonpath.New("spec").Parse("{" + ref + "}"); err != nil {
+				problems = append(problems, field.Invalid(at.Child("fieldRef"), ref, fmt.Sprintf("invalid JSONPath: %v", err)))
+			}
+		}
+	}
+	return append(problems, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
+}
+
+var policyBindingKind = kind{
+	gvk: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), resource: "validatingadmissionpolicybindings", categories: apiExtensions,
+	columns: []column{
+		{metav1.TableColumnDefinition{Name: "PolicyName", Type: "string", Description: "PolicyName indicates the policy definition which the policy binding binded to"}, func(object runtime.Object) any {
+			return object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec.PolicyName
+		}},
+		{metav1.TableColumnDefinition{Name: "ParamRef", Type: "string", Description: "ParamRef indicates the param resource which sets the configuration param"}, func(object runtime.Object) any {
+			return paramName(object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec.ParamRef)
+		}},
+		sinceColumn,
+	},
+	rules: rules{
+		create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
+		update: func(object, old runtime.Object) {
+			binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
+			if !equality.Semantic.DeepEqual(binding.Spec, was.Spec) {
+				binding.Generation = was.Generation + 1
+			}
+		},
+		validate: func(object runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, true), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
+		},
+		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+			return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
+		},
+	},
+}
+
+func paramName(ref *admissionv1.ParamRef) string {
+	switch {
+	case ref == nil:
+		return "<unset>"
+	case ref.Name != "" && ref.Namespace != "":
+		return ref.Namespace + "/" + ref.Name
+	case ref.Name != "":
+		return "*/" + ref.Name
+	case ref.Selector != nil:
+		return ref.Selector.String()
+	}
+	return "<unset>"
+}
+
+func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpec) (problems field.ErrorList) {
+	path := field.NewPath("spec")
+	if spec.PolicyName == "" {
+		problems = append(problems, field.Required(path.Child("policyName"), ""))
+	} else {
+		problems = append(problems, invalid(path.Child("policyName"), spec.PolicyName, validation.NameIsDNSSubdomain(spec.PolicyName, false))...)
+	}
+	problems = append(problems, validateParamRef(spec.ParamRef, path.Child("paramRef"))...)
+	problems = append(problems, validateMatching(spec.MatchResources, path.Child("matchResources"))...)
+	actions := path.Child("validationActions")
+	for i := range spec.ValidationActions {
+		problems = append(problems, oneOf(actions.Index(i), &spec.ValidationActions[i], validationActions)...)
+		if slices.Contains(spec.ValidationActions[:i], spec.ValidationActions[i]) {
+			problems = append(problems, field.Duplicate(actions.Index(i), spec.ValidationActions[i]))
+		}
+	}
+	if slices.Contains(spec.ValidationActions, admissionv1.Deny) && slices.Contains(spec.ValidationActions, admissionv1.Warn) {
+		problems = append(problems, field.Invalid(actions, spec.ValidationActions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
+	}
+	if len(spec.ValidationActions) == 0 {
+		problems = append(problems, field.Required(actions, "at least one validation action is required"))
+	}
+	return problems
+}
+
+func validateParamRef(ref *admissionv1.ParamRef, path *field.Path) (problems field.ErrorList) {
+	if ref == nil {
+		return nil
+	}
+	const exclusive = "name and selector are mutually exclusive"
+	if ref.Name != "" {
+		problems = append(problems, invalid(path.Child("name"), ref.Name, content.IsPathSegmentName(ref.Name))...)
+	}
+	if ref.Name != "" && ref.Selector != nil {
+		problems = append(problems, field.Forbidden(path.Child("name"), exclusive), field.Forbidden(path.Child("selector"), exclusive))
+	}
+	problems = append(problems, metav1validation.ValidateLabelSelector(ref.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+	if ref.Name == "" && ref.Selector == nil {
+		problems = append(problems, field.Required(path, "one of name or selector must be specified"))
+	}
+	actions := []admissionv1.ParameterNotFoundActionType{admissionv1.DenyAction, admissionv1.AllowAction}
+	if action := ref.ParameterNotFoundAction; action == nil || *action == "" {
+		problems = append(problems, field.Required(path.Child("parameterNotFoundAction"), ""))
+	} else {
+		problems = append(problems, oneOf(path.Child("parameterNotFoundAction"), action, actions)...)
+	}
+	return problems
+}

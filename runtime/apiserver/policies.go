@@ -1,0 +1,482 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	celtypes "github.com/google/cel-go/common/types"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// validatingPolicies check objects by the rules of ValidatingAdmissionPolicies, as far as bindings bind these.
+type validatingPolicies struct {
+	server          *Server
+	table, bindings *table
+
+	mu       sync.Mutex
+	compiled map[*record]*compiledPolicy // of the policies that are stored
+	bound    map[*record]*compiledBinding
+}
+
+// compiledPolicy is a policy that can be evaluated. Safe for concurrent use.
+type compiledPolicy struct {
+	*admissionv1.ValidatingAdmissionPolicy
+	matching
+	expressions func() (*policyExpressions, error)
+}
+
+type compiledBinding struct {
+	*admissionv1.ValidatingAdmissionPolicyBinding
+	matching
+}
+
+// policyExpressions are the compiled expressions of a policy.
+type policyExpressions struct {
+	conditions                         matchconditions.Matcher // or nil
+	validations, messages, annotations plugincel.ConditionEvaluator
+}
+
+func (s *Server) newPolicies() *validatingPolicies {
+	return &validatingPolicies{server: s, table: s.tableOf(&policyKind), bindings: s.tableOf(&policyBindingKind)}
+}
+
+// all are the policies in the order of their names, with the bindings of each.
+func (p *validatingPolicies) all() (found []*compiledPolicy, bound map[string][]*compiledBinding) {
+	records, _, err := p.table.list("/", "", 0)
+	must(err)
+	bindings, _, err := p.bindings.list("/", "", 0)
+	must(err)
+	if len(records) == 0 || len(bindings) == 0 {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.compiled, found = kept(p.compiled, records, func(r *record) *compiledPolicy {
+		policy := r.object.(*admissionv1.ValidatingAdmissionPolicy)
+		return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
+	})
+	var all []*compiledBinding
+	p.bound, all = kept(p.bound, bindings, func(r *record) *compiledBinding {
+		binding := r.object.(*admissionv1.ValidatingAdmissionPolicyBinding)
+		return &compiledBinding{binding, newMatchingOf(binding.Spec.MatchResources)}
+	})
+	bound = map[string][]*compiledBinding{}
+	for _, b := range all {
+		bound[b.Spec.PolicyName] = append(bound[b.Spec.PolicyName], b)
+	}
+	return found, bound
+}
+
+// kept is what is made of records, of those that were there before what was made of them then.
+func kept[T any](known map[*record]T, records []*record, newOf func(r *record) T) (now map[*record]T, all []T) {
+	now = make(map[*record]T, len(records))
+	for _, r := range records {
+		one, ok := known[r]
+		if !ok {
+			one = newOf(r)
+		}
+		now[r], all = one, append(all, one)
+	}
+	return now, all
+}
+
+func newMatchingOf(match *admissionv1.MatchResources) matching {
+	if match == nil {
+		return newMatching(&metav1.LabelSelector{}, &metav1.LabelSelector{}, nil, nil)
+	}
+	m := newMatching(match.NamespaceSelector, match.ObjectSelector, match.MatchPolicy, match.ResourceRules)
+	m.excluded = match.ExcludeResourceRules
+	return m
+}
+
+// matchAll is match with the selectors and what is excluded. Without rules everything matches.
+func (m *matching) matchAll(s *Server, a admission.Attributes, o admission.ObjectInterfaces) (*subject, error) {
+	selected, selection := m.selected(s, a)
+	if !selected {
+		return nil, nil
+	}
+	if _, excluded, err := m.match(m.excluded, a, o); excluded || err != nil {
+		return nil, err
+	}
+	found, ok, err := subject{a.GetKind(), a.GetResource()}, true, error(nil)
+	if len(m.rules) > 0 {
+		found, ok, err = m.match(m.rules, a, o)
+	}
+	switch {
+	case err != nil || !ok:
+		return nil, err
+	case selection != nil:
+		return nil, selection
+	}
+	return &found, nil
+}
+
+func expressionsOf[T any](values []T, text func(v T) plugincel.ExpressionAccessor) []plugincel.ExpressionAccessor {
+	accessors := make([]plugincel.ExpressionAccessor, len(values))
+	for i, v := range values {
+		accessors[i] = text(v)
+	}
+	return accessors
+}
+
+func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpressions, error) {
+	spec := &policy.Spec
+	variables := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
+	messages := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil}
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return nil, err
+	}
+	named := make([]plugincel.NamedExpressionAccessor, len(spec.Variables))
+	for i, v := range spec.Variables {
+		named[i] = &variable{expression{v.Expression, anyTypes}, v.Name}
+	}
+	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
+	e := &policyExpressions{}
+	if len(spec.MatchConditions) > 0 {
+		conditions := expressionsOf(spec.MatchConditions, func(c admissionv1.MatchCondition) plugincel.ExpressionAccessor {
+			return (*matchconditions.MatchCondition)(&c)
+		})
+		e.conditions = matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions), spec.FailurePolicy, "policy", "validate", policy.Name)
+	}
+	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
+		return &expression{v.Expression, boolTypes}
+	}), variables, environment.StoredExpressions)
+	e.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations, func(a admissionv1.AuditAnnotation) plugincel.ExpressionAccessor {
+		return &expression{a.ValueExpression, optionalTypes}
+	}), variables, environment.StoredExpressions)
+	e.messages = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
+		if v.MessageExpression == "" {
+			return nil
+		}
+		return &expression{v.MessageExpression, stringTypes}
+	}), messages, environment.StoredExpressions)
+	return e, nil
+}
+
+// denial says why an object is not as a policy wants it.
+type denial struct {
+	policy, binding string // of one that cannot be evaluated at all there is no binding
+	message         string
+	reason          metav1.StatusReason
+}
+
+func (d denial) String() string {
+	if d.binding == "" {
+		return fmt.Sprintf("ValidatingAdmissionPolicy '%s' denied request: %s", d.policy, d.message)
+	}
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", d.policy, d.binding, d.message)
+}
+
+// status is what a client gets.
+func (d denial) status(a admission.Attributes) error {
+	err := admission.NewForbidden(a, errors.New(d.String()))
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	reason, code := d.reason, int32(http.StatusUnprocessableEntity)
+	switch reason {
+	case "":
+		reason = metav1.StatusReasonInvalid
+	case metav1.StatusReasonForbidden:
+		code = http.StatusForbidden
+	case metav1.StatusReasonUnauthorized:
+		code = http.StatusUnauthorized
+	case metav1.StatusReasonRequestEntityTooLarge:
+		code = http.StatusRequestEntityTooLarge
+	}
+	status.ErrStatus.Reason, status.ErrStatus.Code = reason, code
+	status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{Message: d.String()})
+	return status
+}
+
+// evaluation is that of all policies for one object.
+type evaluation struct {
+	*validatingPolicies
+	attributes admission.Attributes
+	interfaces admission.ObjectInterfaces
+	versions   map[schema.GroupVersionKind]*admission.VersionedAttributes
+	denials    []denial
+}
+
+func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if exempt(a) {
+		return nil
+	}
+	found, bindings := p.all()
+	e := &evaluation{p, a, o, map[schema.GroupVersionKind]*admission.VersionedAttributes{}, nil}
+	for _, policy := range found {
+		if len(bindings[policy.Name]) == 0 {
+			continue
+		}
+		as, err := policy.matchAll(p.server, a, o)
+		if err != nil {
+			e.misconfigured(policy, nil, err)
+			continue
+		}
+		if as == nil {
+			continue
+		}
+		for _, b := range bindings[policy.Name] {
+			if err := e.bind(ctx, policy, b, as); err != nil {
+				return err
+			}
+		}
+	}
+	if len(e.denials) == 0 {
+		return nil
+	}
+	return e.denials[0].status(a)
+}
+
+// misconfigured notes that a policy cannot be evaluated, which denies unless failures are ignored.
+func (e *evaluation) misconfigured(policy *compiledPolicy, b *compiledBinding, err error) {
+	d := denial{policy: policy.Name, message: "failed to configure policy: " + err.Error()}
+	if b != nil {
+		d.binding, d.message = b.Name, "failed to configure binding: "+err.Error()
+	}
+	if policy.failure() == admissionv1.Fail {
+		e.denials = append(e.denials, d)
+	}
+}
+
+func (p *compiledPolicy) failure() admissionv1.FailurePolicyType {
+	if p.Spec.FailurePolicy == nil {
+		return admissionv1.Fail
+	}
+	return *p.Spec.FailurePolicy
+}
+
+// bind evaluates a policy as a binding says, once for each object with parameters.
+func (e *evaluation) bind(ctx context.Context, policy *compiledPolicy, b *compiledBinding, as *subject) error {
+	matches, err := b.matchAll(e.server, e.attributes, e.interfaces)
+	if err != nil {
+		e.misconfigured(policy, b, err)
+		return nil
+	}
+	if matches == nil {
+		return nil
+	}
+	params, err := e.server.params(ctx, policy.Spec.ParamKind, b.Spec.ParamRef, e.attributes.GetNamespace())
+	if err != nil {
+		e.misconfigured(policy, b, err)
+		return nil
+	}
+	if len(params) == 0 {
+		return nil
+	}
+	versioned := e.versions[as.kind]
+	if versioned == nil {
+		if versioned, err = admission.NewVersionedAttributes(e.attributes, as.kind, e.interfaces); err != nil {
+			e.misconfigured(policy, b, fmt.Errorf("failed to convert object version: %w", err))
+			return nil
+		}
+		e.versions[as.kind] = versioned
+	}
+	var namespace *corev1.Namespace
+	if name := e.attributes.GetNamespace(); name != "" && e.attributes.GetKind() != namespaceKind {
+		if namespace = e.server.namespace(name); namespace == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+		}
+	}
+	for _, param := range params {
+		e.act(ctx, b, policy.evaluate(ctx, e.server, as, versioned, param, namespace))
+	}
+	return nil
+}
+
+// act does with denials what a binding says.
+func (e *evaluation) act(ctx context.Context, b *compiledBinding, found verdict) {
+	for _, d := range found.denials {
+		d.policy, d.binding = b.Spec.PolicyName, b.Name
+		if slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) {
+			e.denials = append(e.denials, d)
+		}
+		if slices.Contains(b.Spec.ValidationActions, admissionv1.Warn) {
+			warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", d.policy, d.binding, d.message))
+		}
+	}
+	for _, message := range found.annotationErrors { // whatever the actions
+		e.denials = append(e.denials, denial{policy: b.Spec.PolicyName, binding: b.Name, message: message})
+	}
+}
+
+// verdict is what the expressions of a policy say.
+type verdict struct {
+	denials          []denial
+	annotationErrors []string
+}
+
+// evaluate evaluates the expressions of a policy.
+func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a *admission.VersionedAttributes, param runtime.Object, namespace *corev1.Namespace) verdict {
+	failed := func(err error) verdict {
+		if p.failure() == admissionv1.Ignore {
+			return verdict{}
+		}
+		return verdict{denials: []denial{{message: err.Error()}}}
+	}
+	compiled, err := p.expressions()
+	if err != nil {
+		return failed(err)
+	}
+	if compiled.conditions != nil {
+		switch result := compiled.conditions.Match(ctx, a, param, s.authorizer); {
+		case result.Error != nil:
+			return failed(result.Error)
+		case !result.Matches:
+			return verdict{}
+		}
+	}
+	request := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(as.resource), metav1.GroupVersionKind(a.VersionedKind))
+	visible, without := plugincel.CreateNamespaceObject(namespace), plugincel.OptionalVariableBindings{VersionedParams: param}
+	with := plugincel.OptionalVariableBindings{VersionedParams: param, Authorizer: s.authorizer}
+	results, left, err := compiled.validations.ForInput(ctx, a, request, with, visible, celconfig.RuntimeCELCostBudget)
+	if err != nil {
+		return failed(err)
+	}
+	messages, _, messagesErr := compiled.messages.ForInput(ctx, a, request, without, visible, left)
+	var found verdict
+	for i := range results {
+		validation := &p.Spec.Validations[i]
+		switch unusable := errors.Is(messagesErr, apiservercel.ErrInternal) || errors.Is(messagesErr, apiservercel.ErrOutOfBudget); {
+		case results[i].Error != nil:
+			found.denials = append(found.denials, failed(results[i].Error).denials...)
+		case unusable:
+			found.denials = append(found.denials, failed(fmt.Errorf("failed messageExpression: %w", messagesErr)).denials...)
+		case results[i].EvalResult != celtypes.True:
+			d := denial{message: message(validation, messages, i), reason: metav1.StatusReasonInvalid}
+			if validation.Reason != nil {
+				d.reason = *validation.Reason
+			}
+			found.denials = append(found.denials, d)
+		}
+	}
+	annotations, _, err := compiled.annotations.ForInput(ctx, a, request, without, namespace, celconfig.RuntimeCELCostBudget)
+	if err != nil {
+		return failed(err)
+	}
+	for i := range annotations {
+		if err := annotations[i].Error; err != nil && p.failure() != admissionv1.Ignore {
+			found.annotationErrors = append(found.annotationErrors, err.Error())
+		}
+	}
+	return found
+}
+
+// message is what a failed validation says: what its expression says, if that is one line, else its text, else the expression.
+func message(validation *admissionv1.Validation, results []plugincel.EvaluationResult, i int) string {
+	if i < len(results) && results[i].Error == nil && results[i].EvalResult != nil {
+		text, _ := results[i].EvalResult.Value().(string)
+		text = strings.TrimSpace(text)
+		if text != "" && len(text) <= celconfig.MaxEvaluatedMessageExpressionSizeBytes && !strings.Contains(text, "\n") {
+			return text
+		}
+	}
+	if text := strings.TrimSpace(validation.Message); text != "" {
+		return text
+	}
+	return "failed expression: " + strings.TrimSpace(validation.Expression)
+}
+
+// params are the objects with parameters of a binding; nil is one that has none.
+func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
+	if kind == nil || ref == nil {
+		return []runtime.Object{nil}, nil
+	}
+	gv, err := schema.ParseGroupVersion(kind.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	objects := s.registryOf(gv.WithKind(kind.Kind))
+	switch {
+	case objects == nil:
+		return nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gv.WithKind(kind.Kind))
+	case !objects.NamespaceScoped() && ref.Namespace != "":
+		return nil, errors.New("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+	case !objects.NamespaceScoped():
+		namespace = ""
+	case ref.Namespace != "":
+		namespace = ref.Namespace
+	case namespace == "":
+		return nil, errors.New("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+	}
+	selector := labels.Nothing()
+	if ref.Selector != nil {
+		if selector, err = metav1.LabelSelectorAsSelector(ref.Selector); err != nil {
+			return nil, err
+		}
+	}
+	found, err := objects.named(namespace, ref.Name, selector)
+	if err == nil && len(found) == 0 && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == admissionv1.DenyAction {
+		err = errors.New("no params found for policy binding with `Deny` parameterNotFoundAction")
+	}
+	for _, object := range found {
+		object.GetObjectKind().SetGroupVersionKind(gv.WithKind(kind.Kind))
+	}
+	return found, err
+}
+
+// named are the objects in a namespace of a name, or, without one, that a selector selects.
+func (r *registry) named(namespace, name string, selector labels.Selector) (found []runtime.Object, err error) {
+	prefix := r.prefix + "/"
+	if namespace != "" {
+		prefix += namespace + "/"
+	}
+	records, _, err := r.table.list(prefix, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range records {
+		accessor := mustAccess(one.object)
+		if name != "" && accessor.GetName() != name || name == "" && !selector.Matches(labels.Set(accessor.GetLabels())) {
+			continue
+		}
+		object, err := r.own(one)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, object)
+	}
+	return found, nil
+}
+
+// registryOf is that of a kind in a version, or nil.
+func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
+	for _, kinds := range kindGroups() {
+		for i := range kinds {
+			if kinds[i].gvk == kind {
+				return s.endpointOf(kind.GroupVersion().WithResource(kinds[i].resource)).registry
+			}
+		}
+	}
+	for _, crd := range s.listDefinitions() {
+		if crd.Spec.Group != kind.Group || crd.Status.AcceptedNames.Kind != kind.Kind {
+			continue
+		}
+		d, err := s.definition(crd)
+		if err != nil || d.versions[kind.Version] == nil {
+			return nil
+		}
+		return d.versions[kind.Version].objects
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package apiserver
+
+import (
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Kinds of rbac.authorization.k8s.io/v1. What they let users do is in authorization.go.
+
+var rbacV1 = rbacv1.SchemeGroupVersion
+
+func rbacKinds() []kind {
+	return []kind{clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind}
+}
+
+func rbacDefaults() []defaulter {
+	return []defaulter{
+		defaultsOf(func(b *rbacv1.RoleBinding) { set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		defaultsOf(func(b *rbacv1.ClusterRoleBinding) { set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		defaultsOf(func(s *rbacv1.Subject) {
+			if s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
+				set(&s.APIGroup, rbacv1.GroupName)
+			}
+		}),
+	}
+}
+
+var roleKind = kind{
+	gvk: rbacV1.WithKind("Role"), resource: "roles", namespaced: true,
+	columns: []column{createdColumn},
+	rules: rules{
+		unconditional: true, creates: true,
+		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			return append(validateRole(object.(*rbacv1.Role)), validateMetadataUpdate(object, old)...)
+		},
+	},
+}
+
+var clusterRoleKind = kind{
+	gvk: rbacV1.WithKind("ClusterRole"), resource: "clusterroles",
+	columns: []column{createdColumn},
+	rules: rules{
+		unconditional: true, creates: true,
+		validate: func(object runtime.Object) field.ErrorList {
+			return validateClusterRole(object.(*rbacv1.ClusterRole), metav1validation.LabelSelectorValidationOptions{})
+		},
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			// A selector that was stored with a wrong value may stay.
+			options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: hasInvalidSelector(old.(*rbacv1.ClusterRole))}
+			return append(validateClusterRole(object.(*rbacv1.ClusterRole), options), validateMetadataUpdate(object, old)...)
+		},
+	},
+}
+
+var roleBindingKind = kind{
+	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
+	columns: bindingColumns("roleBinding", func(object runtime.Object) binding {
+		b := object.(*rbacv1.RoleBinding)
+		return binding{b.RoleRef, b.Subjects}
+	}),
+	rules: rules{
+		unconditional: true, creates: true,
+		validate: func(object runtime.Object) field.ErrorList {
+			b := object.(*rbacv1.RoleBinding)
+			return append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
+		},
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
+			problems := append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
+			problems = append(problems, validateMetadataUpdate(object, old)...)
+			return append(problems, validation.ValidateImmutableField(b.RoleRef, was.RoleRef, field.NewPath("roleRef"))...)
+		},
+	},
+}
+
+var clusterRoleBindingKind = kind{
+	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
+	columns: bindingColumns("clusterRoleBinding", func(object runtime.Object) binding {
+		b := object.(*rbacv1.ClusterRoleBinding)
+		return binding{b.RoleRef, b.Subjects}
+	}),
+	rules: rules{
+		unconditional: true, creates: true,
+		validate: func(object runtime.Object) field.ErrorList {
+			b := object.(*rbacv1.ClusterRoleBinding)
+			return append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
+		},
+		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
+			problems := append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
+			problems = append(problems, validateMetadataUpdate(object, old)...)
+			return append(problems, validation.ValidateImmutableField(b.RoleRef, was.RoleRef, field.NewPath("roleRef"))...)
+		},
+	},
+}
+
+// createdColumn shows when an object was made, not how long ago.
+var createdColumn = column{
+	metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
+	func(object runtime.Object) any {
+		return mustAccess(object).GetCreationTimestamp().UTC().Format("2006-01-02T15:04:05Z")
+	},
+}
+
+// binding is what bindings in a namespace and in all have in common.
+type binding struct {
+	role     rbacv1.RoleRef
+	subjects []rbacv1.Subject
+}
+
+// names are those of the subjects of a kind.
+func (b binding) names(kind string) string {
+	var names []string
+	for _, s := range b.subjects {
+		switch {
+		case s.Kind != kind:
+		case kind == rbacv1.ServiceAccountKind:
+			names = append(names, s.Namespace+"/"+s.Name)
+		default:
+			names = append(names, s.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func bindingColumns(what string, of func(object runtime.Object) binding) []column {
+	columns := []column{
+		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"]}, func(object runtime.Object) any {
+			role := of(object).role
+			return role.Kind + "/" + role.Name
+		}},
+		sinceColumn,
+	}
+	for _, kind := range []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind} {
+		columns = append(columns, column{
+			metav1.TableColumnDefinition{Name: kind + "s", Type: "string", Priority: 1, Description: kind + "s in the " + what},
+			func(object runtime.Object) any { return of(object).names(kind) },
+		})
+	}
+	return columns
+}
+
+func roleName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+
+func validateRole(role *rbacv1.Role) field.ErrorList {
+	return append(validateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
+}
+
+func validateClusterRole(role *rbacv1.ClusterRole, options metav1validation.LabelSelectorValidationOptions) field.ErrorList {
+	problems := append(validateMetadata(&role.ObjectMeta, false, roleName), validatePolicyRules(role.Rules, false)...)
+	if role.AggregationRule == nil {
+		return problems
+	}
+	path := field.NewPath("aggregationRule", "clusterRoleSelectors")
+	if len(role.AggregationRule.ClusterRoleSelectors) == 0 {
+		problems = append(problems, field.Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+	}
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		given := &role.AggregationRule.ClusterRoleSelectors[i]
+		problems = append(problems, metav1validation.ValidateLabelSelector(given, options, path.Index(i))...)
+		if selector, err := metav1.LabelSelectorAsSelector(given); err != nil {
+			problems = append(problems, field.Invalid(path.Index(i), selector, "invalid label selector."))
+		}
+	}
+	return problems
+}
+
+func hasInvalidSelector(role *rbacv1.ClusterRole) bool {
+	if role.AggregationRule == nil {
+		return false
+	}
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		if len(metav1validation.ValidateLabelSelector(&role.AggregationRule.ClusterRoleSelectors[i], metav1validation.LabelSelectorValidationOptions{}, nil)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (problems field.ErrorList) {
+	for i, rule := range rules {
+		path := field.NewPath("rules").Index(i)
+		required := func(missing bool, name, message string) {
+			if missing {
+				problems = append(problems, field.Required(path.Child(name), message))
+			}
+		}
+		required(len(rule.Verbs) == 0, "verbs", "verbs must contain at least one value")
+		if urls := path.Child("nonResourceURLs"); len(rule.NonResourceURLs) > 0 {
+			if namespaced {
+				problems = append(problems, field.Invalid(urls, rule.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+			}
+			if len(rule.APIGroups) > 0 || len(rule.Resources) > 0 || len(rule.ResourceNames) > 0 {
+				problems = append(problems, field.Invalid(urls, rule.NonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs"))
+			}
+			continue
+		}
+		required(len(rule.APIGroups) == 0, "apiGroups", "resource rules must supply at least one api group")
+		required(len(rule.Resources) == 0, "resources", "resource rules must supply at least one resource")
+	}
+	return problems
+}
+
+func validateBinding(role rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced bool) (problems field.ErrorList) {
+	path, kinds := field.NewPath("roleRef"), []string{"ClusterRole"}
+	if namespaced {
+		kinds = []string{"Role", "ClusterRole"}
+	}
+	if role.APIGroup != rbacv1.GroupName {
+		problems = append(problems, field.NotSupported(path.Child("apiGroup"), role.APIGroup, []string{rbacv1.GroupName}))
+	}
+	if role.Kind != "ClusterRole" && (!namespaced || role.Kind != "Role") {
+		problems = append(problems, field.NotSupported(path.Child("kind"), role.Kind, kinds))
+	}
+	if role.Name == "" {
+		problems = append(problems, field.Required(path.Child("name"), ""))
+	} else {
+		problems = append(problems, invalid(path.Child("name"), role.Name, content.IsPathSegmentName(role.Name))...)
+	}
+	for i, s := range subjects {
+		problems = append(problems, validateSubject(s, namespaced, field.NewPath("subjects").Index(i))...)
+	}
+	return problems
+}
+
+func validateSubject(s rbacv1.Subject, namespaced bool, path *field.Path) (problems field.ErrorList) {
+	if s.Name == "" {
+		problems = append(problems, field.Required(path.Child("name"), ""))
+	}
+	group := rbacv1.GroupName
+	switch s.Kind {
+	case rbacv1.UserKind, rbacv1.GroupKind:
+	case rbacv1.ServiceAccountKind:
+		group = ""
+		if s.Name != "" {
+			problems = append(problems, invalid(path.Child("name"), s.Name, validation.ValidateServiceAccountName(s.Name, false))...)
+		}
+	default:
+		return append(problems, field.NotSupported(path.Child("kind"), s.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}))
+	}
+	if s.APIGroup != group {
+		problems = append(problems, field.NotSupported(path.Child("apiGroup"), s.APIGroup, []string{group}))
+	}
+	if s.Kind == rbacv1.ServiceAccountKind && !namespaced && s.Namespace == "" {
+		problems = append(problems, field.Required(path.Child("namespace"), ""))
+	}
+	return problems
+}
+
+// invalid says with each message that a value is invalid.
+func invalid(path *field.Path, value any, messages []string) (problems field.ErrorList) {
+	for _, message := range messages {
+		problems = append(problems, field.Invalid(path, value, message))
+	}
+	return problems
+}
