@@ -24,36 +24,56 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// recording has what the real API server has answered to the requests of some seeds.
-const recording = "testdata/answers.json.gz"
+// subjects are what is compared: requests of seeds, and the file with what the real API server has answered to some of them.
+var subjects = map[string]subject{
+	"resources": {"testdata/answers.json.gz", 40, func(testing.TB) requester { return requestsOf }},
+	"admission": {"testdata/admission.json.gz", 20, func(t testing.TB) requester { return newHooks(t).admissionOf }},
+}
 
-// recorded is how many seeds the recording has.
-const recorded = 40
+type subject struct {
+	recording string
+	recorded  int // seeds that the recording has
+	requests  func(t testing.TB) requester
+}
 
-// TestAnswersAsTheRealServerDid compares with the recording.
+// requester makes the requests of a seed, with a salt in names that all share.
+type requester func(seed uint64, salt string) []asked
+
+// TestAnswersAsTheRealServerDid compares with the recordings.
 func TestAnswersAsTheRealServerDid(t *testing.T) {
-	answers := load(t)
-	ours := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
-	for seed, theirs := range answers {
-		ours.compare(t, uint64(seed), theirs)
+	for name, s := range subjects {
+		t.Run(name, func(t *testing.T) {
+			ours := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+			ours.of = s.requests(t)
+			for seed, theirs := range load(t, s.recording) {
+				ours.compare(t, uint64(seed), theirs)
+			}
+		})
 	}
 }
 
 // TestAnswersAsTheRealServer compares with the real API server, on as many fresh seeds as KCTRL_TEST_FIDELITY says, or from
 // KCTRL_TEST_SEED on; without either on few that are always the same. With KCTRL_TEST_FIDELITY=record it records what that answers.
 func TestAnswersAsTheRealServer(t *testing.T) {
+	for name, s := range subjects {
+		t.Run(name, func(t *testing.T) { s.compare(t) })
+	}
+}
+
+func (s subject) compare(t *testing.T) {
 	asked := os.Getenv("KCTRL_TEST_FIDELITY")
 	first := uint64(1 + time.Now().UnixNano()&0xffffffff)
 	if asked == "" {
 		asked, first = "5", 1
 	}
 	theirs := newPeer(t, "real", nil)
+	theirs.of = s.requests(t)
 	if asked == "record" {
 		var answers [][]string
-		for seed := range uint64(recorded) {
+		for seed := range uint64(s.recorded) {
 			answers = append(answers, theirs.answers(t, seed))
 		}
-		store(t, answers)
+		store(t, s.recording, answers)
 		return
 	}
 	seeds, err := strconv.Atoi(asked)
@@ -67,7 +87,7 @@ func TestAnswersAsTheRealServer(t *testing.T) {
 	}
 	ours := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	theirs.salt = strconv.FormatInt(time.Now().Unix(), 36)
-	ours.salt = theirs.salt
+	ours.salt, ours.of = theirs.salt, theirs.of
 	requests := 0
 	for seed := first; seed < first+uint64(seeds); seed++ {
 		answers := theirs.answers(t, seed)
@@ -77,7 +97,7 @@ func TestAnswersAsTheRealServer(t *testing.T) {
 	t.Logf("%d requests", requests)
 }
 
-func load(t *testing.T) (answers [][]string) {
+func load(t *testing.T, recording string) (answers [][]string) {
 	file, err := os.Open(recording)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +113,7 @@ func load(t *testing.T) (answers [][]string) {
 	return answers
 }
 
-func store(t *testing.T, answers [][]string) {
+func store(t *testing.T, recording string, answers [][]string) {
 	var data bytes.Buffer
 	zipped := gzip.NewWriter(&data)
 	if err := json.NewEncoder(zipped).Encode(answers); err != nil {
@@ -113,6 +133,7 @@ type peer struct {
 	salt   string // in the names of namespaces, for a server that has seen the seeds before
 	client *http.Client
 	host   string
+	of     requester // the requests of a seed
 }
 
 // newPeer is a server with the definitions of testdata: the given one, or a real one.
@@ -128,7 +149,7 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &peer{name: name, client: client, host: config.Host}
+	p := &peer{name: name, client: client, host: config.Host, of: requestsOf}
 	crds, err := os.ReadFile("testdata/crds.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +185,9 @@ func (p *peer) await(t testing.TB, path string) {
 // asked is a request. Its path and body may refer to earlier answers: {{uid NAME}}, {{version NAME}}, {{continue}}, {{start}}.
 type asked struct {
 	method, path, contentType, accept, body string
+
+	until string // what an answer has to contain, which is asked for until then
+	dry   bool   // whether nothing is to come of it
 }
 
 func (a asked) String() string {
@@ -226,7 +250,7 @@ func readWatch(t testing.TB, body io.Reader) []byte {
 // answers asks the requests of a seed and returns the answers, masked.
 func (p *peer) answers(t *testing.T, seed uint64) (answers []string) {
 	m := newMask()
-	for _, a := range requestsOf(seed, p.salt) {
+	for _, a := range p.of(seed, p.salt) {
 		answers = append(answers, p.answer(t, m, a))
 	}
 	return answers
@@ -235,15 +259,28 @@ func (p *peer) answers(t *testing.T, seed uint64) (answers []string) {
 func (p *peer) answer(t *testing.T, m *mask, a asked) string {
 	filled := a
 	filled.path, filled.body = m.fill(a.path), m.fill(a.body)
-	status, body, header := p.do(t, filled)
+	if filled.dry {
+		filled.path = dryRun(filled.path)
+	}
+	status, body, header := p.repeat(t, filled)
 	return fmt.Sprintf("%d %s %q\n%s", status, header.Get("Content-Type"), header.Values("Warning"), m.masked(body))
+}
+
+func dryRun(path string) string {
+	switch {
+	case strings.Contains(path, "dryRun="):
+		return path
+	case strings.Contains(path, "?"):
+		return path + "&dryRun=All"
+	}
+	return path + "?dryRun=All"
 }
 
 // compare asks the requests of a seed and compares with the answers of another server.
 func (p *peer) compare(t *testing.T, seed uint64, answers []string) {
 	t.Helper()
 	m := newMask()
-	requests := requestsOf(seed, p.salt)
+	requests := p.of(seed, p.salt)
 	if len(requests) != len(answers) {
 		t.Fatalf("seed %d has %d requests, and there are %d answers: record them again", seed, len(requests), len(answers))
 	}
@@ -278,6 +315,7 @@ var (
 	yamlVersions = regexp.MustCompile(`resourceVersion: "(\d+)"`)
 	listVersion  = regexp.MustCompile(`\n  resourceVersion: "\d+"\n`)
 	ages         = regexp.MustCompile(`^\d+s$`)
+	hosts        = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	tooOld       = regexp.MustCompile(`resource version: \d+ \(\d+\)`)
 )
 
@@ -359,6 +397,7 @@ func (m *mask) text(text string) string {
 		return "AGE"
 	}
 	text = uuids.ReplaceAllStringFunc(text, func(uid string) string { return named(m.uids, "uid-", uid) })
+	text = hosts.ReplaceAllString(text, "HOST")
 	text = tooOld.ReplaceAllString(text, "resource version: N (N)")
 	text = times.ReplaceAllString(text, "TIME")
 	text = generated.ReplaceAllStringFunc(text, func(name string) string { return named(m.generated, "generated-", name) })

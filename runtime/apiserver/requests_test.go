@@ -14,6 +14,11 @@ type sequence struct {
 	namespace string
 	generated bool // a name was; two would be in an order that is random
 	requests  []asked
+
+	hooks  *hooks          // of sequences about admission
+	synced int             // how often what decides was changed
+	made   map[string]bool // cluster-scoped objects, by name
+	paths  []string        // and where they are
 }
 
 // requestsOf are the requests of a seed: one seed, one sequence.

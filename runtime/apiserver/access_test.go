@@ -1,0 +1,445 @@
+package apiserver_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hooks is a server of webhooks that both servers ask; the path says what it answers.
+type hooks struct {
+	url    string
+	bundle string
+}
+
+func newHooks(t testing.TB) *hooks {
+	server := httptest.NewTLSServer(http.HandlerFunc(answerReview))
+	server.Config.ErrorLog = nil
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return &hooks{url: server.URL, bundle: base64.StdEncoding.EncodeToString(bundle)}
+}
+
+func answerReview(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	var review map[string]any
+	if err := json.Unmarshal(body, &review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	request := review["request"].(map[string]any)
+	response := map[string]any{"uid": request["uid"], "allowed": true}
+	answer := map[string]any{"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+	patch := func(text string) {
+		response["patchType"], response["patch"] = "JSONPatch", base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	deny := func(status map[string]any) {
+		response["allowed"] = false
+		if status != nil {
+			response["status"] = status
+		}
+	}
+	switch r.URL.Path {
+	case "/deny":
+		deny(map[string]any{"message": "not today"})
+	case "/deny-reason":
+		deny(map[string]any{"reason": "TooLate"})
+	case "/deny-code":
+		deny(map[string]any{"code": 409, "message": "taken", "reason": "Conflict", "details": map[string]any{"causes": []any{map[string]any{"message": "x", "field": "y"}}}})
+	case "/deny-success":
+		deny(map[string]any{"code": 200, "status": "Success"})
+	case "/deny-nothing":
+		deny(nil)
+	case "/echo":
+		delete(request, "userInfo")
+		data, _ := json.Marshal(request)
+		deny(map[string]any{"message": string(data)})
+	case "/warn":
+		response["warnings"] = []any{"careful", "careful", "really \"careful\""}
+		response["auditAnnotations"] = map[string]any{"a": "b"}
+	case "/label":
+		if request["object"] != nil {
+			labels, _ := request["object"].(map[string]any)["metadata"].(map[string]any)["labels"].(map[string]any)
+			if labels == nil {
+				patch(`[{"op":"add","path":"/metadata/labels","value":{"hooked":"1"}}]`)
+			} else {
+				count, _ := labels["hooked"].(string)
+				patch(fmt.Sprintf(`[{"op":"add","path":"/metadata/labels/hooked","value":"%s1"}]`, count))
+			}
+		}
+	case "/spec":
+		patch(`[{"op":"add","path":"/spec","value":{"color":"green","size":7}}]`)
+	case "/bad-spec":
+		patch(`[{"op":"add","path":"/spec","value":{"color":"pink","size":"x"}}]`)
+	case "/rename":
+		patch(`[{"op":"replace","path":"/metadata/name","value":"renamed"}]`)
+	case "/same":
+		patch(`[]`)
+	case "/test-fails":
+		patch(`[{"op":"test","path":"/kind","value":"Nothing"}]`)
+	case "/missing-path":
+		patch(`[{"op":"remove","path":"/spec/nothing/here"}]`)
+	case "/undecodable":
+		patch(`{`)
+	case "/no-type":
+		patch(`[{"op":"remove","path":"/spec"}]`)
+		delete(response, "patchType")
+	case "/no-patch":
+		response["patchType"] = "JSONPatch"
+	case "/other-type":
+		patch(`[{"op":"remove","path":"/spec"}]`)
+		response["patchType"] = "MergePatch"
+	case "/no-object":
+		patch(`null`)
+	case "/wrong-uid":
+		response["uid"] = "00000000-0000-4000-8000-000000000009"
+	case "/no-response":
+		delete(answer, "response")
+	case "/wrong-kind":
+		answer["kind"] = "Other"
+	case "/wrong-version":
+		answer["apiVersion"] = "admission.k8s.io/v2"
+	case "/empty":
+		return
+	case "/text":
+		fmt.Fprint(w, "hello")
+		return
+	case "/500":
+		http.Error(w, "it hurts", http.StatusInternalServerError)
+		return
+	case "/404":
+		http.NotFound(w, r)
+		return
+	case "/status":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"go away","reason":"Forbidden","code":403}`)
+		return
+	case "/hang":
+		<-r.Context().Done()
+		return
+	case "/panic":
+		panic(http.ErrAbortHandler)
+	case "/large":
+		deny(map[string]any{"message": strings.Repeat("x", 5<<20)})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// hookPaths are what webhooks of random sequences do: mostly what they may.
+var hookPaths = []string{
+	"/allow", "/allow", "/deny", "/deny-reason", "/deny-code", "/deny-success", "/deny-nothing", "/echo", "/echo", "/echo", "/warn", "/warn", "/label", "/label", "/label", "/label", "/label", "/spec", "/spec",
+	"/bad-spec", "/rename", "/same", "/test-fails", "/missing-path", "/undecodable", "/no-type", "/no-patch", "/other-type", "/no-object", "/wrong-uid", "/no-response", "/wrong-kind",
+	"/wrong-version", "/empty", "/text", "/500", "/404", "/status", "/panic",
+}
+
+// admissionOf are requests of a seed about webhooks and policies, and objects that pass them.
+func (h *hooks) admissionOf(seed uint64, salt string) []asked {
+	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 2)), namespace: fmt.Sprintf("a%d%s", seed, salt), hooks: h}
+	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", map[string]any{"metadata": map[string]any{"labels": pick(s, map[string]any{"tier": "1"}, map[string]any{"tier": "2"})}})})
+	for range 1 + s.IntN(3) {
+		s.decide()
+		for range 4 + s.IntN(12) {
+			pick(s, s.create, s.create, s.create, s.update, s.updateStatus, s.patch, s.apply, s.apply, s.remove, s.removeAll, s.scale, s.core, s.core, s.core)()
+		}
+	}
+	s.forget()
+	return s.requests
+}
+
+const admissionPath = "/apis/admissionregistration.k8s.io/v1/"
+
+// decide writes configurations, and waits until they are heeded.
+func (s *sequence) decide() {
+	s.synced++
+	mark := fmt.Sprint(s.synced)
+	for _, kind := range []string{"Mutating", "Validating"} {
+		if s.IntN(3) > 0 {
+			s.configure(kind, mark)
+		}
+	}
+	if s.IntN(2) == 0 {
+		s.govern(mark)
+	}
+}
+
+// sync asks until a configuration is heeded.
+func (s *sequence) sync(kind, mark, until string) {
+	body := object("v1", "ConfigMap", "sync", "", map[string]any{"metadata": map[string]any{"labels": map[string]any{"sync": kind + mark}}})
+	s.add(asked{method: "POST", path: s.path("configmaps", "") + "?dryRun=All", body: body, until: until})
+}
+
+func (s *sequence) configure(kind, mark string) {
+	name, path := s.namespace+"-"+strings.ToLower(kind), admissionPath+strings.ToLower(kind)+"webhookconfigurations"
+	wrong := s.IntN(4) == 0
+	configuration := func(wrong bool) map[string]any {
+		var webhooks []any
+		for i := range 1 + s.IntN(3) {
+			webhooks = append(webhooks, s.webhook(kind, fmt.Sprintf("h%d.fidelity.kctrl.dev", i), wrong))
+		}
+		sync := s.webhook(kind, "sync.fidelity.kctrl.dev", false)
+		sync["clientConfig"].(map[string]any)["url"] = s.hooks.url + "/deny"
+		sync["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": kind + mark}}
+		sync["rules"] = []any{map[string]any{"operations": []any{"*"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"*"}}}
+		for _, field := range []string{"matchConditions", "sideEffects"} {
+			delete(sync, field)
+		}
+		sync["sideEffects"] = "None"
+		sync["namespaceSelector"] = s.own()
+		sync["failurePolicy"] = "Fail"
+		return map[string]any{"webhooks": append([]any{sync}, webhooks...)}
+	}
+	if wrong {
+		s.add(asked{method: "POST", path: path + s.options(), body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(true))})
+	}
+	switch {
+	case s.made[name] && s.IntN(2) == 0:
+		s.add(asked{method: "PUT", path: path + "/" + name, body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "{{version "+name+"}}", configuration(false))})
+	case s.made[name]:
+		s.add(asked{method: "DELETE", path: path + "/" + name})
+		s.add(asked{method: "POST", path: path, body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(false))})
+	case s.IntN(3) == 0:
+		s.add(asked{method: "PATCH", path: path + "/" + name + "?fieldManager=one&force=true", contentType: "application/apply-patch+yaml", body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(false))})
+	default:
+		s.add(asked{method: "POST", path: path, body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(false))})
+	}
+	s.note(name, path)
+	if s.IntN(3) == 0 {
+		s.add(asked{method: "GET", path: path + "/" + name, accept: pick(s, "", asTable, asPartial, "application/yaml")})
+	}
+	if s.IntN(4) == 0 {
+		s.add(asked{method: "PATCH", path: path + "/" + name, contentType: pick(s, "application/strategic-merge-patch+json", "application/merge-patch+json"), body: pick(s,
+			`{"metadata":{"labels":{"a":"b"}}}`, `{"webhooks":[{"name":"sync.fidelity.kctrl.dev","timeoutSeconds":7}]}`, `{"webhooks":[{"name":"bad"}]}`) + "", dry: true})
+	}
+	s.sync(kind, mark, `denied the request: not today`)
+}
+
+// own selects the namespace of the sequence.
+func (s *sequence) own() map[string]any {
+	return map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": s.namespace}}
+}
+
+func (s *sequence) note(name, path string) {
+	if s.made == nil {
+		s.made = map[string]bool{}
+	}
+	if !s.made[name] {
+		s.made[name] = true
+		s.paths = append(s.paths, path+"/"+name)
+	}
+}
+
+// forget deletes what others would see.
+func (s *sequence) forget() {
+	for _, path := range s.paths {
+		s.add(asked{method: "DELETE", path: path})
+	}
+}
+
+func (s *sequence) webhook(kind, name string, wrong bool) map[string]any {
+	client := map[string]any{"url": s.hooks.url + pick(s, hookPaths...), "caBundle": s.hooks.bundle}
+	if s.IntN(20) == 0 {
+		client = map[string]any{"url": "https://127.0.0.1:1/closed"}
+	}
+	if s.IntN(25) == 0 {
+		client["url"] = s.hooks.url + "/hang"
+	}
+	hook := map[string]any{"name": name, "clientConfig": client, "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "namespaceSelector": s.own(), "timeoutSeconds": 1 + 9*min(1, s.IntN(10))}
+	if strings.HasSuffix(client["url"].(string), "/hang") {
+		hook["timeoutSeconds"] = 1
+	}
+	optional := func(odds int, name string, values ...any) {
+		if s.IntN(odds) == 0 {
+			hook[name] = pick(s, values...)
+		}
+	}
+	rule := map[string]any{
+		"operations":  pick(s, []any{"*"}, []any{"CREATE"}, []any{"CREATE", "UPDATE"}, []any{"DELETE"}, []any{"CREATE", "UPDATE", "DELETE"}),
+		"apiGroups":   pick(s, []any{"*"}, []any{"", "fidelity.kctrl.dev"}, []any{"fidelity.kctrl.dev"}, []any{""}),
+		"apiVersions": pick(s, []any{"*"}, []any{"v1"}, []any{"v1beta1"}), "resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"widgets"}, []any{"widgets", "widgets/status"}, []any{"configmaps", "secrets", "widgets"}, []any{"widgets/scale", "widgets/*"}),
+	}
+	if s.IntN(4) == 0 {
+		rule["scope"] = pick(s, "*", "Namespaced", "Cluster")
+	}
+	hook["rules"] = []any{rule}
+	optional(4, "failurePolicy", "Ignore", "Fail")
+	optional(4, "matchPolicy", "Exact", "Equivalent")
+	optional(5, "objectSelector", map[string]any{"matchLabels": map[string]any{"app": "x"}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "DoesNotExist"}}})
+	optional(8, "sideEffects", "NoneOnDryRun")
+	optional(8, "admissionReviewVersions", []any{"v1beta1"}, []any{"v2", "v1"}, []any{"v1beta1", "v1"})
+	optional(5, "matchConditions", []any{map[string]any{"name": "a", "expression": "request.name != 'a'"}}, []any{map[string]any{"name": "a", "expression": "object.spec.color == 'red'"}},
+		[]any{map[string]any{"name": "a", "expression": "true"}, map[string]any{"name": "b", "expression": "!has(object.metadata.labels)"}},
+		[]any{map[string]any{"name": "a", "expression": "authorizer.group('').resource('pods').check('get').allowed()"}})
+	if kind == "Mutating" {
+		optional(3, "reinvocationPolicy", "IfNeeded", "Never")
+	}
+	if wrong {
+		s.spoil(hook, rule, client)
+	}
+	return hook
+}
+
+// spoil makes something of a webhook wrong.
+func (s *sequence) spoil(hook, rule, client map[string]any) {
+	set := func(m map[string]any, name string, values ...any) func() {
+		return func() { m[name] = pick(s, values...) }
+	}
+	for range 1 + s.IntN(3) {
+		pick(s,
+			set(hook, "name", "short", "", "Not.A.Name", "sync.fidelity.kctrl.dev"), set(hook, "sideEffects", "Some", "Unknown", "Other", nil), set(hook, "timeoutSeconds", 0, 31, -1, "x"),
+			set(hook, "failurePolicy", "Maybe"), set(hook, "matchPolicy", "Wrong"), set(hook, "reinvocationPolicy", "Always"), set(hook, "admissionReviewVersions", []any{}, []any{"v3"}, []any{"V1"}, []any{"v1", "v1"}, nil),
+			set(hook, "namespaceSelector", map[string]any{"matchLabels": map[string]any{"a": "not valid"}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "In"}}}),
+			set(hook, "objectSelector", map[string]any{"matchLabels": map[string]any{"not valid": "a"}}),
+			set(hook, "matchConditions", []any{map[string]any{"name": "", "expression": "true"}}, []any{map[string]any{"name": "a", "expression": ""}}, []any{map[string]any{"name": "a", "expression": "1"}}, []any{map[string]any{"name": "a b", "expression": "nothing.here"}},
+				[]any{map[string]any{"name": "a", "expression": "true"}, map[string]any{"name": "a", "expression": "true &&"}}, []any{map[string]any{"name": "a", "expression": "params.x == 1"}}),
+			set(rule, "operations", []any{}, []any{"*", "CREATE"}, []any{"PATCH"}), set(rule, "apiGroups", []any{}, []any{"*", ""}), set(rule, "apiVersions", []any{}, []any{"*", "v1"}, []any{""}),
+			set(rule, "resources", []any{}, []any{""}, []any{"*", "pods"}, []any{"*/*", "pods"}, []any{"pods/*", "pods/status"}, []any{"*/status", "pods/status"}, []any{"tokenreviews"}), set(rule, "scope", "Everywhere"),
+			set(client, "url", "http://x", "https://x?y=z", "https://u:p@x", "https://x#f", "nothing", ""), set(client, "service", map[string]any{"name": "x", "namespace": "y"}),
+			func() {
+				delete(client, "url")
+				client["service"] = pick(s, map[string]any{"name": "", "namespace": "", "path": "x", "port": 0}, map[string]any{"name": "x", "namespace": "y", "path": "//a", "port": 70000}, map[string]any{"name": "x"})
+			},
+			func() {
+				rule["apiGroups"], rule["resources"] = []any{"authentication.k8s.io"}, []any{"tokenreviews", "tokenreviews"}
+			},
+		)()
+	}
+}
+
+// govern writes a policy and its binding.
+func (s *sequence) govern(mark string) {
+	name, path, bindings := s.namespace+"-policy", admissionPath+"validatingadmissionpolicies", admissionPath+"validatingadmissionpolicybindings"
+	if s.IntN(3) == 0 {
+		spec := s.policy(mark)
+		s.spoilPolicy(spec)
+		s.add(asked{method: "POST", path: path + s.options(), body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", name+"-wrong", "", map[string]any{"spec": spec}), dry: true})
+	}
+	spec := s.policy(mark)
+	binding := s.policyBinding(name)
+	if s.made[name] {
+		s.add(asked{method: "PUT", path: path + "/" + name, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", name, "{{version "+name+"}}", map[string]any{"spec": spec})})
+		s.add(asked{method: "PUT", path: bindings + "/" + name + "-b", body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-b", "{{version "+name+"-b}}", map[string]any{"spec": binding})})
+	} else {
+		s.add(asked{method: "POST", path: path, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", name, "", map[string]any{"spec": spec})})
+		s.add(asked{method: "PATCH", path: bindings + "/" + name + "-b?fieldManager=one", contentType: "application/apply-patch+yaml", body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-b", "", map[string]any{"spec": binding})})
+		syncing := map[string]any{"policyName": name, "validationActions": []any{"Deny"}, "matchResources": map[string]any{"namespaceSelector": s.own(), "objectSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "sync", "operator": "Exists"}}}}}
+		s.add(asked{method: "POST", path: bindings, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-a", "", map[string]any{"spec": syncing})})
+	}
+	s.note(name, path)
+	s.note(name+"-a", bindings)
+	s.note(name+"-b", bindings)
+	if s.IntN(3) == 0 {
+		s.add(asked{method: "GET", path: pick(s, path+"/"+name, bindings+"/"+name+"-b"), accept: pick(s, "", asTable, asPartial)})
+	}
+	s.add(asked{method: "POST", path: bindings, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-wrong", "", map[string]any{"spec": s.wrongBinding(name)}), dry: true})
+	// One object is for the policy, the other for the binding, which come in any order.
+	s.sync("Policy", mark, "sync "+mark+"\"")
+}
+
+func (s *sequence) policy(mark string) map[string]any {
+	spec := map[string]any{
+		"matchConstraints": map[string]any{"namespaceSelector": s.own(), "resourceRules": []any{map[string]any{
+			"operations": pick(s, []any{"CREATE", "UPDATE"}, []any{"*"}), "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"configmaps", "widgets"}),
+		}}},
+	}
+	first := map[string]any{"expression": "request.operation == 'DELETE' || !has(object.metadata.labels) || !('sync' in object.metadata.labels) || object.metadata.labels.sync != 'Policy" + mark + "'", "message": "sync " + mark}
+	validations := []any{first}
+	for range s.IntN(3) {
+		v := map[string]any{"expression": pick(s, "object.metadata.name != 'a'", "!has(object.spec) || !has(object.spec.size) || object.spec.size < 6", "variables.name == 'b'", "request.operation != 'UPDATE' || object.metadata.name == oldObject.metadata.name",
+			"object.spec.color == 'red'", "has(namespaceObject.metadata.labels) && namespaceObject.metadata.labels.tier == '1'", "authorizer.group('').resource('pods').namespace('x').check('list').allowed()",
+			"object.data.k == 'v'", "false", "request.name == 'a' || request.dryRun", "params == null || params.data.allow == 'yes'",
+			"[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a+b+c+d+e+f > 0))))))")}
+		if s.IntN(3) == 0 {
+			v["message"] = pick(s, "wrong it is", " padded ")
+		}
+		if s.IntN(3) == 0 {
+			v["messageExpression"] = pick(s, "'name is ' + object.metadata.name", "'two\\nlines'", "''", "object.spec.color", "'  '")
+		}
+		if s.IntN(3) == 0 {
+			v["reason"] = pick(s, "Forbidden", "Invalid", "RequestEntityTooLarge")
+		}
+		validations = append(validations, v)
+	}
+	spec["validations"] = validations
+	spec["variables"] = []any{map[string]any{"name": "name", "expression": "object.metadata.name"}, map[string]any{"name": "again", "expression": "variables.name + 'x'"}}
+	if s.IntN(4) == 0 {
+		spec["failurePolicy"] = pick(s, "Ignore", "Fail")
+	}
+	if s.IntN(4) == 0 {
+		spec["matchConditions"] = []any{map[string]any{"name": "c", "expression": pick(s, "request.name != 'c'", "has(object.metadata)", "object.metadata.name != 'd'")}}
+	}
+	spec["paramKind"] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}
+	if s.IntN(4) == 0 {
+		spec["auditAnnotations"] = []any{map[string]any{"key": "k", "valueExpression": pick(s, "'x'", "null", "object.nothing")}}
+	}
+	return spec
+}
+
+func (s *sequence) policyBinding(policy string) map[string]any {
+	spec := map[string]any{"policyName": policy, "validationActions": pick(s, []any{"Deny"}, []any{"Deny"}, []any{"Warn"}, []any{"Audit"}, []any{"Deny", "Audit"}, []any{"Warn", "Audit"}), "matchResources": map[string]any{"namespaceSelector": s.own()}}
+	if s.IntN(3) == 0 {
+		spec["paramRef"] = pick(s, map[string]any{"name": "params", "parameterNotFoundAction": "Deny"}, map[string]any{"name": "params", "parameterNotFoundAction": "Allow"}, map[string]any{"name": "a", "namespace": s.namespace, "parameterNotFoundAction": "Allow"},
+			map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "x"}}, "parameterNotFoundAction": "Deny"})
+	}
+	if s.IntN(3) == 0 {
+		spec["matchResources"].(map[string]any)["excludeResourceRules"] = []any{map[string]any{"operations": []any{"*"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"configmaps"}, "resourceNames": []any{"a"}}}
+	}
+	return spec
+}
+
+func (s *sequence) wrongBinding(policy string) map[string]any {
+	spec := s.policyBinding(policy)
+	for range 1 + s.IntN(2) {
+		switch s.IntN(4) {
+		case 0:
+			spec["policyName"] = pick(s, "", "Not Valid")
+		case 1:
+			spec["validationActions"] = pick(s, []any{}, []any{"Deny", "Warn"}, []any{"Other"}, []any{"Deny", "Deny"}, nil)
+		case 2:
+			spec["paramRef"] = pick(s, map[string]any{"name": "x"}, map[string]any{"parameterNotFoundAction": "Deny"}, map[string]any{"name": "x", "selector": map[string]any{}, "parameterNotFoundAction": "Maybe"}, map[string]any{"name": "a/b", "parameterNotFoundAction": "Allow"})
+		case 3:
+			spec["matchResources"] = map[string]any{"matchPolicy": "Other", "objectSelector": map[string]any{"matchLabels": map[string]any{"x": "not valid"}}, "resourceRules": []any{map[string]any{"resourceNames": []any{"a", "a", "x/y"}}}}
+		}
+	}
+	return spec
+}
+
+func (s *sequence) spoilPolicy(spec map[string]any) {
+	set := func(name string, values ...any) func() { return func() { spec[name] = pick(s, values...) } }
+	for range 1 + s.IntN(3) {
+		pick(s,
+			set("failurePolicy", "Maybe"), set("paramKind", map[string]any{}, map[string]any{"apiVersion": "a/b/c", "kind": "X"}, map[string]any{"apiVersion": "UP/v1", "kind": "not valid"}, map[string]any{"apiVersion": "v_1", "kind": "X"}),
+			set("matchConstraints", nil, map[string]any{}, map[string]any{"resourceRules": []any{map[string]any{}}}),
+			set("validations", nil, []any{map[string]any{}}, []any{map[string]any{"expression": "1"}}, []any{map[string]any{"expression": "object.", "message": " "}}, []any{map[string]any{"expression": "true", "message": "a\nb", "messageExpression": " "}},
+				[]any{map[string]any{"expression": "true", "messageExpression": "1", "reason": "NotFound"}}, []any{map[string]any{"expression": "variables.nothing"}}, []any{map[string]any{"expression": "true", "messageExpression": "authorizer.group('')"}}),
+			set("variables", []any{map[string]any{"name": "", "expression": ""}}, []any{map[string]any{"name": "if", "expression": "true"}}, []any{map[string]any{"name": "a-b", "expression": "1 +"}}, []any{map[string]any{"name": "x", "expression": "variables.y"}}),
+			set("auditAnnotations", []any{map[string]any{"key": "", "valueExpression": ""}}, []any{map[string]any{"key": "a b", "valueExpression": "1"}}, []any{map[string]any{"key": "a", "valueExpression": "'x'"}, map[string]any{"key": "a", "valueExpression": "'x'"}}),
+			set("matchConditions", []any{map[string]any{"name": "", "expression": ""}}, []any{map[string]any{"name": "x y", "expression": "2"}}),
+		)()
+	}
+}
+
+// repeat asks until the answer contains a text.
+func (p *peer) repeat(t testing.TB, a asked) (status int, body []byte, header http.Header) {
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, body, header = p.do(t, a)
+		if strings.Contains(string(body), a.until) || time.Now().After(deadline) {
+			return status, body, header
+		}
+	}
+}
