@@ -240,8 +240,8 @@ var (
 
 func isReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
 
-// oneOf checks that a value, if there is one, is one of those that there are.
-func oneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
+// givenOneOf checks that a value, if there is one, is one of those that there are.
+func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
 	if value == nil || slices.Contains(of, *value) {
 		return nil
 	}
@@ -253,8 +253,8 @@ func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
 	for i := range h.Rules {
 		problems = append(problems, validateOperations(&h.Rules[i], path.Child("rules").Index(i))...)
 	}
-	problems = append(problems, oneOf(path.Child("failurePolicy"), h.FailurePolicy, failurePolicies)...)
-	problems = append(problems, oneOf(path.Child("matchPolicy"), h.MatchPolicy, matchPolicies)...)
+	problems = append(problems, givenOneOf(path.Child("failurePolicy"), h.FailurePolicy, failurePolicies)...)
+	problems = append(problems, givenOneOf(path.Child("matchPolicy"), h.MatchPolicy, matchPolicies)...)
 	allowed := noSideEffects
 	if was.sideEffects {
 		allowed = sideEffects
@@ -262,7 +262,7 @@ func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
 	if h.SideEffects == nil {
 		problems = append(problems, field.Required(path.Child("sideEffects"), "must specify one of "+joined(allowed)))
 	}
-	problems = append(problems, oneOf(path.Child("sideEffects"), h.SideEffects, allowed)...)
+	problems = append(problems, givenOneOf(path.Child("sideEffects"), h.SideEffects, allowed)...)
 	if h.TimeoutSeconds != nil && (*h.TimeoutSeconds > 30 || *h.TimeoutSeconds < 1) {
 		problems = append(problems, field.Invalid(path.Child("timeoutSeconds"), *h.TimeoutSeconds, "the timeout value must be between 1 and 30 seconds"))
 	}
@@ -273,7 +273,7 @@ func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
 	if h.ObjectSelector != nil {
 		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options, path.Child("objectSelector"))...)
 	}
-	problems = append(problems, oneOf(path.Child("reinvocationPolicy"), h.reinvocation, reinvocations)...)
+	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.reinvocation, reinvocations)...)
 	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
 }
 
@@ -321,7 +321,7 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations, "if '*' is present, must not specify other operations"))
 	}
 	for i := range rule.Operations {
-		problems = append(problems, oneOf(path.Child("operations").Index(i), &rule.Operations[i], operations)...)
+		problems = append(problems, givenOneOf(path.Child("operations").Index(i), &rule.Operations[i], operations)...)
 	}
 	alone := func(name, what string, values []string) {
 		if len(values) == 0 {
@@ -339,7 +339,7 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 		}
 	}
 	problems = append(problems, validateRuleResources(rule.Resources, path.Child("resources"))...)
-	return append(problems, oneOf(path.Child("scope"), rule.Scope, scopes)...)
+	return append(problems, givenOneOf(path.Child("scope"), rule.Scope, scopes)...)
 }
 
 // validateRuleResources checks that no resource of a rule is there twice, by itself and by a wildcard before it.
@@ -515,7 +515,7 @@ func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) (problem
 	if old == nil {
 		old = &admissionv1.ValidatingAdmissionPolicy{}
 	}
-	if problems = oneOf(path.Child("failurePolicy"), spec.FailurePolicy, failurePolicies); spec.FailurePolicy == nil {
+	if problems = givenOneOf(path.Child("failurePolicy"), spec.FailurePolicy, failurePolicies); spec.FailurePolicy == nil {
 		problems = append(problems, field.Required(path.Child("failurePolicy"), ""))
 	}
 	if spec.ParamKind != nil {
@@ -629,7 +629,7 @@ func (c *policyChecks) validation(v admissionv1.Validation, path *field.Path) (p
 	} else if strings.ContainsAny(message, "\n\r") {
 		problems = append(problems, field.Invalid(path.Child("message"), v.Message, "must not contain line breaks"))
 	}
-	return append(problems, oneOf(path.Child("reason"), v.Reason, validationReasons)...)
+	return append(problems, givenOneOf(path.Child("reason"), v.Reason, validationReasons)...)
 }
 
 func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnnotation, path *field.Path) (problems field.ErrorList) {
@@ -682,7 +682,7 @@ func validateMatching(match *admissionv1.MatchResources, path *field.Path) (prob
 	if match == nil {
 		return nil
 	}
-	problems = oneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
+	problems = givenOneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
 	for name, rules := range map[string][]admissionv1.NamedRuleWithOperations{"resourceRules": match.ResourceRules, "excludeResourceRules": match.ExcludeResourceRules} {
@@ -774,7 +774,7 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 	problems = append(problems, validateMatching(spec.MatchResources, path.Child("matchResources"))...)
 	actions := path.Child("validationActions")
 	for i := range spec.ValidationActions {
-		problems = append(problems, oneOf(actions.Index(i), &spec.ValidationActions[i], validationActions)...)
+		problems = append(problems, givenOneOf(actions.Index(i), &spec.ValidationActions[i], validationActions)...)
 		if slices.Contains(spec.ValidationActions[:i], spec.ValidationActions[i]) {
 			problems = append(problems, field.Duplicate(actions.Index(i), spec.ValidationActions[i]))
 		}
@@ -807,7 +807,7 @@ func validateParamRef(ref *admissionv1.ParamRef, path *field.Path) (problems fie
 	if action := ref.ParameterNotFoundAction; action == nil || *action == "" {
 		problems = append(problems, field.Required(path.Child("parameterNotFoundAction"), ""))
 	} else {
-		problems = append(problems, oneOf(path.Child("parameterNotFoundAction"), action, actions)...)
+		problems = append(problems, givenOneOf(path.Child("parameterNotFoundAction"), action, actions)...)
 	}
 	return problems
 }

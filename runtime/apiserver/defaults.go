@@ -34,7 +34,11 @@ func setPointer[T any](value **T, usual T) {
 // defaulters are those of all built-in kinds.
 var defaulters = sync.OnceValue(func() map[reflect.Type]func(any) {
 	known := map[reflect.Type]func(any){}
-	for _, list := range [][]defaulter{coreDefaults(), rbacDefaults(), admissionDefaults()} {
+	for _, list := range [][]defaulter{
+		coreDefaults(), podDefaults(), appsDefaults(), batchDefaults(),
+		rbacDefaults(),
+		admissionDefaults(),
+	} {
 		for _, d := range list {
 			known[d.of] = d.set
 		}

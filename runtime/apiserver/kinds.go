@@ -63,6 +63,8 @@ func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
 			coreKinds(),
+			appsKinds(),
+			batchKinds(),
 			rbacKinds(),
 			admissionKinds(),
 		}

@@ -1,0 +1,729 @@
+package apiserver
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+var batchV1 = batchv1.SchemeGroupVersion
+
+func batchKinds() []kind { return []kind{cronJobs(), jobs()} }
+
+func batchDefaults() []defaulter {
+	return []defaulter{
+		defaultsOf(func(job *batchv1.Job) {
+			spec := &job.Spec
+			if spec.Completions == nil && spec.Parallelism == nil {
+				setPointer(&spec.Completions, 1)
+			}
+			setPointer(&spec.Parallelism, 1)
+			if spec.BackoffLimitPerIndex != nil {
+				setPointer(&spec.BackoffLimit, math.MaxInt32)
+			}
+			setPointer(&spec.BackoffLimit, 6)
+			if len(job.Labels) == 0 && spec.Template.Labels != nil {
+				job.Labels = spec.Template.Labels
+			}
+			setPointer(&spec.CompletionMode, batchv1.NonIndexedCompletion)
+			setPointer(&spec.Suspend, false)
+			if spec.PodFailurePolicy != nil {
+				setPointer(&spec.PodReplacementPolicy, batchv1.Failed)
+			}
+			setPointer(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+			setPointer(&spec.ManualSelector, false)
+		}),
+		defaultsOf(func(job *batchv1.CronJob) {
+			set(&job.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
+			setPointer(&job.Spec.Suspend, false)
+			setPointer(&job.Spec.SuccessfulJobsHistoryLimit, 3)
+			setPointer(&job.Spec.FailedJobsHistoryLimit, 1)
+		}),
+		defaultsOf(func(pattern *batchv1.PodFailurePolicyOnPodConditionsPattern) {
+			set(&pattern.Status, corev1.ConditionTrue)
+		}),
+	}
+}
+
+func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+}
+
+func jobs() kind {
+	template := func(j *batchv1.Job) *corev1.PodTemplateSpec { return &j.Spec.Template }
+	return kind{
+		gvk: batchV1.WithKind("Job"), resource: "jobs", categories: []string{"all"}, namespaced: true, policy: rest.OrphanDependents,
+		columns: append(append([]column{
+			col("Status", "string", "Status of the job.", func(j *batchv1.Job) any { return jobState(j) }),
+			col("Completions", "string", batchv1.JobStatus{}.SwaggerDoc()["succeeded"], func(j *batchv1.Job) any {
+				switch {
+				case j.Spec.Completions != nil:
+					return fmt.Sprintf("%d/%d", j.Status.Succeeded, *j.Spec.Completions)
+				case deref(j.Spec.Parallelism) > 1:
+					return fmt.Sprintf("%d/1 of %d", j.Status.Succeeded, *j.Spec.Parallelism)
+				}
+				return fmt.Sprintf("%d/1", j.Status.Succeeded)
+			}),
+			col("Duration", "string", "Time required to complete the job.", func(j *batchv1.Job) any {
+				switch {
+				case j.Status.StartTime == nil:
+					return ""
+				case j.Status.CompletionTime == nil:
+					return duration.HumanDuration(time.Since(j.Status.StartTime.Time))
+				}
+				return duration.HumanDuration(j.Status.CompletionTime.Sub(j.Status.StartTime.Time))
+			}),
+			sinceColumn,
+		}, containerColumns(template)...),
+			col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j *batchv1.Job) any { return metav1.FormatLabelSelector(j.Spec.Selector) })),
+		selectable: []string{"status.successful"},
+		fields: func(object runtime.Object, set fields.Set) {
+			set["status.successful"] = strconv.Itoa(int(object.(*batchv1.Job).Status.Succeeded))
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"}, spec: typed1(func(j *batchv1.Job) any { return j.Spec }),
+			create: change1(func(j *batchv1.Job) {
+				j.Status = batchv1.JobStatus{}
+				if !deref(j.Spec.ManualSelector) {
+					selectPods(j)
+				}
+			}),
+			update: change2(func(j, old *batchv1.Job) { j.Status = old.Status }),
+			validate: typed1(func(j *batchv1.Job) field.ErrorList {
+				f, at := findings{validateMetadata(&j.ObjectMeta, true, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
+				f.generatedSelector(j)
+				f.job(&j.Spec, at)
+				f.jobSelector(&j.Spec, at)
+				f.indexedName(j)
+				return f.list
+			}),
+			validateUpdate: typed2(validateJobUpdate),
+			warnings: typed1(func(j *batchv1.Job) []string {
+				return append(dnsLabelWarning(j.Name, "Pod names and hostnames"), jobWarnings(&j.Spec, field.NewPath("spec"))...)
+			}),
+			updateWarnings: typed2(func(j, old *batchv1.Job) []string {
+				if j.Generation == old.Generation {
+					return nil
+				}
+				return jobWarnings(&j.Spec, field.NewPath("spec"))
+			}),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update:         change2(func(j, old *batchv1.Job) { j.Spec = old.Spec }),
+			validateUpdate: typed2(validateJobStatus),
+		},
+	}
+}
+
+func jobState(j *batchv1.Job) string {
+	switch {
+	case jobConditionTrue(j, batchv1.JobComplete):
+		return "Complete"
+	case jobConditionTrue(j, batchv1.JobFailed):
+		return "Failed"
+	case j.DeletionTimestamp != nil:
+		return "Terminating"
+	}
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
+		if jobConditionTrue(j, kind) {
+			return string(kind)
+		}
+	}
+	return "Running"
+}
+
+func jobWarnings(spec *batchv1.JobSpec, at *field.Path) []string {
+	var warnings []string
+	if spec.Completions != nil && spec.Parallelism != nil && deref(spec.CompletionMode) == batchv1.IndexedCompletion && *spec.Completions > 100000 && *spec.Parallelism > 10000 {
+		warnings = append(warnings, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail")
+	}
+	return append(warnings, podWarnings(&spec.Template.ObjectMeta, &spec.Template.Spec, at.Child("template"))...)
+}
+
+const (
+	legacyControllerUID = "controller-uid"
+	legacyJobName       = "job-name"
+)
+
+// selectPods gives a job a selector for its own pods, by its UID.
+func selectPods(j *batchv1.Job) {
+	given := map[string]string{}
+	for name, value := range j.Spec.Template.Labels {
+		given[name] = value
+	}
+	for name, value := range map[string]string{legacyJobName: j.Name, batchv1.JobNameLabel: j.Name, legacyControllerUID: string(j.UID), batchv1.ControllerUidLabel: string(j.UID)} {
+		if _, ok := given[name]; !ok {
+			given[name] = value
+		}
+	}
+	j.Spec.Template.Labels = given
+	if j.Spec.Selector == nil {
+		j.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if j.Spec.Selector.MatchLabels == nil {
+		j.Spec.Selector.MatchLabels = map[string]string{}
+	}
+	if _, ok := j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !ok {
+		j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(j.UID)
+	}
+}
+
+func (f *findings) generatedSelector(j *batchv1.Job) {
+	if deref(j.Spec.ManualSelector) || j.Spec.Selector == nil {
+		return
+	}
+	at, expected := field.NewPath("spec", "template", "metadata", "labels"), map[string]string{}
+	for _, label := range []struct{ name, value string }{{legacyControllerUID, string(j.UID)}, {legacyJobName, j.Name}, {batchv1.ControllerUidLabel, string(j.UID)}, {batchv1.JobNameLabel, j.Name}} {
+		expected[label.name] = label.value
+		actual, ok := j.Spec.Template.Labels[label.name]
+		if !ok {
+			f.required(at.Key(label.name), fmt.Sprintf("must be '%s'", label.value))
+		} else if actual != label.value {
+			f.invalid(at.Key(label.name), j.Spec.Template.Labels, fmt.Sprintf("must be '%s'", label.value))
+		}
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector); err == nil && !selector.Matches(labels.Set(expected)) {
+		f.invalid(field.NewPath("spec", "selector"), j.Spec.Selector, "`selector` not auto-generated")
+	}
+}
+
+func (f *findings) indexedName(j *batchv1.Job) {
+	if deref(j.Spec.CompletionMode) != batchv1.IndexedCompletion || deref(j.Spec.Completions) <= 0 {
+		return
+	}
+	if host := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1); len(utilvalidation.IsDNS1123Label(host)) > 0 {
+		f.invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+host)
+	}
+}
+
+func (f *findings) jobSelector(spec *batchv1.JobSpec, at *field.Path) {
+	if spec.Selector == nil {
+		f.required(at.Child("selector"), "")
+	} else {
+		f.selector(at.Child("selector"), spec.Selector)
+	}
+	f.selected(spec.Selector, &spec.Template, at, true)
+}
+
+func (f *findings) job(spec *batchv1.JobSpec, at *field.Path) {
+	f.notNegativeIfSet(at.Child("parallelism"), spec.Parallelism)
+	f.notNegativeIfSet(at.Child("completions"), spec.Completions)
+	if spec.ActiveDeadlineSeconds != nil {
+		f.notNegative(at.Child("activeDeadlineSeconds"), *spec.ActiveDeadlineSeconds)
+	}
+	f.notNegativeIfSet(at.Child("backoffLimit"), spec.BackoffLimit)
+	f.notNegativeIfSet(at.Child("ttlSecondsAfterFinished"), spec.TTLSecondsAfterFinished)
+	f.notNegativeIfSet(at.Child("backoffLimitPerIndex"), spec.BackoffLimitPerIndex)
+	f.notNegativeIfSet(at.Child("maxFailedIndexes"), spec.MaxFailedIndexes)
+	if spec.MaxFailedIndexes != nil && spec.BackoffLimitPerIndex == nil {
+		f.required(at.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+	}
+	if spec.ManagedBy != nil {
+		f.add(utilvalidation.IsDomainPrefixedPath(at.Child("managedBy"), *spec.ManagedBy)...)
+		if len(*spec.ManagedBy) > 63 {
+			f.add(field.TooLong(at.Child("managedBy"), "", 63))
+		}
+	}
+	if spec.CompletionMode != nil {
+		oneOfListed(f, at.Child("completionMode"), *spec.CompletionMode, batchv1.NonIndexedCompletion, batchv1.IndexedCompletion)
+	}
+	f.indexed(spec, at)
+	if policy := spec.PodReplacementPolicy; policy != nil {
+		if spec.PodFailurePolicy != nil {
+			oneOfListed(f, at.Child("podReplacementPolicy"), *policy, batchv1.Failed)
+		} else {
+			oneOf(f, at.Child("podReplacementPolicy"), *policy, batchv1.Failed, batchv1.TerminatingOrFailed)
+		}
+	}
+	if spec.PodFailurePolicy != nil {
+		f.failurePolicy(spec, at.Child("podFailurePolicy", "rules"))
+	}
+	f.add(validateTemplate(&spec.Template, at.Child("template"))...)
+	here := at.Child("template", "spec", "restartPolicy")
+	switch policy := spec.Template.Spec.RestartPolicy; {
+	case policy == corev1.RestartPolicyAlways || policy == "":
+		f.required(here, `valid values: "OnFailure", "Never"`)
+	case policy != corev1.RestartPolicyOnFailure && policy != corev1.RestartPolicyNever:
+		f.add(field.NotSupported(here, policy, []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever}))
+	case spec.PodFailurePolicy != nil && policy != corev1.RestartPolicyNever:
+		f.invalid(here, policy, `only "Never" is supported when podFailurePolicy is specified`)
+	}
+}
+
+func (f *findings) indexed(spec *batchv1.JobSpec, at *field.Path) {
+	if deref(spec.CompletionMode) == batchv1.IndexedCompletion {
+		if spec.Completions == nil {
+			f.required(at.Child("completions"), "when completion mode is Indexed")
+		}
+		if deref(spec.Parallelism) > 100000 {
+			f.invalid(at.Child("parallelism"), *spec.Parallelism, "must be less than or equal to 100000 when completion mode is Indexed")
+		}
+		if spec.Completions != nil && spec.MaxFailedIndexes != nil && *spec.MaxFailedIndexes > *spec.Completions {
+			f.invalid(at.Child("maxFailedIndexes"), *spec.MaxFailedIndexes, "must be less than or equal to completions")
+		}
+	} else if spec.CompletionMode == nil || *spec.CompletionMode == batchv1.NonIndexedCompletion {
+		if spec.BackoffLimitPerIndex != nil {
+			f.invalid(at.Child("backoffLimitPerIndex"), *spec.BackoffLimitPerIndex, "requires indexed completion mode")
+		}
+		if spec.MaxFailedIndexes != nil {
+			f.invalid(at.Child("maxFailedIndexes"), *spec.MaxFailedIndexes, "requires indexed completion mode")
+		}
+	}
+	if spec.SuccessPolicy == nil {
+		return
+	}
+	here := at.Child("successPolicy")
+	if deref(spec.CompletionMode) != batchv1.IndexedCompletion {
+		f.invalid(here, *spec.SuccessPolicy, "requires indexed completion mode")
+		return
+	}
+	if len(spec.SuccessPolicy.Rules) == 0 {
+		f.required(here.Child("rules"), "at least one rules must be specified when the successPolicy is specified")
+	}
+	for i, rule := range spec.SuccessPolicy.Rules {
+		here := here.Child("rules").Index(i)
+		if rule.SucceededCount == nil && rule.SucceededIndexes == nil {
+			f.required(here, "at least one of succeededCount or succeededIndexes must be specified")
+		}
+		f.notNegativeIfSet(here.Child("succeededCount"), rule.SucceededCount)
+		if count := deref(rule.SucceededCount); count > deref(spec.Completions) {
+			f.invalid(here.Child("succeededCount"), count, fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", deref(spec.Completions)))
+		}
+	}
+}
+
+func (f *findings) failurePolicy(spec *batchv1.JobSpec, at *field.Path) {
+	rules := spec.PodFailurePolicy.Rules
+	if len(rules) > 20 {
+		f.add(field.TooMany(at, len(rules), 20))
+	}
+	containers := sets.New[string]()
+	eachContainer(&spec.Template.Spec, nil, func(container *corev1.Container, _ *field.Path) { containers.Insert(container.Name) })
+	for i, rule := range rules {
+		here := at.Index(i)
+		switch {
+		case rule.Action == "":
+			f.required(here.Child("action"), `valid values: ["Count" "FailIndex" "FailJob" "Ignore"]`)
+		case rule.Action == batchv1.PodFailurePolicyActionFailIndex:
+			if spec.BackoffLimitPerIndex == nil {
+				f.invalid(here.Child("action"), rule.Action, "requires the backoffLimitPerIndex to be set")
+			}
+		default:
+			oneOf(f, here.Child("action"), rule.Action, batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore)
+		}
+		if codes := rule.OnExitCodes; codes != nil {
+			f.exitCodes(codes, containers, here.Child("onExitCodes"))
+		}
+		for j, pattern := range rule.OnPodConditions {
+			here := here.Child("onPodConditions").Index(j)
+			f.qualified(here.Child("type"), string(pattern.Type))
+			oneOf(f, here.Child("status"), pattern.Status, corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown)
+		}
+		switch codes, conditions := rule.OnExitCodes != nil, len(rule.OnPodConditions) > 0; {
+		case codes && conditions:
+			f.invalid(here, field.OmitValueType{}, "specifying both OnExitCodes and OnPodConditions is not supported")
+		case !codes && !conditions:
+			f.invalid(here, field.OmitValueType{}, "specifying one of OnExitCodes and OnPodConditions is required")
+		}
+	}
+}
+
+func (f *findings) exitCodes(codes *batchv1.PodFailurePolicyOnExitCodesRequirement, containers sets.Set[string], at *field.Path) {
+	if codes.Operator == "" {
+		f.required(at.Child("operator"), `valid values: ["In" "NotIn"]`)
+	} else {
+		oneOf(f, at.Child("operator"), codes.Operator, batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn)
+	}
+	if codes.ContainerName != nil && !containers.Has(*codes.ContainerName) {
+		f.invalid(at.Child("containerName"), *codes.ContainerName, "must be one of the container or initContainer names in the pod template")
+	}
+	here := at.Child("values")
+	if len(codes.Values) == 0 {
+		f.invalid(here, codes.Values, "at least one value is required")
+	}
+	known := sets.New[int32]()
+	for i, code := range codes.Values {
+		if codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && code == 0 {
+			f.invalid(here.Index(i), code, "must not be 0 for the In operator")
+		}
+		if known.Has(code) {
+			f.add(field.Duplicate(here.Index(i), code))
+		}
+		known.Insert(code)
+	}
+	if !slices.IsSorted(codes.Values) {
+		f.invalid(here, codes.Values, "must be ordered")
+	}
+}
+
+func validateJobUpdate(j, old *batchv1.Job) field.ErrorList {
+	f, at := findings{validateMetadataUpdate(j, old)}, field.NewPath("spec")
+	now, was := &j.Spec, &old.Spec
+	f.job(now, at)
+	f.jobSelector(now, at)
+	if deref(now.CompletionMode) != batchv1.IndexedCompletion {
+		f.immutable(at.Child("completions"), now.Completions, was.Completions)
+	} else if now.Completions != nil && !equality.Semantic.DeepEqual(now.Completions, was.Completions) && *now.Completions != deref(now.Parallelism) {
+		f.invalid(at.Child("completions"), now.Completions, "can only be modified in tandem with spec.parallelism")
+	}
+	f.immutable(at.Child("selector"), now.Selector, was.Selector)
+	f.jobTemplate(j, old, at)
+	f.immutable(at.Child("completionMode"), now.CompletionMode, was.CompletionMode)
+	f.immutable(at.Child("podFailurePolicy"), now.PodFailurePolicy, was.PodFailurePolicy)
+	f.immutable(at.Child("backoffLimitPerIndex"), now.BackoffLimitPerIndex, was.BackoffLimitPerIndex)
+	f.immutable(at.Child("managedBy"), now.ManagedBy, was.ManagedBy)
+	f.immutable(at.Child("successPolicy"), now.SuccessPolicy, was.SuccessPolicy)
+	f.indexedName(j)
+	return f.list
+}
+
+// jobTemplate checks that the template stays, but for where the pods of a suspended job will run and what they get.
+func (f *findings) jobTemplate(j, old *batchv1.Job, at *field.Path) {
+	now, was := &j.Spec.Template, old.Spec.Template.DeepCopy()
+	if !deref(old.Spec.Suspend) || old.Status.StartTime != nil && !jobConditionTrue(old, batchv1.JobSuspended) || old.Status.Active != 0 {
+		f.immutable(at.Child("template"), now, was)
+		return
+	}
+	if now.Spec.Affinity != nil || was.Spec.Affinity != nil {
+		setPointer(&was.Spec.Affinity, corev1.Affinity{})
+		was.Spec.Affinity.NodeAffinity = nil
+		if now.Spec.Affinity != nil {
+			was.Spec.Affinity.NodeAffinity = now.Spec.Affinity.NodeAffinity
+		} else if *was.Spec.Affinity == (corev1.Affinity{}) {
+			was.Spec.Affinity = nil
+		}
+	}
+	was.Spec.NodeSelector, was.Spec.Tolerations, was.Annotations, was.Labels, was.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Annotations, now.Labels, now.Spec.SchedulingGates
+	resources := func(now, was []corev1.Container) {
+		if len(now) != len(was) {
+			return
+		}
+		for i := range now {
+			if now[i].Name == was[i].Name {
+				was[i].Resources = now[i].Resources
+			}
+		}
+	}
+	resources(now.Spec.Containers, was.Spec.Containers)
+	resources(now.Spec.InitContainers, was.Spec.InitContainers)
+	f.immutable(at.Child("template.spec"), now.Spec, was.Spec)
+}
+
+func validateJobStatus(j, old *batchv1.Job) field.ErrorList {
+	f, s, at := findings{validateMetadataUpdate(j, old)}, j.Status, field.NewPath("status")
+	f.counters(at, counter{"active", int64(s.Active)}, counter{"succeeded", int64(s.Succeeded)}, counter{"failed", int64(s.Failed)})
+	f.notNegativeIfSet(at.Child("ready"), s.Ready)
+	f.notNegativeIfSet(at.Child("terminating"), s.Terminating)
+	complete, failed := jobConditionTrue(j, batchv1.JobComplete), jobConditionTrue(j, batchv1.JobFailed)
+	finished, wasFinished := complete || failed, jobConditionTrue(old, batchv1.JobComplete) || jobConditionTrue(old, batchv1.JobFailed)
+	target, met := jobConditionTrue(j, batchv1.JobFailureTarget), jobConditionTrue(j, batchv1.JobSuccessCriteriaMet)
+	conditions := func(wrong bool, message string) {
+		if wrong {
+			f.invalid(at.Child("conditions"), field.OmitValueType{}, message)
+		}
+	}
+	completeChanged, failedChanged := complete != jobConditionTrue(old, batchv1.JobComplete), failed != jobConditionTrue(old, batchv1.JobFailed)
+	conditions((completeChanged || failedChanged) && complete && failed, "cannot set Complete=True and Failed=true conditions")
+	conditions(completeChanged && complete && target, "cannot set Complete=True and FailureTarget=true conditions")
+	completionChanged := !equality.Semantic.DeepEqual(s.CompletionTime, old.Status.CompletionTime)
+	startChanged := !equality.Semantic.DeepEqual(s.StartTime, old.Status.StartTime)
+	if (completeChanged || completionChanged) && s.CompletionTime != nil && !complete {
+		f.invalid(at.Child("completionTime"), s.CompletionTime, "cannot set completionTime when there is no Complete=True condition")
+	}
+	if (completeChanged || completionChanged) && s.CompletionTime == nil && complete {
+		f.required(at.Child("completionTime"), "completionTime is required for Complete jobs")
+	}
+	if (startChanged || completionChanged) && s.StartTime != nil && s.CompletionTime != nil && s.CompletionTime.Before(s.StartTime) {
+		f.invalid(at.Child("completionTime"), s.CompletionTime, "must be equal to or after `startTime`")
+	}
+	conditions(failedChanged && failed && !target, "cannot set Failed=True condition without the FailureTarget=true condition")
+	conditions(completeChanged && complete && !met, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
+	if finished && s.Active > 0 && (finished != wasFinished || s.Active != old.Status.Active) {
+		f.invalid(at.Child("active"), s.Active, "active>0 is invalid for finished job")
+	}
+	if finished && s.StartTime == nil && (finished != wasFinished || startChanged) {
+		f.required(at.Child("startTime"), "startTime is required for finished job")
+	}
+	if finished && deref(s.Terminating) > 0 && (finished != wasFinished || !equality.Semantic.DeepEqual(s.Terminating, old.Status.Terminating)) {
+		f.invalid(at.Child("terminating"), s.Terminating, "terminating>0 is invalid for finished job")
+	}
+	if s.Ready != nil && *s.Ready > s.Active && (!equality.Semantic.DeepEqual(s.Ready, old.Status.Ready) || s.Active != old.Status.Active) {
+		f.invalid(at.Child("ready"), *s.Ready, "cannot set more ready pods than active")
+	}
+	if s.CompletedIndexes != "" && s.CompletedIndexes != old.Status.CompletedIndexes && deref(j.Spec.CompletionMode) != batchv1.IndexedCompletion {
+		f.invalid(at.Child("completedIndexes"), s.CompletedIndexes, "cannot set non-empty completedIndexes when non-indexed completion mode")
+	}
+	conditions(met && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions")
+	conditions(met && target, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget} {
+		conditions(jobConditionTrue(old, kind) && !jobConditionTrue(j, kind), fmt.Sprintf("cannot disable the terminal %s=True condition", kind))
+	}
+	if s.Failed < old.Status.Failed {
+		f.invalid(at.Child("failed"), s.Failed, "cannot decrease the failed counter")
+	}
+	if s.Succeeded < old.Status.Succeeded {
+		f.invalid(at.Child("succeeded"), s.Succeeded, "cannot decrease the succeeded counter")
+	}
+	if s.CompletionTime != nil && old.Status.CompletionTime != nil && completionChanged {
+		f.invalid(at.Child("completionTime"), s.CompletionTime, "field is immutable")
+	}
+	if old.Status.StartTime != nil && startChanged && !deref(j.Spec.Suspend) {
+		f.invalid(at.Child("startTime"), s.StartTime, "field is immutable for unsuspended job once set")
+	}
+	conditions(jobConditionTrue(old, batchv1.JobSuccessCriteriaMet) && !met, "cannot disable the SuccessCriteriaMet=True condition")
+	return f.list
+}
+
+// Cron jobs.
+
+func cronJobs() kind {
+	doc := batchv1.CronJobSpec{}.SwaggerDoc()
+	template := func(c *batchv1.CronJob) *corev1.PodTemplateSpec { return &c.Spec.JobTemplate.Spec.Template }
+	check := func(c *batchv1.CronJob, old *batchv1.CronJob) field.ErrorList {
+		var f findings
+		f.cronJob(c, old)
+		return f.list
+	}
+	warnings := func(c *batchv1.CronJob) []string {
+		var warnings []string
+		if strings.Contains(c.Spec.Schedule, "TZ") {
+			warnings = append(warnings, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+		}
+		return append(warnings, jobWarnings(&c.Spec.JobTemplate.Spec, field.NewPath("spec", "jobTemplate", "spec"))...)
+	}
+	return kind{
+		gvk: batchV1.WithKind("CronJob"), resource: "cronjobs", short: []string{"cj"}, categories: []string{"all"}, namespaced: true,
+		columns: append(append([]column{
+			col("Schedule", "string", doc["schedule"], func(c *batchv1.CronJob) any { return c.Spec.Schedule }),
+			col("Timezone", "string", doc["timeZone"], func(c *batchv1.CronJob) any {
+				if c.Spec.TimeZone == nil {
+					return "<none>"
+				}
+				return *c.Spec.TimeZone
+			}),
+			col("Suspend", "boolean", doc["suspend"], func(c *batchv1.CronJob) any {
+				if deref(c.Spec.Suspend) {
+					return "True"
+				}
+				return "False"
+			}),
+			col("Active", "integer", batchv1.CronJobStatus{}.SwaggerDoc()["active"], func(c *batchv1.CronJob) any { return int64(len(c.Status.Active)) }),
+			col("Last Schedule", "string", batchv1.CronJobStatus{}.SwaggerDoc()["lastScheduleTime"], func(c *batchv1.CronJob) any {
+				if c.Status.LastScheduleTime == nil {
+					return "<none>"
+				}
+				return since(*c.Status.LastScheduleTime)
+			}),
+			sinceColumn,
+		}, containerColumns(template)...),
+			col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(c *batchv1.CronJob) any { return metav1.FormatLabelSelector(c.Spec.JobTemplate.Spec.Selector) })),
+		rules: rules{
+			unconditional: true, reset: []string{"status"}, spec: typed1(func(c *batchv1.CronJob) any { return c.Spec }),
+			create: change1(func(c *batchv1.CronJob) { c.Status = batchv1.CronJobStatus{} }),
+			update: change2(func(c, old *batchv1.CronJob) { c.Status = old.Status }),
+			validate: typed1(func(c *batchv1.CronJob) field.ErrorList {
+				f := findings{append(validateMetadata(&c.ObjectMeta, true, validation.NameIsDNSSubdomain), check(c, nil)...)}
+				if len(c.Name) > 52 {
+					f.invalid(field.NewPath("metadata", "name"), c.Name, "must be no more than 52 characters")
+				}
+				return f.list
+			}),
+			validateUpdate: typed2(func(c, old *batchv1.CronJob) field.ErrorList {
+				return append(validateMetadataUpdate(c, old), check(c, old)...)
+			}),
+			warnings: typed1(func(c *batchv1.CronJob) []string {
+				return append(dnsLabelWarning(c.Name, "Pod names and hostnames"), warnings(c)...)
+			}),
+			updateWarnings: typed2(func(c, old *batchv1.CronJob) []string {
+				if c.Generation == old.Generation {
+					return nil
+				}
+				return warnings(c)
+			}),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update:         change2(func(c, old *batchv1.CronJob) { c.Spec = old.Spec }),
+			validateUpdate: func(runtime.Object, runtime.Object) field.ErrorList { return nil },
+		},
+	}
+}
+
+var zonePart = regexp.MustCompile(`^[A-Za-z\.\-_0-9+]{1,14}$`)
+
+func (f *findings) cronJob(c, old *batchv1.CronJob) {
+	spec, at := &c.Spec, field.NewPath("spec")
+	if spec.Schedule == "" {
+		f.required(at.Child("schedule"), "")
+	} else {
+		if problem := cronProblem(spec.Schedule); problem != "" {
+			f.invalid(at.Child("schedule"), spec.Schedule, problem)
+		}
+		switch earlier := old != nil && strings.Contains(old.Spec.Schedule, "TZ"); {
+		case strings.Contains(spec.Schedule, "TZ") && !earlier:
+			f.invalid(at.Child("schedule"), spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+		case strings.Contains(spec.Schedule, "TZ") && spec.TimeZone != nil:
+			f.invalid(at.Child("schedule"), spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+		}
+	}
+	if spec.StartingDeadlineSeconds != nil {
+		f.notNegative(at.Child("startingDeadlineSeconds"), *spec.StartingDeadlineSeconds)
+	}
+	if old == nil || !equality.Semantic.DeepEqual(spec.TimeZone, old.Spec.TimeZone) {
+		f.timeZone(spec.TimeZone, at.Child("timeZone"))
+	}
+	oneOfListed(f, at.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)
+	job, here := &spec.JobTemplate.Spec, at.Child("jobTemplate", "spec")
+	f.job(job, here)
+	if job.Selector != nil {
+		f.invalid(here.Child("selector"), job.Selector, "`selector` will be auto-generated")
+	}
+	if deref(job.ManualSelector) {
+		f.add(field.NotSupported(here.Child("manualSelector"), job.ManualSelector, []string{"nil", "false"}))
+	}
+	f.notNegativeIfSet(at.Child("successfulJobsHistoryLimit"), spec.SuccessfulJobsHistoryLimit)
+	f.notNegativeIfSet(at.Child("failedJobsHistoryLimit"), spec.FailedJobsHistoryLimit)
+}
+
+func (f *findings) timeZone(zone *string, at *field.Path) {
+	if zone == nil {
+		return
+	}
+	if *zone == "" {
+		f.invalid(at, zone, "timeZone must be nil or non-empty string")
+		return
+	}
+	for part := range strings.SplitSeq(*zone, "/") {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !zonePart.MatchString(part) {
+			f.invalid(at, zone, "unknown time zone "+*zone)
+			return
+		}
+	}
+	if strings.EqualFold(*zone, "Local") {
+		f.invalid(at, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+	}
+	if _, err := time.LoadLocation(*zone); err != nil {
+		f.invalid(at, zone, err.Error())
+	}
+}
+
+// cronProblem is what is wrong with a schedule in the format of cron, or nothing.
+func cronProblem(schedule string) string {
+	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
+		if rest, ok := strings.CutPrefix(schedule, prefix); ok {
+			zone, rest, _ := strings.Cut(rest, " ")
+			if _, err := time.LoadLocation(zone); err != nil {
+				return fmt.Sprintf("provided bad location %s: %v", zone, err)
+			}
+			schedule = strings.TrimSpace(rest)
+		}
+	}
+	if strings.HasPrefix(schedule, "@") {
+		if every, ok := strings.CutPrefix(schedule, "@every "); ok {
+			if _, err := time.ParseDuration(every); err != nil {
+				return fmt.Sprintf("failed to parse duration %s: %s", schedule, err)
+			}
+			return ""
+		}
+		if !slices.Contains([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}, schedule) {
+			return "unrecognized descriptor: " + schedule
+		}
+		return ""
+	}
+	parts := strings.Fields(schedule)
+	if len(parts) != 5 {
+		return fmt.Sprintf("expected exactly 5 fields, found %d: %s", len(parts), parts)
+	}
+	months := map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+	days := map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
+	for i, bounds := range []struct {
+		least, most int
+		names       map[string]int
+	}{{0, 59, nil}, {0, 23, nil}, {1, 31, nil}, {1, 12, months}, {0, 6, days}} {
+		for part := range strings.FieldsFuncSeq(parts[i], func(r rune) bool { return r == ',' }) {
+			if problem := cronRangeProblem(part, bounds.least, bounds.most, bounds.names); problem != "" {
+				return problem
+			}
+		}
+	}
+	return ""
+}
+
+func cronRangeProblem(text string, least, most int, names map[string]int) string {
+	number := func(text string) (int, string) {
+		if named, ok := names[strings.ToLower(text)]; ok {
+			return named, ""
+		}
+		value, err := strconv.Atoi(text)
+		if err != nil {
+			return 0, fmt.Sprintf("failed to parse int from %s: %s", text, err)
+		}
+		if value < 0 {
+			return 0, fmt.Sprintf("negative number (%d) not allowed: %s", value, text)
+		}
+		return value, ""
+	}
+	steps := strings.Split(text, "/")
+	ends := strings.Split(steps[0], "-")
+	from, to := least, most
+	if ends[0] != "*" && ends[0] != "?" {
+		var problem string
+		if from, problem = number(ends[0]); problem != "" {
+			return problem
+		}
+		switch len(ends) {
+		case 1:
+			to = from
+		case 2:
+			if to, problem = number(ends[1]); problem != "" {
+				return problem
+			}
+		default:
+			return "too many hyphens: " + text
+		}
+	}
+	step := 1
+	switch len(steps) {
+	case 1:
+	case 2:
+		var problem string
+		if step, problem = number(steps[1]); problem != "" {
+			return problem
+		}
+		if len(ends) == 1 && ends[0] != "*" {
+			to = most
+		}
+	default:
+		return "too many slashes: " + text
+	}
+	switch {
+	case from < least:
+		return fmt.Sprintf("beginning of range (%d) below minimum (%d): %s", from, least, text)
+	case to > most:
+		return fmt.Sprintf("end of range (%d) above maximum (%d): %s", to, most, text)
+	case from > to:
+		return fmt.Sprintf("beginning of range (%d) beyond end of range (%d): %s", from, to, text)
+	case step == 0:
+		return "step of range should be a positive number: " + text
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package apiserver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// findings collects what is wrong with an object, in the words of the API server.
+type findings struct{ list field.ErrorList }
+
+func (f *findings) add(found ...*field.Error) { f.list = append(f.list, found...) }
+
+func (f *findings) required(path *field.Path, detail string) { f.add(field.Required(path, detail)) }
+
+func (f *findings) forbidden(path *field.Path, detail string) { f.add(field.Forbidden(path, detail)) }
+
+// invalid adds one problem for each message.
+func (f *findings) invalid(path *field.Path, value any, messages ...string) {
+	for _, message := range messages {
+		f.add(field.Invalid(path, value, message))
+	}
+}
+
+// oneOf checks that a value is one of some, which are named in their order in the alphabet.
+func oneOf[T ~string](f *findings, path *field.Path, value T, supported ...T) {
+	if !slices.Contains(supported, value) {
+		f.add(field.NotSupported(path, value, slices.Sorted(slices.Values(supported))))
+	}
+}
+
+// oneOfListed is oneOf with the values in the order given, for kinds whose errors name them so.
+func oneOfListed[T ~string](f *findings, path *field.Path, value T, supported ...T) {
+	if !slices.Contains(supported, value) {
+		f.add(field.NotSupported(path, value, supported))
+	}
+}
+
+// oneOfOrRequired is oneOf for what has to be there.
+func oneOfOrRequired[T ~string](f *findings, path *field.Path, value T, supported ...T) {
+	if value == "" {
+		f.required(path, "")
+		return
+	}
+	oneOfListed(f, path, value, supported...)
+}
+
+func (f *findings) label(path *field.Path, value string) {
+	f.invalid(path, value, utilvalidation.IsDNS1123Label(value)...)
+}
+
+func (f *findings) subdomain(path *field.Path, value string) {
+	f.invalid(path, value, utilvalidation.IsDNS1123Subdomain(value)...)
+}
+
+func (f *findings) qualified(path *field.Path, value string) {
+	f.invalid(path, value, utilvalidation.IsQualifiedName(value)...)
+}
+
+// notNegative checks numbers by the names of their fields.
+func (f *findings) notNegative(path *field.Path, value int64) {
+	f.add(validation.ValidateNonnegativeField(value, path)...)
+}
+
+func (f *findings) notNegativeIfSet(path *field.Path, value *int32) {
+	if value != nil {
+		f.notNegative(path, int64(*value))
+	}
+}
+
+func (f *findings) positive(path *field.Path, value int64) {
+	if value <= 0 {
+		f.invalid(path, value, "must be greater than zero")
+	}
+}
+
+func (f *findings) notNegativeQuantity(path *field.Path, value resource.Quantity) {
+	if value.Cmp(resource.Quantity{}) < 0 {
+		f.invalid(path, value.String(), validation.IsNegativeErrorMsg)
+	}
+}
+
+func (f *findings) positiveQuantity(path *field.Path, value resource.Quantity) {
+	if value.Cmp(resource.Quantity{}) <= 0 {
+		f.invalid(path, value.String(), "must be greater than zero")
+	}
+}
+
+func (f *findings) port(path *field.Path, value int32) {
+	f.invalid(path, value, utilvalidation.IsValidPortNum(int(value))...)
+}
+
+func (f *findings) portOrName(path *field.Path, value intstr.IntOrString) {
+	if value.Type == intstr.Int {
+		f.invalid(path, value.IntValue(), utilvalidation.IsValidPortNum(value.IntValue())...)
+		return
+	}
+	f.invalid(path, value.StrVal, utilvalidation.IsValidPortName(value.StrVal)...)
+}
+
+func (f *findings) ip(path *field.Path, value string, existing ...string) bool {
+	found := utilvalidation.IsValidIPForLegacyField(path, value, true, existing)
+	f.add(found...)
+	return len(found) == 0
+}
+
+func (f *findings) cidr(path *field.Path, value string, existing ...string) {
+	f.add(utilvalidation.IsValidCIDRForLegacyField(path, value, true, existing)...)
+}
+
+func (f *findings) labels(path *field.Path, values map[string]string) {
+	f.add(metav1validation.ValidateLabels(values, path)...)
+}
+
+func (f *findings) labelName(path *field.Path, value string) {
+	f.add(metav1validation.ValidateLabelName(value, path)...)
+}
+
+func (f *findings) selector(path *field.Path, selector *metav1.LabelSelector) {
+	f.add(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
+}
+
+func (f *findings) immutable(path *field.Path, now, was any) {
+	f.add(validation.ValidateImmutableField(now, was, path)...)
+}
+
+// intOrPercent checks a number of pods or a share of them.
+func (f *findings) intOrPercent(path *field.Path, value intstr.IntOrString) {
+	if value.Type == intstr.String {
+		f.invalid(path, value, utilvalidation.IsValidPercent(value.StrVal)...)
+		return
+	}
+	f.notNegative(path, int64(value.IntValue()))
+}
+
+func (f *findings) atMostAll(path *field.Path, value intstr.IntOrString) {
+	if share, ok := percentOf(value); ok && share > 100 {
+		f.invalid(path, value, "must not be greater than 100%")
+	}
+}
+
+func percentOf(value intstr.IntOrString) (int, bool) {
+	if value.Type != intstr.String || len(utilvalidation.IsValidPercent(value.StrVal)) > 0 {
+		return 0, false
+	}
+	share, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, false)
+	return share, err == nil
+}
+
+// numberOf is the number, or the percentage.
+func numberOf(value intstr.IntOrString) int {
+	if share, ok := percentOf(value); ok {
+		return share
+	}
+	return value.IntValue()
+}
+
+func sortedMap[K cmp.Ordered, V any](values map[K]V) []K { return slices.Sorted(maps.Keys(values)) }
+
+// deref is the value of a pointer, or that of its type.
+func deref[T any](value *T) (v T) {
+	if value != nil {
+		v = *value
+	}
+	return v
+}
