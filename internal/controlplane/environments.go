@@ -114,23 +114,9 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 	}
 	if err := es.run(ctx, env, assets, nil); err != nil {
 		err = errors.Join(err, es.keepLogs(ctx, env, err))
-		if crash, ok := errors.AsType[*CrashError](err); ok && strings.Contains(crash.Tail, noSpace) {
-			return nil, explain(crash, "")
-		}
 		return nil, err
 	}
 	return env, nil
-}
-
-// noSpace is how the parts of a control plane report a disk that is full.
-const noSpace = "no space left on device"
-
-// explain adds to a crash what a user can do about it.
-func explain(crash *CrashError, hint string) error {
-	if strings.Contains(crash.Tail, noSpace) {
-		hint = "free some disk space"
-	}
-	return &diagnostic.Error{Message: crash.Error(), Hint: hint, Cause: crash}
 }
 
 // resume starts what does not run of an environment that was ready once.
@@ -160,9 +146,9 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	}
 	before := env.Server
 	if err := es.run(ctx, env, assets, ids); err != nil {
-		if crash, ok := errors.AsType[*CrashError](err); ok {
+		if crash, ok := errors.AsType[*CrashError](err); ok && !hinted(err) {
 			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
-			err = explain(crash, "when its data is what is broken, "+again+" start it without objects")
+			err = &diagnostic.Error{Message: crash.Error(), Hint: "when its data is what is broken, " + again + " start it without objects", Cause: crash}
 		}
 		return Resumed, err
 	}

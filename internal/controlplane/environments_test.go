@@ -386,8 +386,14 @@ func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
 	if got != "started\npanic: wal: no space left on device" {
 		t.Errorf("%q", got)
 	}
-	if d, ok := errors.AsType[*diagnostic.Error](explain(&CrashError{Tail: got}, "")); !ok || d.Hint != "free some disk space" {
-		t.Errorf("explain = %+v", d)
+	newer := `{"level":"error","msg":"Failed to validate schema","error":"version \"3.7.0\" is not supported"}`
+	for tail, hint := range map[string]string{got: "free some disk space", newer: "choose its version with --kubernetes"} {
+		if d, ok := errors.AsType[*diagnostic.Error](explain(&CrashError{Tail: tail})); !ok || !strings.Contains(d.Hint, hint) {
+			t.Errorf("explain = %+v, want the hint to say %q", d, hint)
+		}
+	}
+	if err := explain(&CrashError{Tail: "started"}); hinted(err) {
+		t.Errorf("explain = %+v", err)
 	}
 }
 

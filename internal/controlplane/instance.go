@@ -153,7 +153,7 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 		}
 		crash, crashed := errors.AsType[*CrashError](err)
 		if !crashed || attempt == startAttempts || !strings.Contains(crash.Tail, "address already in use") {
-			return instance, err
+			return instance, explain(err)
 		}
 	}
 }

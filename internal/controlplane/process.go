@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 const (
@@ -149,6 +151,31 @@ type CrashError struct {
 // Error is the crash in one line, and the end of the log below it.
 func (e *CrashError) Error() string {
 	return fmt.Sprintf("%s crashed: %s; the end of %s:\n%s", e.Component, e.Reason, e.Log, e.Tail)
+}
+
+// crashes are those for which a user can do something, by what the part that crashed says.
+var crashes = []struct{ says, hint string }{
+	{"no space left on device", "free some disk space"},
+	{"Failed to validate schema", "the data folder is that of a newer Kubernetes: choose its version with --kubernetes, or another --data-dir"},
+}
+
+// explain adds to a crash what a user can do about it, if that is known.
+func explain(err error) error {
+	crash, ok := errors.AsType[*CrashError](err)
+	if !ok {
+		return err
+	}
+	for _, known := range crashes {
+		if strings.Contains(crash.Tail, known.says) {
+			return &diagnostic.Error{Message: crash.Error(), Hint: known.hint, Cause: crash}
+		}
+	}
+	return err
+}
+
+func hinted(err error) bool {
+	d, ok := errors.AsType[*diagnostic.Error](err)
+	return ok && d.Hint != ""
 }
 
 // tail returns the last lines of a file, or nothing when it cannot be read.
