@@ -52,6 +52,7 @@ func TestOnARealServer(t *testing.T) {
 		{"selectors, limits and pages choose what is listed", testListing},
 		{"an update of an old version is a conflict", testUpdateConflict},
 		{"each kind of patch changes the object", testPatches},
+		{"a patch does not land on an object made anew", testPatchOfAnotherObject},
 		{"apply owns fields, and a field of another owner is a conflict", testApply},
 		{"the status is written apart", testStatus},
 		{"the status of a masked object is written, and nothing else of it", testStatusOfAMaskedObject},
@@ -208,6 +209,38 @@ func testPatches(t *testing.T, c live) {
 	ok(t, c.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType, []byte("apiVersion: v1\nkind: ConfigMap\ndata: {apply: '1'}")), client.ForceOwnership))
 	if got := toJSON(cm.Data); got != `{"apply":"1","json":"1","merge":"1","metadata":"1","strategic":"1"}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// testPatchOfAnotherObject patches what was read with what has taken its place.
+func testPatchOfAnotherObject(t *testing.T, c live) {
+	ctx, read := t.Context(), c.web()
+	ok(t, c.Create(ctx, read))
+	deleted := read.DeepCopy()
+	ok(t, c.Delete(ctx, deleted))
+	made := c.web()
+	ok(t, c.Create(ctx, made))
+	changed := read.DeepCopy()
+	changed.Labels, changed.Status.ObservedGeneration = map[string]string{"late": "yes"}, 7
+	scaled, scale := c.SubResource("scale"), &autoscalingv1.Scale{}
+	ok(t, scaled.Get(ctx, made, scale))
+	scale.UID = read.UID
+	more := scale.DeepCopy()
+	more.Spec.Replicas++
+	for name, err := range map[string]error{
+		"merge":     c.Patch(ctx, changed.DeepCopy(), client.MergeFrom(read)),
+		"strategic": c.Patch(ctx, changed.DeepCopy(), client.StrategicMergeFrom(read)),
+		"status":    c.Status().Patch(ctx, changed.DeepCopy(), client.MergeFrom(read)),
+		"scale":     scaled.Patch(ctx, made.DeepCopy(), client.MergeFrom(scale), client.WithSubResourceBody(more)),
+	} {
+		if !apierrors.IsConflict(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	got := c.web()
+	ok(t, c.Get(ctx, object.KeyOf(made), got))
+	if got.ResourceVersion != made.ResourceVersion {
+		t.Errorf("changed to %v", got)
 	}
 }
 
@@ -716,6 +749,20 @@ func testCustomResource(t *testing.T, c live) {
 	ok(t, c.Status().Update(t.Context(), u))
 	if ready, _, _ := unstructured.NestedBool(u.Object, "status", "ready"); !ready || u.Object["spec"] != nil {
 		t.Errorf("got %v", u)
+	}
+	read := u.DeepCopy()
+	read.SetUID("another")
+	changed := read.DeepCopy()
+	changed.Object["spec"], changed.Object["status"] = map[string]any{"lost": true}, map[string]any{"late": true}
+	if err := c.Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); !apierrors.IsConflict(err) {
+		t.Errorf("a patch of another object: got %v", err)
+	}
+	// What MergeFrom says of the status.
+	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); err != nil {
+		t.Errorf("the server looks at the UID in a patch of the status: %v", err)
+	}
+	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFromWithOptimisticLock(read)); !apierrors.IsConflict(err) {
+		t.Errorf("a patch of the status of another version: got %v", err)
 	}
 	list := listOf(untyped("example.com/v1", "GadgetList", "", ""))
 	ok(t, c.List(t.Context(), list, client.InNamespace(c.namespace)))

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -30,6 +32,10 @@ func RawPatch(patchType types.PatchType, data []byte) Patch {
 // It names only the fields that differ; a list that differs is sent whole. The resourceVersion is never part of it, so
 // the last writer wins. base must not be modified until Patch has returned. An object that a cache has in parts is compared
 // with a copy of itself; with a base that has other fields it is a [*MaskedError].
+//
+// A patch that changes something has the UID of base if there is one, so that it does not land on an object that was deleted and
+// made anew: that is a conflict, as of an Update. The server does not look at the UID in a patch of the status of a custom
+// resource: where such a status must not go to a successor, take [MergeFromWithOptimisticLock].
 func MergeFrom(base object.Object) Patch { return mergePatch{base: base} }
 
 // MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, so that the patch fails with a conflict
@@ -89,28 +95,57 @@ func dropManagedFields(fields map[string]any) {
 	}
 }
 
-// finishPatch encodes a patch without what is no change, and with the resourceVersion of base if lock is set.
+// finishPatch encodes a patch without what is no change. One that changes something, or locks, has the UID of base if there is one;
+// and the resourceVersion of base if lock is set.
 func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, error) {
 	delete(patch, "apiVersion")
 	delete(patch, "kind")
-	metadata, changed := patch["metadata"].(map[string]any)
-	if changed {
-		delete(metadata, "resourceVersion")
+	pinned := map[string]any{}
+	if uid := base.GetUID(); uid != "" {
+		pinned["uid"] = uid
 	}
 	if lock {
 		if base.GetResourceVersion() == "" {
 			return nil, errors.New("merge patch with optimistic lock: the base has no resourceVersion")
 		}
-		if !changed {
-			metadata = map[string]any{}
-			patch["metadata"] = metadata
-		}
-		metadata["resourceVersion"] = base.GetResourceVersion()
+		pinned["resourceVersion"] = base.GetResourceVersion()
 	}
-	if changed && len(metadata) == 0 {
-		delete(patch, "metadata")
+	metadata, changed := patch["metadata"].(map[string]any)
+	if changed {
+		delete(metadata, "resourceVersion")
+		delete(metadata, "uid")
+		if len(metadata) == 0 {
+			delete(patch, "metadata")
+		}
+	}
+	if len(pinned) > 0 && (len(patch) > 0 || lock) {
+		maps.Copy(pinned, metadata)
+		patch["metadata"] = pinned
 	}
 	return json.Marshal(patch)
+}
+
+// ofAnother makes a conflict of what the server says of a patch whose UID is that of another object, as it does itself of an update.
+// Every other error stays.
+func (r *request) ofAnother(err error) error {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
+		return err
+	}
+	var patch struct {
+		Metadata struct {
+			UID types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(r.body, &patch) != nil || patch.Metadata.UID == "" {
+		return err
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return apierrors.NewConflict(r.resource.gvr.GroupResource(), r.name, fmt.Errorf("the patch is of the object with UID %s, which was deleted and made anew", patch.Metadata.UID))
+		}
+	}
+	return err
 }
 
 // toMap returns obj as decoded JSON that shares nothing with it.

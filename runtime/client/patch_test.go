@@ -50,6 +50,37 @@ func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestPatchOfAnObjectHasItsUID(t *testing.T) {
+	read := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "7"}}
+	for name, test := range map[string]struct {
+		change       func(p *corev1.Pod)
+		want, locked string
+	}{
+		"nothing":  {func(*corev1.Pod) {}, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
+		"a field":  {func(p *corev1.Pod) { p.Spec.NodeName = "m" }, `{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`, `{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
+		"metadata": {func(p *corev1.Pod) { p.GenerateName = "g" }, `{"metadata":{"generateName":"g","uid":"u"}}`, `{"metadata":{"generateName":"g","resourceVersion":"7","uid":"u"}}`},
+		"its UID":  {func(p *corev1.Pod) { p.UID = "v" }, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
+		"no UID":   {func(p *corev1.Pod) { p.UID, p.ResourceVersion, p.Spec.NodeName = "", "", "m" }, `{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`, `{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modified := read.DeepCopy()
+			test.change(modified)
+			for want, patches := range map[string][]client.Patch{
+				test.want:   {client.MergeFrom(read), client.StrategicMergeFrom(read)},
+				test.locked: {client.MergeFromWithOptimisticLock(read), client.StrategicMergeFromWithOptimisticLock(read)},
+			} {
+				for _, patch := range patches {
+					data, err := patch.Data(modified)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sameJSON(t, string(data), want)
+				}
+			}
+		})
+	}
+}
+
 func TestMergePatchOfUnstructuredObjects(t *testing.T) {
 	base := untyped("v1", "ConfigMap", "default", "a")
 	base.Object["data"] = map[string]any{"kept": "1", "map": map[string]any{}, "was": "text", "null": nil}

@@ -147,7 +147,7 @@ func (c *REST) patch(ctx context.Context, obj object.Object, patch Patch, subres
 		return fmt.Errorf("%s: %w", r, err)
 	}
 	r.contentType, r.query = string(patch.Type()), c.writeQuery(o)
-	return c.exchange(ctx, r, body, gvk)
+	return r.ofAnother(c.exchange(ctx, r, body, gvk))
 }
 
 // Apply sends obj as a server-side apply, see [Writer].

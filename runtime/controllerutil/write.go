@@ -1,6 +1,7 @@
 package controllerutil
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,8 +117,8 @@ func mutate(f MutateFn, key object.Key, o object.Object) error {
 	return nil
 }
 
-// splitPatch returns the patches that make after of before: that of the status, and that of all else. One that would
-// change nothing is nil.
+// splitPatch returns the patches that make after of before: that of the status, and that of all else, each with the UID of before.
+// One that would change nothing is nil.
 func splitPatch(before, after object.Object) (rest, status client.Patch, err error) {
 	data, err := client.MergeFrom(before).Data(after)
 	if err != nil {
@@ -127,12 +128,23 @@ func splitPatch(before, after object.Object) (rest, status client.Patch, err err
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, nil, err
 	}
-	const statusField = "status"
+	pin, err := json.Marshal(map[string]types.UID{"uid": before.GetUID()})
+	if err != nil {
+		return nil, nil, err
+	}
+	const statusField, metadataField = "status", "metadata"
 	if changes, ok := fields[statusField]; ok {
 		delete(fields, statusField)
-		if status, err = mergePatch(map[string]json.RawMessage{statusField: changes}); err != nil {
+		pinned := map[string]json.RawMessage{statusField: changes}
+		if before.GetUID() != "" {
+			pinned[metadataField] = pin
+		}
+		if status, err = mergePatch(pinned); err != nil {
 			return nil, nil, err
 		}
+	}
+	if bytes.Equal(fields[metadataField], pin) && len(fields) == 1 {
+		return nil, status, nil
 	}
 	if len(fields) > 0 {
 		rest, err = mergePatch(fields)

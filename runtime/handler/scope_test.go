@@ -78,7 +78,7 @@ func TestForOwnerGivesUpWhenTheContextEnds(t *testing.T) {
 }
 
 // slow is a mapper whose answers take until their context ends.
-type slow struct{ meta.RESTMapperWithContext }
+type slow struct{}
 
 func (slow) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
 	<-ctx.Done()
@@ -100,7 +100,7 @@ func TestForOwnerAsksWithTheContextOfTheController(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		q, start := &queue{}, time.Now()
-		m := both{RESTMapper: mapper(), slow: slow{meta.ToRESTMapperWithContext(mapper())}}
+		m := both{RESTMapper: mapper(), slow: slow{}}
 		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added, Object: object("a", controlling(libraryV1, "Shelf", "one"))}, q)
 		q.expect(t, "after the end")
 		if waited := time.Since(start); waited != time.Minute {

@@ -210,7 +210,9 @@ func (f filler) fill(v reflect.Value, depth int) {
 		*into = intstr.Parse(strings.ToValidUTF8(f.text(), ""))
 		return
 	case *metav1.FieldsV1:
-		into.SetRawString(`{"f:a":{}}`)
+		if err := into.UnmarshalJSON([]byte(`{"f:a":{}}`)); err != nil {
+			panic(err)
+		}
 		return
 	case *runtime.RawExtension:
 		into.Raw = []byte(`{"a":1}`)

@@ -208,7 +208,9 @@ func (f filler) fill(v reflect.Value, depth int) {
 		into.Raw = fmt.Appendf(nil, `{"a":%d}`, f.Int())
 		return
 	case *metav1.FieldsV1:
-		into.SetRawBytes([]byte(`{"f:a":{".":{}}}`))
+		if err := into.UnmarshalJSON([]byte(`{"f:a":{".":{}}}`)); err != nil {
+			panic(err)
+		}
 		return
 	case *nodeOrBool:
 		into.Allows = f.IntN(2) == 0
