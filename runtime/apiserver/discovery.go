@@ -121,6 +121,8 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	case (path == "api" || path == "apis") && wantsAggregated(r):
 		w.Header().Set("Vary", "Accept")
 		writeJSON(w, aggregatedType, s.aggregated(path == "api"))
+	case path == "openapi/v2" || path == "openapi/v3" || strings.HasPrefix(path, "openapi/v3/"):
+		s.serveOpenAPI(w, r, path)
 	case path == "api":
 		writeJSON(w, "application/json", &metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},

@@ -61,6 +61,7 @@ type Server struct {
 	requests   sync.WaitGroup
 
 	definitions definitions
+	openAPI     openAPI
 }
 
 func init() {

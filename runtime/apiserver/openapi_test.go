@@ -1,0 +1,138 @@
+package apiserver_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	openapi_v3 "github.com/google/gnostic-models/openapiv3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+)
+
+// TestOpenAPIOfDefinitionsIsTheRealServers compares the documents of custom resources, and the models of what built-in kinds are here
+// too.
+func TestOpenAPIOfDefinitionsIsTheRealServers(t *testing.T) {
+	ours, theirs := newPeer(t, "in memory", apiserver.New(apiserver.Options{})), newPeer(t, "real", nil)
+	for _, version := range []string{"v1", "v1beta1"} {
+		path := "/openapi/v3/apis/fidelity.kctrl.dev/" + version
+		theirs.await(t, path) // it comes some time after its definition
+		if diff := cmp.Diff(openAPIOf(t, theirs, path), openAPIOf(t, ours, path)); diff != "" {
+			t.Errorf("%s: -real +in memory\n%s", path, diff)
+		}
+	}
+	for _, path := range []string{"/openapi/v3/api/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"} {
+		is, want := openAPIOf(t, ours, path), openAPIOf(t, theirs, path)
+		compareParts(t, path, withoutMerging(want["components"].(map[string]any)["schemas"]), withoutMerging(is["components"].(map[string]any)["schemas"]))
+		compareParts(t, path, want["paths"], is["paths"])
+	}
+}
+
+// compareParts compares what our document has with what theirs has under the same names.
+func compareParts(t *testing.T, path string, want, is any) {
+	t.Helper()
+	for name, one := range is.(map[string]any) {
+		if diff := cmp.Diff(want.(map[string]any)[name], one); diff != "" {
+			t.Errorf("%s, %s: -real +in memory\n%s", path, name, diff)
+		}
+	}
+}
+
+func openAPIOf(t *testing.T, p *peer, path string) (document map[string]any) {
+	t.Helper()
+	status, body, _ := p.do(t, asked{method: "GET", path: path})
+	if status != http.StatusOK {
+		t.Fatalf("%s: %s: %d %s", p.name, path, status, body)
+	}
+	if err := json.Unmarshal(body, &document); err != nil {
+		t.Fatal(err)
+	}
+	// The real server lists all groups that it has been compiled with.
+	schemas := document["components"].(map[string]any)["schemas"].(map[string]any)
+	for _, name := range []string{"DeleteOptions", "WatchEvent"} {
+		if model, ok := schemas["io.k8s.apimachinery.pkg.apis.meta.v1."+name].(map[string]any); ok {
+			delete(model, "x-kubernetes-group-version-kind")
+		}
+	}
+	return document
+}
+
+// withoutMerging is a schema without what documents of Go types do not say in full: how lists and maps are merged, and what the values
+// of an enumeration are.
+func withoutMerging(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		value = maps.Clone(value)
+		for name, member := range value {
+			if strings.HasPrefix(name, "x-kubernetes-list-") || strings.HasPrefix(name, "x-kubernetes-map-") || name == "enum" {
+				delete(value, name)
+				continue
+			}
+			if text, ok := member.(string); ok && name == "description" {
+				member, _, _ = strings.Cut(text, "\n\nPossible enum values:")
+			}
+			value[name] = withoutMerging(member)
+		}
+		return value
+	case []any:
+		all := make([]any, len(value))
+		for i := range value {
+			all[i] = withoutMerging(value[i])
+		}
+		return all
+	}
+	return value
+}
+
+// TestOpenAPIIsFoundByItsHash follows the index, as clients do that keep what they have read.
+func TestOpenAPIIsFoundByItsHash(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	index := func() map[string]struct{ ServerRelativeURL string } {
+		_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v3"})
+		var found struct {
+			Paths map[string]struct{ ServerRelativeURL string }
+		}
+		if err := json.Unmarshal(body, &found); err != nil {
+			t.Fatal(err)
+		}
+		return found.Paths
+	}
+	before := index()
+	address := before["apis/fidelity.kctrl.dev/v1"].ServerRelativeURL
+	status, body, header := p.do(t, asked{method: "GET", path: address})
+	if status != http.StatusOK || !strings.Contains(header.Get("Cache-Control"), "immutable") || header.Get("Etag") == "" {
+		t.Errorf("%d %v %.100s", status, header, body)
+	}
+	if status, _, header = p.do(t, asked{method: "GET", path: address + "0"}); status != http.StatusMovedPermanently || header.Get("Location") != address {
+		t.Errorf("a hash that is not: %d to %s", status, header.Get("Location"))
+	}
+	if status, _, _ = p.do(t, asked{method: "GET", path: "/openapi/v3/apis/nobody/v1"}); status != http.StatusNotFound {
+		t.Errorf("a group that is not: %d", status)
+	}
+	p.do(t, asked{method: "DELETE", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"})
+	after := index()
+	if after["apis/fidelity.kctrl.dev/v1"] == before["apis/fidelity.kctrl.dev/v1"] || after["api/v1"] != before["api/v1"] {
+		t.Error("the hash of a document is not of what it says")
+	}
+}
+
+// TestOpenAPIInProtobuf reads the documents as clients of old and of new do.
+func TestOpenAPIInProtobuf(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v2", accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
+	var old openapi_v2.Document
+	if err := proto.Unmarshal(body, &old); err != nil || len(old.GetDefinitions().GetAdditionalProperties()) < 20 {
+		t.Errorf("%v, %d definitions", err, len(old.GetDefinitions().GetAdditionalProperties()))
+	}
+	_, body, _ = p.do(t, asked{method: "GET", path: "/openapi/v3/apis/fidelity.kctrl.dev/v1", accept: "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"})
+	var document openapi_v3.Document
+	if err := proto.Unmarshal(body, &document); err != nil || len(document.GetPaths().GetPath()) != 7 {
+		t.Errorf("%v, %d paths", err, len(document.GetPaths().GetPath()))
+	}
+}
