@@ -129,7 +129,7 @@ func (s *Server) writeOpenAPI(w http.ResponseWriter, r *http.Request, path, hash
 	d := s.openAPIDocument(path, hash, build)
 	data := d.json
 	if accepted != "application/json" {
-		data = s.openAPIBinary(d, binary)
+		data, accepted = s.openAPIBinary(d, binary), strings.Replace(binary, "@", ".", 1) // which is a media type
 	}
 	w.Header().Set("Content-Type", accepted)
 	w.Header().Set("Etag", `"`+hash+`"`)
