@@ -25,7 +25,7 @@ type customCodec struct {
 }
 
 func (c *customCodec) encode(object runtime.Object) (*record, error) {
-	u, err := c.convert(object.DeepCopyObject().(*unstructured.Unstructured), c.definition.storageVersion)
+	u, err := c.convert(object.(*unstructured.Unstructured), c.definition.storageVersion)
 	if err != nil {
 		return nil, err
 	}

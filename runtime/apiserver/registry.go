@@ -44,7 +44,7 @@ type genericStoreOnly struct{ rest.RESTUpdateStrategy }
 
 // codec turns objects into what is stored and back.
 type codec interface {
-	// encode returns what is stored for an object: a record of its own, without a revision.
+	// encode returns what is stored for an object: a record of its own, without a revision. The object is the codec's from then on.
 	encode(object runtime.Object) (*record, error)
 	// decode returns the object of a record for the readers of this registry. Nobody may change it.
 	decode(r *record) (runtime.Object, error)
@@ -191,6 +191,9 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if err != nil {
 		return nil, err
 	}
+	if stored.tooLarge(key, nil) {
+		return nil, errTooLarge
+	}
 	if !r.table.put(key, nil, stored) {
 		return nil, r.exists(ctx, object, r.table.get(key))
 	}
@@ -237,6 +240,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 
 // dry is what a write that is not made would have answered.
 func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
+	version := mustAccess(object).GetResourceVersion()
 	stored, err := r.codec.encode(object)
 	if err != nil {
 		return nil, err
@@ -245,7 +249,7 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mustAccess(shown).SetResourceVersion(mustAccess(object).GetResourceVersion())
+	mustAccess(shown).SetResourceVersion(version)
 	return shown, nil
 }
 
@@ -370,16 +374,18 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		if dryRun {
 			return r.dry(object)
 		}
+		if was == nil && mustAccess(object).GetResourceVersion() != "" {
+			return nil, storage.ErrResourceVersionSetOnCreate
+		}
 		stored, err := r.codec.encode(object)
 		if err != nil {
 			return nil, err
 		}
-		if was != nil {
-			if stored.same(was) {
-				return r.codec.decode(was)
-			}
-		} else if mustAccess(object).GetResourceVersion() != "" {
-			return nil, storage.ErrResourceVersionSetOnCreate
+		if was != nil && stored.same(was) {
+			return r.codec.decode(was)
+		}
+		if stored.tooLarge(key, was) {
+			return nil, errTooLarge
 		}
 		if r.table.put(key, was, stored) {
 			r.tell()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -167,6 +168,9 @@ var customPatches = []string{string(types.JSONPatchType), string(types.MergePatc
 const minimumTimeout = 30 * time.Minute
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+	if !e.custom && !negotiate(w, r, info, e) {
+		return
+	}
 	for _, text := range e.warnings {
 		warning.AddWarning(r.Context(), "", text)
 	}
@@ -216,6 +220,38 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	default:
 		notAllowed(w, r, info, e)
 	}
+}
+
+// negotiate answers requests for built-in kinds whose types of content no path of theirs has, as the router of the real server does
+// before it calls a handler: it knows no patterns but */*, and no types in capitals. It reports whether there is more to do.
+func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+	produced := []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+	if info.Verb == "list" || info.Verb == "watch" {
+		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+	}
+	message, code := "", 0
+	switch accept := r.Header.Get("Accept"); {
+	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
+		message, code = "415: Unsupported Media Type", http.StatusUnsupportedMediaType
+	case accept != "" && !names(accept, append(produced, "*/*")):
+		message, code = "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "), http.StatusNotAcceptable
+	default:
+		return true
+	}
+	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	responsewriters.ErrorNegotiated(err, e.scope.Serializer, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+	return false
+}
+
+// names reports whether one of the types in a header, which may have parameters, is one of the given ones.
+func names(header string, types []string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one, _, _ = strings.Cut(one, ";")
+		if slices.Contains(types, strings.TrimSpace(one)) {
+			return true
+		}
+	}
+	return false
 }
 
 func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) {

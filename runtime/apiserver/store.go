@@ -108,6 +108,23 @@ func (r *record) same(other *record) bool {
 	return bytes.Equal(r.last(), other.last())
 }
 
+// errTooLarge is the error of etcd, which upstream's handlers know.
+var errTooLarge = errors.New("etcdserver: request is too large")
+
+// tooLarge reports whether a custom resource is too large for a request to etcd, which the real server sends for it: the object, its
+// key in each step of the transaction, and what is around them.
+func (r *record) tooLarge(key string, was *record) bool {
+	const most = 3 << 19
+	if r.object != nil {
+		return false
+	}
+	size := len(r.last()) - len(`"resourceVersion":"",`) + len("\n")
+	if was == nil {
+		return size+2*len(key)+57 > most
+	}
+	return size+3*len(key)+64 > most
+}
+
 // last is the document as it was written.
 func (r *record) last() []byte {
 	if r.written != nil {
