@@ -607,12 +607,3 @@ func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	}
 	return e.kind.stored().admit(p.server, a)
 }
-
-// newBuiltin is an object of a built-in kind, or nil.
-func newBuiltin(kind schema.GroupVersionKind) runtime.Object {
-	object, err := coreScheme.New(kind)
-	if err != nil {
-		return nil
-	}
-	return object
-}

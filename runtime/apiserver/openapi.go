@@ -744,8 +744,8 @@ func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
 		m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
 		return name
 	}
-	object := newBuiltin(gvk)
-	if object == nil {
+	object, err := coreScheme.New(gvk)
+	if err != nil {
 		return ""
 	}
 	name := m.goType(reflect.TypeOf(object).Elem())
