@@ -11,46 +11,49 @@ import (
 
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
 // figure is something that is done again and again.
 type figure struct {
-	name  string
-	plain bool // by an HTTP client that reads the answer and nothing more: there is none of the fake client
-	each  int  // how many one call does, if not one
-	do    func(ctx context.Context, s *side) error
+	name   string
+	server bool   // there is none of the fake client
+	fake   string // of which this is its name
+	each   int    // how many one call does
+	do     func(ctx context.Context, s *side) error
 }
 
 var figures = []figure{
-	{"get", true, 1, func(ctx context.Context, s *side) error {
+	{"get", true, "", 1, func(ctx context.Context, s *side) error {
 		return s.send(ctx, http.MethodGet, pathOf(listed)+"/widget-000007", "", "")
 	}},
-	{"create", true, 1, func(ctx context.Context, s *side) error {
+	{"create", true, "", 1, func(ctx context.Context, s *side) error {
 		body, err := json.Marshal(widget(made, s.count))
 		if err != nil {
 			return err
 		}
 		return s.send(ctx, http.MethodPost, pathOf(made), "application/json", string(body))
 	}},
-	{"apply", true, 1, func(ctx context.Context, s *side) error {
+	{"apply", true, "", 1, func(ctx context.Context, s *side) error {
 		body := fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"widget-000008"},"spec":{"replicas":%d}}`, s.count%1000)
 		return s.send(ctx, http.MethodPatch, pathOf(listed)+"/widget-000008?fieldManager=one&force=true", "application/apply-patch+yaml", body)
 	}},
-	{"list of 1,000", true, 1, func(ctx context.Context, s *side) error {
+	{"list of 1,000", true, "", 1, func(ctx context.Context, s *side) error {
 		return s.send(ctx, http.MethodGet, pathOf(listed), "", "")
 	}},
-	{"watch event", true, many, func(ctx context.Context, s *side) error {
+	{"watch event", true, "", many, func(ctx context.Context, s *side) error {
 		return s.watch(ctx, s.before, many)
 	}},
-	{"get by controller-runtime's client", false, 1, func(ctx context.Context, s *side) error {
+	{"get by controller-runtime's client", false, "get by controller-runtime's client", 1, func(ctx context.Context, s *side) error {
 		return s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
 	}},
-	{"create by it", false, 1, func(ctx context.Context, s *side) error {
+	{"create by it", false, "create by it", 1, func(ctx context.Context, s *side) error {
 		return s.client.Create(ctx, widget(made, s.count))
 	}},
-	{"update by it", false, 1, func(ctx context.Context, s *side) error {
-		if s.mine == nil {
-			s.mine = &v1.Widget{}
+	{"update by it", false, "update by it", 1, func(ctx context.Context, s *side) error {
+		if s.mine == nil || s.updates != "peer" {
+			s.mine, s.updates = &v1.Widget{}, "peer"
 			if err := s.client.Get(ctx, client.ObjectKey{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
 				return err
 			}
@@ -58,9 +61,35 @@ var figures = []figure{
 		s.mine.Spec.Replicas = int32(s.count % 1000)
 		return s.client.Update(ctx, s.mine)
 	}},
-	{"list of 1,000 by it", false, 1, func(ctx context.Context, s *side) error {
+	{"list of 1,000 by it", false, "list of 1,000 by it", 1, func(ctx context.Context, s *side) error {
 		list := &v1.WidgetList{}
 		if err := s.client.List(ctx, list, client.InNamespace(listed)); err != nil {
+			return err
+		}
+		if len(list.Items) != many {
+			return fmt.Errorf("there are %d objects", len(list.Items))
+		}
+		return nil
+	}},
+	{"get by kctrl's client", true, "get by controller-runtime's client", 1, func(ctx context.Context, s *side) error {
+		return s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
+	}},
+	{"create by that", true, "create by it", 1, func(ctx context.Context, s *side) error {
+		return s.kctrl.Create(ctx, widget(made, s.count))
+	}},
+	{"update by that", true, "update by it", 1, func(ctx context.Context, s *side) error {
+		if s.mine == nil || s.updates != "kctrl" {
+			s.mine, s.updates = &v1.Widget{}, "kctrl"
+			if err := s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+				return err
+			}
+		}
+		s.mine.Spec.Replicas = int32(s.count % 1000)
+		return s.kctrl.Update(ctx, s.mine)
+	}},
+	{"list of 1,000 by that", true, "list of 1,000 by it", 1, func(ctx context.Context, s *side) error {
+		list := &v1.WidgetList{}
+		if err := s.kctrl.List(ctx, list, kctrl.InNamespace(listed)); err != nil {
 			return err
 		}
 		if len(list.Items) != many {
@@ -74,7 +103,7 @@ var figures = []figure{
 func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures, error) {
 	found := table.Figures{}
 	for _, f := range figures {
-		if f.plain && s.http == nil {
+		if f.server && s.http == nil {
 			continue
 		}
 		took, err := s.time(ctx, f, least)

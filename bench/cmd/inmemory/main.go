@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
@@ -26,6 +29,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 5, "how often everything is measured; the median counts")
 	flag.DurationVar(&o.least, "least", time.Second, "how long each figure is measured at least, in each run")
 	flag.Parse()
+	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -76,6 +80,6 @@ func printSides(runs map[string]table.Runs) {
 	}
 	fmt.Println("| one, µs | in memory | real | times as many | fake client | times as many |\n|---|---:|---:|---:|---:|---:|")
 	for _, f := range figures {
-		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", f.name, shown(memory[f.name]), shown(actual[f.name]), times(memory[f.name], actual[f.name]), shown(fake[f.name]), times(memory[f.name], fake[f.name]))
+		fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", f.name, shown(memory[f.name]), shown(actual[f.name]), times(memory[f.name], actual[f.name]), shown(fake[f.fake]), times(memory[f.name], fake[f.fake]))
 	}
 }

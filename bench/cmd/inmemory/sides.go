@@ -23,17 +23,21 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	kctrl "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
 // side is a server, or what stands for one: with the same client, that of controller-runtime, and without one where there is a server.
 type side struct {
 	name   string
 	client client.Client
-	http   *http.Client // nil of the fake client
+	kctrl  *kctrl.REST // nil of the fake client, as is http
+	http   *http.Client
 	url    string
-	count  int        // of what was done
-	mine   *v1.Widget // that is updated
-	before string     // the version before the changes that are watched
+	count  int    // of what was done
+	before string // the version before the changes that are watched
+
+	mine    *v1.Widget // that is updated
+	updates string     // by whom
 }
 
 const (
@@ -52,13 +56,13 @@ func newScheme() (*kruntime.Scheme, error) {
 }
 
 // newSides starts the servers; stop ends them.
-func newSides(ctx context.Context, kctrl string) (sides []*side, stop func(), err error) {
+func newSides(ctx context.Context, command string) (sides []*side, stop func(), err error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
 	}
 	memory := apiserver.New(apiserver.Options{})
-	started, err := real.Start(kctrl, "")
+	started, err := real.Start(command, "")
 	if err != nil {
 		memory.Close()
 		return nil, nil, err
@@ -110,6 +114,9 @@ func newServer(ctx context.Context, name string, config *rest.Config, scheme *kr
 		if time.Now().After(deadline) {
 			return nil, err
 		}
+	}
+	if s.kctrl, err = kctrl.New(config, kctrl.Options{Scheme: scheme}); err != nil {
+		return nil, err
 	}
 	s.client, err = client.New(config, client.Options{Scheme: scheme, HTTPClient: s.http})
 	return s, err
