@@ -234,7 +234,8 @@ var internalLayers = []internalLayer{
 	{"scaffold/edit", "diagnostic yamlnode", "files of users, as bytes, whatever they are for"},
 	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
-	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan", "what commands do to a project; generators come later"},
+	{"scaffold/versions", "diagnostic", "one version of a kind from another, as text: what kinds a project has is nothing to it"},
+	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions", "what commands do to a project; generators come later"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "markers load generate/artifact", "what a generator is, to all who have one or run some"},

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func newCreateCommand(s *streams) *cobra.Command {
@@ -19,6 +24,40 @@ func newCreateCommand(s *streams) *cobra.Command {
 			}
 		},
 	}
-	cmd.AddCommand(newCreateAPICommand(s))
+	cmd.AddCommand(newCreateAPICommand(s), newCreateWebhookCommand(s))
 	return cmd
+}
+
+// createPlan makes the plan of a create command, and what follows from it by generators.
+type createPlan struct {
+	write      writeOptions
+	plan       func(*openedProject) (*plan.Plan, error)
+	generators func(generator.Generator) bool
+	next       []string
+}
+
+// follows says that a generator makes what follows from a kind or a controller.
+func follows(g generator.Generator) bool { return g.Follows }
+
+// runCreate adds something to the project, and all that is generated from it.
+func runCreate(ctx context.Context, s *streams, c createPlan) error {
+	release, err := begin(ctx, s, s.dir, c.write.access())
+	if err != nil {
+		return err
+	}
+	defer release()
+	project, err := openProject(s)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	plan, err := c.plan(project)
+	if err != nil {
+		return err
+	}
+	if err := generate.Run(ctx, project.dir, plan, project.Project, generate.Options{Generators: generate.Named(c.generators)}); err != nil {
+		return err
+	}
+	printNotes(s, plan)
+	return finishPlan(ctx, s, c.write, plan, c.next...)
 }

@@ -1,27 +1,34 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
-	"github.com/kctrl-dev/kctrl/internal/generate"
-	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func newCreateAPICommand(s *streams) *cobra.Command {
 	var opts scaffold.APIOptions
+	conversion := true
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
 		Short: "Add a kind, with its CRD, its controller and their tests",
 		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. What follows from
-markers is generated at once, so that the project builds, tests and deploys as it is.`,
+markers is generated at once, so that the project builds, tests and deploys as it is.
+
+A further version of a kind that is there begins as a copy of the first one: of its Go types as they are now, and of its
+sample. With it come the functions that convert the versions into each other, field by field, a test that nothing is lost
+on the way, and what has API servers call them. One version is stored: the first, until --storage-version says otherwise.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts.Kctrl = kctrlBuild()
-			return runCreateAPI(cmd.Context(), s, opts, write)
+			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
+			return runCreate(cmd.Context(), s, createPlan{
+				write:      write,
+				plan:       func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanAPI(p.fsys, p.Project, opts) },
+				generators: follows,
+				next:       []string{"make generate manifests", "make test"},
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -32,30 +39,9 @@ markers is generated at once, so that the project builds, tests and deploys as i
 	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
 	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
 	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of the kind live in namespaces; false makes it cluster scoped")
+	flags.BoolVar(&conversion, "conversion", true, "convert the versions of a kind that has several; false leaves it to the API server, which changes the apiVersion alone")
+	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "store the objects of the kind in this version from now on")
 	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
 	write.addFlags(flags)
 	return cmd
-}
-
-func runCreateAPI(ctx context.Context, s *streams, opts scaffold.APIOptions, write writeOptions) error {
-	release, err := begin(ctx, s, s.dir, write.access())
-	if err != nil {
-		return err
-	}
-	defer release()
-	project, err := openProject(s)
-	if err != nil {
-		return err
-	}
-	defer project.Close()
-	plan, err := scaffold.PlanAPI(project.fsys, project.Project, opts)
-	if err != nil {
-		return err
-	}
-	follows := generate.Options{Generators: generate.Named(func(g generator.Generator) bool { return g.Follows })}
-	if err := generate.Run(ctx, project.dir, plan, project.Project, follows); err != nil {
-		return err
-	}
-	printNotes(s, plan)
-	return finishPlan(ctx, s, write, plan, "make generate manifests", "make test")
 }

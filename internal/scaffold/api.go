@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -26,6 +27,10 @@ type APIOptions struct {
 	Resource, Controller bool
 	// Namespaced says that objects of the kind live in namespaces. A kind that is there already keeps its scope.
 	Namespaced bool
+	// NoConversion leaves a further version of a kind to the API server, which then changes nothing but the apiVersion of its objects.
+	NoConversion bool
+	// StorageVersion has API servers store the objects of the kind in this version from now on.
+	StorageVersion bool
 	// Force writes the files of a kind that is there already anew, whatever the user made of them.
 	Force bool
 	// Kctrl is the kctrl that adds the kind.
@@ -52,17 +57,22 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 		return nil, err
 	}
 	kind := templates.NewKind(kindNames(proj, resource, header))
+	var spokes []project.Resource
+	if opts.Resource && !opts.NoConversion {
+		spokes = connectVersions(proj, resource)
+	}
 	var steps []func() error
 	if opts.Resource {
-		steps = append(steps, func() error { return checkTypes(p, kind) })
-		steps = append(steps, func() error { return writeKind(p, proj, kind, opts.Force) })
+		steps = append(steps, func() error { return writeKind(p, proj, resource, kind, opts) })
 	}
-	if opts.Controller {
+	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
 		steps = append(steps, func() error { return renderAll(p, templates.Controller(), kind, opts.Force) })
 	}
 	steps = append(steps,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
+		func() error { return writeConversions(p, proj, spokes, header, opts.Force) },
+		func() error { return deployWebhooks(p, proj) },
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
 	)
@@ -88,6 +98,12 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		Namespaced: opts.Namespaced,
 		API:        opts.Resource,
 		Controller: opts.Controller,
+	}
+	for _, other := range proj.Versions(resource) {
+		// All versions of a kind are one resource, and have one controller, which sees each of them as its own.
+		resource.Plural = cmp.Or(resource.Plural, other.Plural)
+		resource.Namespaced = other.Namespaced
+		resource.Controller = resource.Controller && !other.Controller
 	}
 	if resource.Plural == "" {
 		resource.Plural = project.Plural(resource.Kind)
@@ -197,13 +213,6 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 				Class:   diagnostic.ErrUsage,
 			}
 		}
-		if other.APIGroup() == r.APIGroup() && other.Kind == r.Kind {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("the kind %s has the version %s, and a second one is written by hand, as is the conversion between them", r.Kind, other.Version),
-				Hint:    "copy the package of " + other.Version + ", write " + r.Version + " for it there, and mark the kind of the version to store with +kubebuilder:storageversion",
-				Class:   diagnostic.ErrUsage,
-			}
-		}
 	}
 	return nil
 }
@@ -220,8 +229,22 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	}
 }
 
+// connectVersions makes the versions of the kind of r that are of the project convertible, and returns those of which that is new.
+func connectVersions(proj *project.Project, r project.Resource) []project.Resource {
+	spokes := []string{r.Version}
+	for _, other := range proj.Versions(r) {
+		if other.API {
+			spokes = append(spokes, other.Version)
+		}
+	}
+	if len(spokes) == 1 {
+		return nil
+	}
+	return connect(proj, r, hubOf(proj, r), spokes)
+}
+
 // writeKind plans the files of a kind and lists those that are new where kustomize looks.
-func writeKind(p *plan.Plan, proj *project.Project, kind templates.KindView, force bool) error {
+func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts APIOptions) error {
 	roles, err := newOf(p, rbacFolder, kind.RoleFiles()...)
 	if err != nil {
 		return err
@@ -238,8 +261,18 @@ func writeKind(p *plan.Plan, proj *project.Project, kind templates.KindView, for
 	if len(crds) > 0 && isFirst(proj) {
 		deployed = append(deployed, "../crd")
 	}
-	if err := renderAll(p, templates.Kind(), kind, force); err != nil {
-		return err
+	for _, step := range []func() error{
+		func() error { return writeTypes(p, proj, r, kind, opts) },
+		func() error { return markStored(p, proj, r, opts.StorageVersion) },
+		func() error { return writeSample(p, proj, r, kind, opts.Force) },
+		func() error { return renderAll(p, templates.Roles(), kind, opts.Force) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); errors.Is(err, fs.ErrNotExist) {
+		samples = nil
 	}
 	return errors.Join(
 		writeLists(p, proj),

@@ -57,20 +57,44 @@ func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
 	for i, r := range proj.Resources {
 		kind := templates.NewKind(kindNames(proj, r, ""))
-		if r.API {
-			errs = append(errs, checkDeclares(p, proj.Position(i, "api"), r, "api", kind.TypesFile(), kind.Kind))
-		}
-		if r.Controller {
-			at := proj.Position(i, "controller")
-			errs = append(errs, checkDeclares(p, at, r, "controller", kind.ControllerFile(".go"), kind.Reconciler))
+		for _, c := range []struct {
+			listed            bool
+			field, value      string // of PROJECT
+			without           string // of the value
+			file, declaration string
+		}{
+			{r.API, "api", "true", "false", kind.TypesFile(), kind.Kind},
+			{r.Controller, "controller", "true", "false", kind.ControllerFile(".go"), kind.Reconciler},
+			{r.Hub != "", "hub", r.Hub, `""`, kind.ConversionFile(".go"), kind.Conversion},
+			{r.Defaulting, "defaulting", "true", "false", kind.WebhookFile(defaulting.file, ".go"), kind.Kind + defaulting.suffix},
+			{r.Validation, "validation", "true", "false", kind.WebhookFile(validation.file, ".go"), kind.Kind + validation.suffix},
+		} {
+			if !c.listed {
+				continue
+			}
+			err := checkDeclares(p, c.file, c.declaration)
+			if missing, ok := errors.AsType[*undeclaredError](err); ok {
+				err = &diagnostic.Error{
+					Pos:     proj.Position(i, c.field),
+					Message: fmt.Sprintf("%s is listed with %s: %s, but %s", r, c.field, c.value, missing),
+					Hint:    fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without),
+				}
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkDeclares refuses a resource one of whose fields promises a Go type that no file of the package declares. The file
-// where it is most likely is looked at first.
-func checkDeclares(p *plan.Plan, at token.Position, r project.Resource, field, file, name string) error {
+// undeclaredError says that a package does not declare a name.
+type undeclaredError struct{ folder, name string }
+
+// Error names both.
+func (e *undeclaredError) Error() string { return e.folder + " declares no " + e.name }
+
+// checkDeclares returns an *undeclaredError for a name that no file of a package declares. The file where it is most likely is
+// looked at first.
+func checkDeclares(p *plan.Plan, file, name string) error {
 	folder := path.Dir(file)
 	declared, all, err := declarations(p, []string{file})
 	if _, found := declared[name]; err != nil || found || !all {
@@ -84,11 +108,7 @@ func checkDeclares(p *plan.Plan, at token.Position, r project.Resource, field, f
 	if _, found := declared[name]; err != nil || found || !all {
 		return err
 	}
-	return &diagnostic.Error{
-		Pos:     at,
-		Message: fmt.Sprintf("%s is listed with %s: true, but %s declares no %s", r, field, folder, name),
-		Hint:    fmt.Sprintf("bring back the type %s, or write %s: false", name, field),
-	}
+	return &undeclaredError{folder, name}
 }
 
 // declarations returns where Go files declare names of their package, and reports whether all of them could be read: one

@@ -25,7 +25,7 @@ import (
 type story struct {
 	golden string // the folder below testdata
 	init   scaffold.InitOptions
-	apis   []scaffold.APIOptions
+	create []any // scaffold.APIOptions and the like
 }
 
 func stories() []story {
@@ -33,9 +33,13 @@ func stories() []story {
 		{
 			golden: "project",
 			init:   scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Owner: "The Guestbook Authors", Year: 2026},
-			apis: []scaffold.APIOptions{
-				{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
-				{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true},
+			create: []any{
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true},
+				scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true},
 			},
 		},
 		{
@@ -44,13 +48,15 @@ func stories() []story {
 				Domain: "example.org", Repo: "example.org/fleet", ProjectName: "fleet-operator", License: "none", Year: 2026,
 				MultiGroup: true, Namespaced: true,
 			},
-			apis: []scaffold.APIOptions{
-				{Group: "crew", Version: "v1", Kind: "Captain", Resource: true, Controller: true, Namespaced: true},
-				{Group: "ship", Version: "v1beta1", Kind: "Frigate", Resource: true, Namespaced: true},
-				{Group: "ship", Version: "v1beta1", Kind: "Frigate", Controller: true},
-				{Group: "sea.creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
-				{Group: "sea-creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
-				{Version: "v2", Kind: "HTTPRoute", Resource: true, Controller: true, Namespaced: true},
+			create: []any{
+				scaffold.APIOptions{Group: "crew", Version: "v1", Kind: "Captain", Resource: true, Controller: true, Namespaced: true},
+				scaffold.APIOptions{Group: "ship", Version: "v1beta1", Kind: "Frigate", Resource: true, Namespaced: true},
+				scaffold.APIOptions{Group: "ship", Version: "v1beta1", Kind: "Frigate", Controller: true},
+				scaffold.APIOptions{Group: "sea.creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
+				scaffold.APIOptions{Group: "sea-creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
+				scaffold.APIOptions{Version: "v2", Kind: "HTTPRoute", Resource: true, Controller: true, Namespaced: true},
+				scaffold.WebhookOptions{Group: "crew", Version: "v1", Kind: "Captain", Defaulting: true, Validation: true, Certificates: "cert-manager"},
+				scaffold.APIOptions{Group: "sea.creatures", Version: "v1", Kind: "Client", Resource: true, Controller: true, StorageVersion: true},
 			},
 		},
 	}
@@ -65,8 +71,8 @@ func TestGolden(t *testing.T) {
 			p := newProject(t)
 			p.initialize(t, story.init)
 			p.check(t)
-			for _, api := range story.apis {
-				p.createAPI(t, api)
+			for _, opts := range story.create {
+				p.create(t, opts)
 				p.check(t)
 			}
 			compareTrees(t, filepath.Join("..", "..", "testdata", story.golden), p.tree(t))
@@ -110,7 +116,13 @@ func (p *testProject) initialize(t *testing.T, opts scaffold.InitOptions) {
 
 func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 	t.Helper()
-	plan, err := p.planAPI(t, opts)
+	p.create(t, opts)
+}
+
+// create does what a create command does.
+func (p *testProject) create(t *testing.T, opts any) {
+	t.Helper()
+	plan, err := p.plan(t, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,19 +131,38 @@ func (p *testProject) createAPI(t *testing.T, opts scaffold.APIOptions) {
 	}
 }
 
-// planAPI does what kctrl create api does before it writes.
 func (p *testProject) planAPI(t *testing.T, opts scaffold.APIOptions) (*plan.Plan, error) {
+	t.Helper()
+	return p.plan(t, opts)
+}
+
+// plan does what a create command does before it writes.
+func (p *testProject) plan(t *testing.T, opts any) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
 	proj, err := project.Load(fsys)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := scaffold.PlanAPI(fsys, proj, opts)
+	plan, err := planOf(fsys, proj, opts)
 	if err != nil {
 		return nil, err
 	}
-	return plan, generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC}})
+	generators := []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC}
+	if _, ok := opts.(scaffold.WebhookOptions); ok {
+		generators = append(generators, "webhook")
+	}
+	return plan, generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: generators})
+}
+
+func planOf(fsys fs.FS, proj *project.Project, opts any) (*plan.Plan, error) {
+	switch opts := opts.(type) {
+	case scaffold.APIOptions:
+		return scaffold.PlanAPI(fsys, proj, opts)
+	case scaffold.WebhookOptions:
+		return scaffold.PlanWebhook(fsys, proj, opts)
+	}
+	return nil, fmt.Errorf("no command takes %T", opts)
 }
 
 var bundledInLock = regexp.MustCompile(`(?m)^third_party/kctrl/.*\n`)

@@ -58,6 +58,11 @@ func Kustomization(p *plan.Plan, folder string) (name string, found bool, err er
 // addResources lists files in the kustomization of a folder, and leaves alone what else is in it. Where there is none,
 // whoever took it away deploys otherwise: that is noted.
 func addResources(p *plan.Plan, folder string, files ...string) error {
+	return addItems(p, folder, "resources", files...)
+}
+
+// addItems is addResources for any list of a kustomization.
+func addItems(p *plan.Plan, folder, list string, files ...string) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -69,7 +74,7 @@ func addResources(p *plan.Plan, folder string, files ...string) error {
 		p.Note(&diagnostic.Error{
 			Pos:     token.Position{Filename: kustomization},
 			Message: "the file is missing, so nothing lists " + strings.Join(files, ", "),
-			Hint:    "restore it from version control and list them under resources, unless you deploy without it",
+			Hint:    "restore it from version control and list them under " + list + ", unless you deploy without it",
 		})
 		return nil
 	}
@@ -78,7 +83,7 @@ func addResources(p *plan.Plan, folder string, files ...string) error {
 		return err
 	}
 	for _, file := range files {
-		if text, err = edit.EnsureListItem(text, kustomization, []string{"resources"}, file); err != nil {
+		if text, err = edit.EnsureListItem(text, kustomization, []string{list}, file); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,11 @@ func writeRegistration(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	if err := render(p, templates.Register(), registerView(proj, header, others), true); err != nil {
+	view, err := registerView(p, proj, header, others)
+	if err != nil {
+		return err
+	}
+	if err := render(p, templates.Register(), view, true); err != nil {
 		return err
 	}
 	for _, view := range versions {
@@ -206,11 +210,22 @@ func registrations(p *plan.Plan, proj *project.Project, header string) (versions
 	return versions, others, nil
 }
 
-// registerView lists what the manager sets up: each API package and each controller once, in the order of PROJECT, and
-// behind them the packages that PROJECT does not list.
-func registerView(proj *project.Project, header string, others []string) templates.RegisterView {
+// registerView lists what the manager sets up: each API package, controller and webhook once, in the order of PROJECT, and
+// behind the packages those that PROJECT does not list.
+func registerView(p *plan.Plan, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
 	view := templates.RegisterView{Header: header}
 	imports := &importNames{byPath: map[string]string{}}
+	made, err := findMakers(p)
+	if err != nil {
+		return view, err
+	}
+	setup := func(importPath, wanted, name string) {
+		alias, _ := imports.name(importPath, wanted)
+		expr, fallible, failure := made.setup(importPath, alias, name)
+		view.Setups = append(view.Setups, expr)
+		view.Fallible = view.Fallible || fallible
+		err = errors.Join(err, failure)
+	}
 	for _, r := range proj.Resources {
 		kind := templates.NewKind(kindNames(proj, r, header))
 		if r.API {
@@ -219,8 +234,13 @@ func registerView(proj *project.Project, header string, others []string) templat
 			}
 		}
 		if r.Controller {
-			name, _ := imports.name(kind.ControllerImportPath, kind.ControllerAlias)
-			view.Controllers = append(view.Controllers, name+"."+kind.Reconciler)
+			setup(kind.ControllerImportPath, kind.ControllerAlias, kind.Reconciler)
+		}
+		for _, w := range webhooksOf(r) {
+			setup(kind.WebhookImportPath, kind.WebhookAlias, kind.Kind+w.suffix)
+		}
+		if spokes := spokesOf(proj, r); len(spokes) > 0 {
+			view.Setups = append(view.Setups, conversionSetup(proj, imports, kind, spokes))
 		}
 	}
 	for _, path := range others {
@@ -228,7 +248,19 @@ func registerView(proj *project.Project, header string, others []string) templat
 		view.APIs = append(view.APIs, name)
 	}
 	view.Imports = imports.sorted()
-	return view
+	return view, err
+}
+
+// conversionSetup returns the expression that registers the conversions of a kind, whose hub is kind.
+func conversionSetup(proj *project.Project, imports *importNames, kind templates.KindView, spokes []project.Resource) string {
+	api, _ := imports.name(kind.ImportPath, kind.Alias)
+	webhook, _ := imports.name(runtimeModule+"/runtime/webhook", "webhook")
+	conversion, _ := imports.name(kind.ConversionImportPath, kind.ConversionAlias)
+	var names []string
+	for _, spoke := range spokes {
+		names = append(names, conversion+"."+templates.NewKind(kindNames(proj, spoke, "")).Conversion)
+	}
+	return fmt.Sprintf("%s.For[*%s.%s](m).WithSpokes(%s).Complete()", webhook, api, kind.Kind, strings.Join(names, ", "))
 }
 
 // importNames gives every import path a name of its own, whatever names the paths would like.

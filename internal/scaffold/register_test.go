@@ -75,7 +75,10 @@ func TestImportNamesAreUnique(t *testing.T) {
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
 		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "B", Plural: "bs", API: true},
 	}}
-	view := registerView(proj, "", nil)
+	view, err := registerView(plan.New(fstest.MapFS{}), proj, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]bool{}
 	for _, i := range view.Imports {
 		if names[i.Alias] {
@@ -83,8 +86,8 @@ func TestImportNamesAreUnique(t *testing.T) {
 		}
 		names[i.Alias] = true
 	}
-	if len(view.APIs) != 2 || len(view.Controllers) != 2 {
-		t.Errorf("got APIs %v and controllers %v", view.APIs, view.Controllers)
+	if len(view.APIs) != 2 || len(view.Setups) != 2 {
+		t.Errorf("got APIs %v and controllers %v", view.APIs, view.Setups)
 	}
 }
 

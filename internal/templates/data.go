@@ -1,6 +1,9 @@
 package templates
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // LicenseView is what the header of source files is rendered from.
 type LicenseView struct {
@@ -99,9 +102,88 @@ type RegisterView struct {
 	Imports []Import
 	// APIs are the names of the API packages.
 	APIs []string
-	// Controllers are the reconciler types, with their package.
-	Controllers []string
+	// Setups are the expressions that set up the controllers and webhooks; each is an error.
+	Setups []string
+	// Fallible says that some of them come from functions which return an error.
+	Fallible bool
+}
+
+// ConversionView is what the conversion of one version of a kind is rendered from.
+type ConversionView struct {
+	// Header opens the files: a comment and an empty line, or nothing.
+	Header string
+	// Spoke is the version, Hub the one it is converted to and from.
+	Spoke, Hub KindView
+	// Imports are what the functions name beside the packages of the two.
+	Imports []Import
+	// FromHub and ToHub are the names of the functions, FromHubBody and ToHubBody what they do, and Helpers what they call.
+	FromHub, ToHub, FromHubBody, ToHubBody, Helpers string
+}
+
+// NewConversion spells the names in a conversion.
+func NewConversion(header string, spoke, hub KindView) ConversionView {
+	name := func(from, to KindView) string {
+		return spoke.Variable + strings.TrimPrefix(from.Conversion, from.Kind) + "To" + strings.TrimPrefix(to.Conversion, to.Kind)
+	}
+	return ConversionView{Header: header, Spoke: spoke, Hub: hub, FromHub: name(hub, spoke), ToHub: name(spoke, hub)}
 }
 
 // Import is a Go import. Alias is empty for a package that is imported under its own name.
 type Import struct{ Alias, Path string }
+
+// WebhooksView is what the deployment of a project's webhooks is rendered from.
+type WebhooksView struct {
+	// Name prefixes everything the project deploys, Namespace is where the manager runs.
+	Name, Namespace string
+	// Mutating and Validating say that there are webhooks of that kind.
+	Mutating, Validating bool
+	// CRDs are the names of those whose versions the manager converts, in order.
+	CRDs []string
+}
+
+// The names that generated webhook configurations have before a kustomization gives them a prefix.
+const (
+	mutatingConfiguration   = "mutating-webhook-configuration"
+	validatingConfiguration = "validating-webhook-configuration"
+)
+
+// Targets are the objects that call the webhooks, as the manager's flag --webhook-targets takes them.
+func (v WebhooksView) Targets() string {
+	var targets []string
+	for _, name := range v.MutatingConfigurations() {
+		targets = append(targets, "mutating/"+name)
+	}
+	for _, name := range v.ValidatingConfigurations() {
+		targets = append(targets, "validating/"+name)
+	}
+	for _, name := range v.CRDs {
+		targets = append(targets, "crd/"+name)
+	}
+	return strings.Join(targets, ",")
+}
+
+// MutatingConfigurations are the names of the configurations of mutating webhooks in a cluster: one or none.
+func (v WebhooksView) MutatingConfigurations() []string {
+	return named(v.Mutating, v.Name, mutatingConfiguration)
+}
+
+// ValidatingConfigurations are the names of the configurations of validating webhooks in a cluster: one or none.
+func (v WebhooksView) ValidatingConfigurations() []string {
+	return named(v.Validating, v.Name, validatingConfiguration)
+}
+
+func named(is bool, prefix, name string) []string {
+	if !is {
+		return nil
+	}
+	return []string{prefix + "-" + name}
+}
+
+// CRDPattern is a regular expression that only the names of CRDs match.
+func (v WebhooksView) CRDPattern() string {
+	names := make([]string, len(v.CRDs))
+	for i, name := range v.CRDs {
+		names[i] = strings.ReplaceAll(name, ".", "[.]")
+	}
+	return strings.Join(names, "|")
+}

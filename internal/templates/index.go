@@ -110,14 +110,22 @@ func Version() Template[VersionView] { return inPackage("groupversion_info.go", 
 // VersionRegister returns the file that makes the kinds of an API package known to a scheme.
 func VersionRegister() Template[VersionView] { return inPackage("zz_generated.register.go", Generated) }
 
-// Kind returns the files of one kind: its Go type, a sample and the roles for its users.
-func Kind() []Template[KindView] {
+// Types returns the file of the Go type of a kind.
+func Types() Template[KindView] {
+	return Template[KindView]{ID: "kind/api/version/kind_types.go", path: KindView.TypesFile}
+}
+
+// Sample returns the file of an object of a kind.
+func Sample() Template[KindView] {
+	return Template[KindView]{ID: "kind/config/samples/group_version_kind.yaml", path: func(k KindView) string { return "config/samples/" + k.SampleFile }}
+}
+
+// Roles returns the files of the roles for the users of a kind.
+func Roles() []Template[KindView] {
 	return []Template[KindView]{
-		{ID: "kind/api/version/kind_types.go", path: KindView.TypesFile},
 		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("admin") }},
 		{ID: "kind/config/rbac/kind_editor_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("editor") }},
 		{ID: "kind/config/rbac/kind_viewer_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("viewer") }},
-		{ID: "kind/config/samples/group_version_kind.yaml", path: func(k KindView) string { return "config/samples/" + k.SampleFile }},
 	}
 }
 
@@ -136,6 +144,79 @@ func Controller() []Template[KindView] {
 	return []Template[KindView]{
 		{ID: "controller/internal/controller/kind_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
 		{ID: "controller/internal/controller/kind_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+	}
+}
+
+// Conversion returns the files of the conversion of one version of a kind.
+func Conversion() []Template[ConversionView] {
+	of := func(file, end string) Template[ConversionView] {
+		return Template[ConversionView]{
+			ID:   "conversion/internal/conversion/" + file,
+			path: func(v ConversionView) string { return v.Spoke.ConversionFile(end) },
+		}
+	}
+	doc := of("doc.go", "")
+	doc.Ownership = Users
+	doc.path = func(v ConversionView) string { return path.Join(v.Spoke.ConversionFolder, "doc.go") }
+	return []Template[ConversionView]{doc, of("kind_version.go", ".go"), of("kind_version_test.go", "_test.go")}
+}
+
+// Webhooks returns the component that deploys the webhooks of a project, by who makes their certificates. It follows what the
+// project has: all of it is written anew.
+func Webhooks() map[string][]Template[WebhooksView] {
+	const folder = "config/components/webhook/"
+	of := func(who string, files ...string) []Template[WebhooksView] {
+		var list []Template[WebhooksView]
+		for _, file := range files {
+			list = append(list, at[WebhooksView]("certificates/"+who, folder+file, Generated))
+		}
+		return list
+	}
+	return map[string][]Template[WebhooksView]{
+		"self-signed":  of("self-signed", "kustomization.yaml", "manager.yaml", "rights.yaml"),
+		"cert-manager": of("cert-manager", "kustomization.yaml", "manager.yaml", "certificates.yaml", "trust.yaml"),
+	}
+}
+
+// WebhookConversion returns the patch of the CRDs whose versions the manager converts.
+func WebhookConversion() Template[WebhooksView] {
+	return at[WebhooksView]("webhook", "config/components/webhook/conversion.yaml", Generated)
+}
+
+// WebhookService returns the Service of the webhooks, and the kustomization that lists it.
+func WebhookService() []Template[WebhooksView] {
+	return []Template[WebhooksView]{
+		at[WebhooksView]("webhook", "config/webhook/kustomization.yaml", Users),
+		at[WebhooksView]("webhook", "config/webhook/service.yaml", Shared),
+	}
+}
+
+// AllowWebhooks returns what lets the API server call webhooks where a network policy lets nobody in.
+func AllowWebhooks() Template[WebhooksView] {
+	return at[WebhooksView]("webhook", "config/components/network-policy/allow_webhooks.yaml", Shared)
+}
+
+// Defaulter returns the files of the defaulter of one kind.
+func Defaulter() []Template[KindView] { return admission("defaulter") }
+
+// Validator returns the files of the validator of one kind.
+func Validator() []Template[KindView] { return admission("validator") }
+
+func admission(what string) []Template[KindView] {
+	var list []Template[KindView]
+	for _, end := range []string{".go", "_test.go"} {
+		list = append(list, Template[KindView]{
+			ID: "admission/internal/webhook/kind_" + what + end, path: func(k KindView) string { return k.WebhookFile(what, end) },
+		})
+	}
+	return list
+}
+
+// WebhookDoc returns the documentation of the package of defaulters and validators.
+func WebhookDoc() Template[KindView] {
+	return Template[KindView]{
+		ID: "admission/internal/webhook/doc.go", Ownership: Users,
+		path: func(k KindView) string { return path.Join(k.WebhookFolder, "doc.go") },
 	}
 }
 

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"go/token"
 	"go/types"
 	"path"
@@ -44,6 +45,17 @@ type KindView struct {
 	ControllerPackage string
 	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
 	ControllerFolder, ControllerImportPath, ControllerAlias string
+	// ConversionFolder is where the conversions of the kind are, ConversionImportPath how Go imports them, under ConversionAlias;
+	// WebhookFolder and so on are the same for its defaulter and validator.
+	ConversionFolder, ConversionImportPath, ConversionAlias string
+	WebhookFolder, WebhookImportPath, WebhookAlias          string
+	// MutatePath and ValidatePath are where the defaulter and the validator are served, AdmissionName what the names of both
+	// webhooks end in.
+	MutatePath, ValidatePath, AdmissionName string
+	// Root is the path from the folder of a controller or webhook to that of the project.
+	Root string
+	// Conversion is the variable that converts this version to and from the hub.
+	Conversion string
 	// ControllerName tells the controller from all others of the project.
 	ControllerName string
 	// FieldOwner is who the API server records as the owner of what the controller applies.
@@ -94,6 +106,11 @@ func NewKind(n KindNames) KindView {
 		RolePrefix:        lower,
 		SampleName:        lower + "-sample",
 		CRDBases:          "../../config/crd/bases",
+		ConversionFolder:  "internal/conversion",
+		ConversionAlias:   "conversion",
+		WebhookFolder:     "internal/webhook",
+		WebhookAlias:      "webhooks",
+		Conversion:        n.Kind + strings.ToUpper(n.Version[:1]) + n.Version[1:],
 	}
 	if n.Namespaced {
 		v.Scope = "Namespaced"
@@ -105,6 +122,10 @@ func NewKind(n KindNames) KindView {
 	if n.MultiGroup {
 		v.ControllerFolder = path.Join(v.ControllerFolder, n.Group)
 		v.ControllerAlias = apiPrefix(identifier(n.Group)) + v.ControllerAlias
+		v.ConversionFolder = path.Join(v.ConversionFolder, n.Group)
+		v.ConversionAlias = apiPrefix(identifier(n.Group)) + v.ConversionAlias
+		v.WebhookFolder = path.Join(v.WebhookFolder, n.Group)
+		v.WebhookAlias = apiPrefix(identifier(n.Group)) + v.WebhookAlias
 		v.ControllerName = shortGroup(n) + "-" + lower
 		v.RolePrefix = v.ControllerName
 		if n.Group != "" {
@@ -112,6 +133,15 @@ func NewKind(n KindNames) KindView {
 		}
 	}
 	v.ControllerImportPath = path.Join(n.Repo, v.ControllerFolder)
+	v.Root = "../.."
+	if n.MultiGroup && n.Group != "" {
+		v.Root += "/.."
+	}
+	admission := "-" + strings.ReplaceAll(v.QualifiedGroup, ".", "-") + "-" + n.Version + "-" + lower
+	v.MutatePath, v.ValidatePath = "/mutate"+admission, "/validate"+admission
+	v.AdmissionName = lower + "." + n.Version + "." + cmp.Or(v.QualifiedGroup, "core")
+	v.ConversionImportPath = path.Join(n.Repo, v.ConversionFolder)
+	v.WebhookImportPath = path.Join(n.Repo, v.WebhookFolder)
 	v.FieldOwner = v.ControllerName + "-controller"
 	if n.RestrictedTo != "" {
 		v.RBACNamespace = "namespace=" + n.RestrictedTo + ","
@@ -153,6 +183,16 @@ func (k KindView) roleFile(role string) string {
 // ControllerFile returns where the controller goes, or its test when end is _test.go.
 func (k KindView) ControllerFile(end string) string {
 	return path.Join(k.ControllerFolder, strings.ToLower(k.Kind)+"_controller"+end)
+}
+
+// ConversionFile returns where the conversion of the kind's version goes, or its test when end is _test.go.
+func (k KindView) ConversionFile(end string) string {
+	return path.Join(k.ConversionFolder, strings.ToLower(k.Kind)+"_"+k.Version+end)
+}
+
+// WebhookFile returns where a defaulter or validator goes, or its test when end is _test.go.
+func (k KindView) WebhookFile(what, end string) string {
+	return path.Join(k.WebhookFolder, strings.ToLower(k.Kind)+"_"+what+end)
 }
 
 // shortGroup returns the group without the domain, or what stands for it where there is none.
@@ -213,11 +253,12 @@ func variable(kind string) string {
 	return name
 }
 
-// takenNames are the imports of the controller templates, and their local variables.
+// takenNames are the imports of the controller and webhook templates, and their local variables.
 func takenNames() []string {
 	return []string{
-		"apierrors", "changed", "client", "context", "controller", "ctx", "desired", "env", "err", "errors", "fmt", "log",
-		"logger", "m", "manager", "meta", "metav1", "object", "r", "reconcile", "reconciler", "req", "result", "status",
-		"stop", "stopped", "t", "testenv", "testing", "time",
+		"admission", "apierrors", "changed", "client", "context", "controller", "ctx", "d", "defaulted", "desired", "env", "err",
+		"errors", "errs", "field", "fmt", "log", "logger", "longest", "m", "manager", "meta", "metav1", "object", "os", "partOf", "r",
+		"reconcile", "reconciler", "req", "result", "sample", "status", "stop", "stopped", "strings", "t", "testenv", "testing",
+		"time", "tooLong", "v", "webhook", "yaml",
 	}
 }

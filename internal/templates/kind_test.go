@@ -51,7 +51,7 @@ func TestKindInProtectedGroupIsAnnotated(t *testing.T) {
 	for domain, want := range map[string]bool{"k8s.io": true, "sigs.k8s.io": true, "kubernetes.io": true, "x-k8s.io": false, "example.com": false} {
 		names := guestbook()
 		names.Domain = domain
-		types, err := Kind()[0].Render(NewKind(names))
+		types, err := Types().Render(NewKind(names))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestVariableHidesNothing(t *testing.T) {
 // TestTakenNamesAreComplete fails when a template has an import or a local variable that a kind's variable could hide.
 func TestTakenNamesAreComplete(t *testing.T) {
 	kind := NewKind(guestbook())
-	for _, template := range Controller() {
+	for _, template := range slices.Concat(Controller(), Defaulter(), Validator()) {
 		code, err := template.Render(kind)
 		if err != nil {
 			t.Fatal(err)
@@ -103,6 +103,10 @@ func TestTakenNamesAreComplete(t *testing.T) {
 		}
 		ast.Inspect(file, func(node ast.Node) bool {
 			switch node := node.(type) {
+			case *ast.ValueSpec:
+				for _, name := range node.Names {
+					used = append(used, name.Name)
+				}
 			case *ast.AssignStmt:
 				for _, left := range node.Lhs {
 					if name, ok := left.(*ast.Ident); ok {

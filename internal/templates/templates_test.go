@@ -33,8 +33,17 @@ func index(t *testing.T) []listed {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}
 	all = append(all, list(kind.VersionView, Version(), VersionRegister())...)
-	all = append(all, list(kind, slices.Concat(Kind(), Controller())...)...)
+	all = append(all, list(kind, Types(), Sample(), WebhookDoc())...)
+	all = append(all, list(kind, slices.Concat(Roles(), Controller(), Defaulter(), Validator())...)...)
 	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization())...)
+	newer := guestbook()
+	newer.Version = "v2"
+	all = append(all, list(NewConversion("", kind, NewKind(newer)), Conversion()...)...)
+	webhooks := WebhooksView{Name: "guestbook", Namespace: "guestbook-system", Mutating: true, Validating: true, CRDs: []string{"guestbooks.webapp.example.com"}}
+	for _, certificates := range Webhooks() {
+		all = append(all, list(webhooks, certificates...)...)
+	}
+	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion())...)...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
 	return append(all, list(register, Register())...)
 }
@@ -118,9 +127,11 @@ func TestEveryTemplateRenders(t *testing.T) {
 			t.Errorf("%s renders with a gap:\n%s", template.id, text)
 		}
 		if ext := path.Ext(template.path); ext == ".yaml" || ext == ".yml" {
-			var document map[string]any
-			if err := yaml.UnmarshalStrict(out, &document); err != nil {
-				t.Errorf("%s: %v", template.id, err)
+			for _, text := range strings.Split(string(out), "\n---\n") {
+				var document map[string]any
+				if err := yaml.UnmarshalStrict([]byte(text), &document); err != nil {
+					t.Errorf("%s: %v", template.id, err)
+				}
 			}
 		}
 	}

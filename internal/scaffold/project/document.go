@@ -51,6 +51,7 @@ func projectFields(p *Project) []field {
 		{key: "runtime", value: (*string)(&p.Runtime), check: oneOf("runtime", string(Bundled), string(Module))},
 		{key: "owner", value: &p.Owner, check: ValidateOwner},
 		{key: "license", value: &p.License, check: oneOf("license", "apache2", "none")},
+		{key: "certificates", value: &p.Certificates, check: oneOf("way to make certificates", SelfSigned, CertManager)},
 		{key: "kctrl", value: &p.Kctrl, check: checkKctrl},
 	}
 }
@@ -65,6 +66,9 @@ func resourceFields(r *Resource) []field {
 		{key: "namespaced", value: &r.Namespaced},
 		{key: "api", value: &r.API},
 		{key: "controller", value: &r.Controller},
+		{key: "hub", value: &r.Hub, check: ValidateVersion},
+		{key: "defaulting", value: &r.Defaulting},
+		{key: "validation", value: &r.Validation},
 	}
 }
 

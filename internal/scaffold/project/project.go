@@ -18,6 +18,12 @@ const (
 	Module  RuntimeMode = "module"
 )
 
+// Who makes the certificates of webhooks: the operator for itself, or cert-manager.
+const (
+	SelfSigned  = "self-signed"
+	CertManager = "cert-manager"
+)
+
 // Project is the PROJECT file. Make a new one as a literal or load one with [Load], change the fields, and write what
 // [Project.Marshal] returns. It belongs to one goroutine.
 type Project struct {
@@ -37,6 +43,8 @@ type Project struct {
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
+	// Certificates is who makes the certificates of the webhooks: SelfSigned or CertManager; empty means SelfSigned.
+	Certificates string
 	// Kctrl is the version of the kctrl that wrote the files of the project; empty means that it is not known. Only init
 	// writes it, so that branches which add kinds do not meet there.
 	Kctrl string
@@ -71,6 +79,11 @@ type Resource struct {
 	API bool
 	// Controller says that the project has a controller for the kind.
 	Controller bool
+	// Hub is the version of the kind that objects of this version are converted to and from; empty for one that is not
+	// converted, or is the hub itself.
+	Hub string
+	// Defaulting and Validation say that the project has the webhook of that name for the kind.
+	Defaulting, Validation bool
 }
 
 // APIGroup returns the whole API group: group and domain.
@@ -98,6 +111,18 @@ func (p *Project) Find(apiGroup, version, kind string) (*Resource, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Versions returns the other versions of the kind of r that the project has, in the order of the project. The pointers are
+// good until Resources changes.
+func (p *Project) Versions(r Resource) []*Resource {
+	var others []*Resource
+	for i := range p.Resources {
+		if o := &p.Resources[i]; o.APIGroup() == r.APIGroup() && o.Kind == r.Kind && o.Version != r.Version {
+			others = append(others, o)
+		}
+	}
+	return others
 }
 
 // Add checks a resource and appends it. One that is there already, or that does not go with the others of its group, is

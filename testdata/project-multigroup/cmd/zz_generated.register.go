@@ -13,6 +13,7 @@ import (
 
 	crewv1 "example.org/fleet/api/crew/v1"
 	seacreaturesv1alpha1x2 "example.org/fleet/api/sea-creatures/v1alpha1"
+	seacreaturesv1 "example.org/fleet/api/sea.creatures/v1"
 	seacreaturesv1alpha1 "example.org/fleet/api/sea.creatures/v1alpha1"
 	shipv1beta1 "example.org/fleet/api/ship/v1beta1"
 	examplev2 "example.org/fleet/api/v2"
@@ -21,9 +22,13 @@ import (
 	seacreaturescontrollerx2 "example.org/fleet/internal/controller/sea-creatures"
 	seacreaturescontroller "example.org/fleet/internal/controller/sea.creatures"
 	shipcontroller "example.org/fleet/internal/controller/ship"
+	seacreaturesconversion "example.org/fleet/internal/conversion/sea.creatures"
+	crewwebhooks "example.org/fleet/internal/webhook/crew"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
 )
 
-// register adds the API packages of the project to the scheme of m, then sets up the controllers.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
+// by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
 func register(m *manager.Manager) error {
 	return errors.Join(
 		crewv1.AddToScheme(m.Scheme()),
@@ -31,10 +36,14 @@ func register(m *manager.Manager) error {
 		seacreaturesv1alpha1.AddToScheme(m.Scheme()),
 		seacreaturesv1alpha1x2.AddToScheme(m.Scheme()),
 		examplev2.AddToScheme(m.Scheme()),
+		seacreaturesv1.AddToScheme(m.Scheme()),
 		new(crewcontroller.CaptainReconciler).SetupWithManager(m),
+		new(crewwebhooks.CaptainDefaulter).SetupWithManager(m),
+		new(crewwebhooks.CaptainValidator).SetupWithManager(m),
 		new(shipcontroller.FrigateReconciler).SetupWithManager(m),
 		new(seacreaturescontroller.ClientReconciler).SetupWithManager(m),
 		new(seacreaturescontrollerx2.ClientReconciler).SetupWithManager(m),
 		new(controller.HTTPRouteReconciler).SetupWithManager(m),
+		webhook.For[*seacreaturesv1.Client](m).WithSpokes(seacreaturesconversion.ClientV1alpha1).Complete(),
 	)
 }

@@ -24,14 +24,25 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 
 	webappv1 "example.com/guestbook/api/v1"
+	webappv2 "example.com/guestbook/api/v2"
 	"example.com/guestbook/internal/controller"
+	"example.com/guestbook/internal/conversion"
+	webhooks "example.com/guestbook/internal/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
 )
 
-// register adds the API packages of the project to the scheme of m, then sets up the controllers.
+// register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
+// by a function in this package, such as func newGuestbook() *controller.GuestbookReconciler, is set up as it was made.
 func register(m *manager.Manager) error {
 	return errors.Join(
 		webappv1.AddToScheme(m.Scheme()),
+		webappv2.AddToScheme(m.Scheme()),
 		new(controller.GuestbookReconciler).SetupWithManager(m),
+		new(webhooks.GuestbookDefaulter).SetupWithManager(m),
+		new(webhooks.GuestbookValidator).SetupWithManager(m),
 		new(controller.ShelfReconciler).SetupWithManager(m),
+		new(webhooks.ShelfDefaulter).SetupWithManager(m),
+		new(webhooks.ShelfValidator).SetupWithManager(m),
+		webhook.For[*webappv2.Guestbook](m).WithSpokes(conversion.GuestbookV1).Complete(),
 	)
 }

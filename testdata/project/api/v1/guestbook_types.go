@@ -48,6 +48,7 @@ type GuestbookStatus struct {
 // +kubebuilder:resource:path=guestbooks,scope=Namespaced
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:storageversion
 
 // Guestbook is the Schema of guestbooks.
 type Guestbook struct {

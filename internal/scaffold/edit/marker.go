@@ -1,0 +1,115 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// EnsureMarker returns src, a Go file, with a marker such as "+kubebuilder:storageversion" on the type of that name: a comment line
+// of its own below the markers that the type has already, or else above its documentation. A type that has it is left as it is, and
+// all other bytes stay as they are. A file that does not parse or has no such type is a *diagnostic.Error.
+func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
+	f, spec, comments, err := commentsOf(src, filename, typeName, marker)
+	if err != nil || slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) }) {
+		return src, err
+	}
+	at, line := f.lineStart(spec.Pos()), "// "+marker+f.eol()
+	if i := lastMarker(comments); i >= 0 {
+		at = min(len(src), endOfLine(src, f.offset(comments[i].Pos()))+len(f.eol()))
+		line = f.indent(comments[i].Pos()) + line
+	} else if len(comments) > 0 {
+		at = f.lineStart(comments[0].Pos())
+		line = f.indent(comments[0].Pos()) + line
+	} else {
+		line = f.indent(spec.Pos()) + line
+	}
+	out, _, err := f.splice(at, line)
+	return out, err
+}
+
+// RemoveMarker returns src, a Go file, without the lines that give a marker to the type of that name. All other bytes stay as they
+// are. Errors are those of [EnsureMarker].
+func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
+	f, _, comments, err := commentsOf(src, filename, typeName, marker)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range slices.Backward(comments) {
+		at := f.offset(c.Pos())
+		start := bytes.LastIndexByte(src[:at], '\n') + 1
+		if isMarker(c, marker) && len(bytes.TrimSpace(src[start:at])) == 0 {
+			src = slices.Concat(src[:start], src[min(len(src), endOfLine(src, at)+len(f.eol())):])
+		}
+	}
+	return src, nil
+}
+
+// HasMarker reports whether the type of that name has a marker. A file that cannot be read has none.
+func HasMarker(src []byte, filename, typeName, marker string) bool {
+	_, _, comments, err := commentsOf(src, filename, typeName, marker)
+	return err == nil && slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) })
+}
+
+// commentsOf returns the lines of comments between a type and what is declared before it, and what they stand above: the declaration,
+// or the type itself in one that has several.
+func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Node, []*ast.Comment, error) {
+	f, err := parseGo(src, filename)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	after := f.file.Name.End()
+	for _, decl := range f.file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.TYPE {
+			after = decl.End()
+			continue
+		}
+		for i, spec := range group.Specs {
+			named := spec.(*ast.TypeSpec)
+			if named.Name.Name != typeName {
+				after = spec.End()
+				continue
+			}
+			var above ast.Node = group
+			if i > 0 || group.Lparen.IsValid() {
+				above = named
+				after = max(after, group.Lparen)
+			}
+			return f, above, f.commentsBetween(after, above.Pos()), nil
+		}
+		after = group.End()
+	}
+	return nil, nil, nil, f.fail(f.file.Name.Pos(), fmt.Sprintf("no type %s", typeName), fmt.Sprintf("write // %s above the type %s", marker, typeName))
+}
+
+// commentsBetween returns the comments of one line that begin in a range, those behind the code of a line left out.
+func (f *goFile) commentsBetween(from, to token.Pos) []*ast.Comment {
+	var found []*ast.Comment
+	for _, group := range f.file.Comments {
+		for _, c := range group.List {
+			if c.Pos() > from && c.Pos() < to && strings.HasPrefix(c.Text, "//") && f.startsLine(c) {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+func isMarker(c *ast.Comment, marker string) bool {
+	rest, found := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), marker)
+	return found && (rest == "" || strings.ContainsAny(rest[:1], "=: "))
+}
+
+// lastMarker returns which of the comments is the last with a marker of a kind, or -1.
+func lastMarker(comments []*ast.Comment) int {
+	for i, c := range slices.Backward(comments) {
+		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), "+kubebuilder:") {
+			return i
+		}
+	}
+	return -1
+}

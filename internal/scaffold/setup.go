@@ -1,0 +1,148 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	gopath "path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// maker is a function of the user's in cmd that makes a part of the operator: a reconciler, a defaulter or a validator.
+type maker struct {
+	name string
+	pos  token.Position
+	// wants are the types of its parameters that register does not have.
+	wants []string
+	// args are what register calls it with.
+	args []string
+	// fails says that it returns an error, too.
+	fails bool
+}
+
+// makers are those functions, by what they return a pointer to: an import path, a dot and the name of the type.
+type makers map[string][]maker
+
+// findMakers looks for functions in cmd that return a pointer to a type of another package, alone or with an error. register
+// uses those that return what it sets up, so that flags, clients and all else that is the operator's own come into it.
+func findMakers(p *plan.Plan) (makers, error) {
+	names, err := goFiles(p, gopath.Dir(mainFile))
+	if err != nil {
+		return nil, err
+	}
+	found := makers{}
+	for _, name := range names {
+		source, err := p.Read(name)
+		if name == registerFile || errors.Is(err, fs.ErrNotExist) || err == nil && !isBuilt(name, source) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
+		if err != nil {
+			continue // the go command complains of it
+		}
+		found.add(set, file)
+	}
+	return found, nil
+}
+
+func (m makers) add(set *token.FileSet, file *ast.File) {
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || f.Type.TypeParams != nil || f.Type.Results == nil {
+			continue
+		}
+		results := typesOf(f.Type.Results)
+		star, ok := results[0].(*ast.StarExpr)
+		if !ok || len(results) > 2 || len(results) == 2 && !isIdent(results[1], "error") {
+			continue
+		}
+		made := maker{name: f.Name.Name, pos: set.PositionFor(f.Name.Pos(), false), fails: len(results) == 2}
+		for _, param := range typesOf(f.Type.Params) {
+			if pointer, ok := param.(*ast.StarExpr); ok && qualifiedName(file, pointer.X) == managerPackage+".Manager" {
+				made.args = append(made.args, "m")
+				continue
+			}
+			made.wants = append(made.wants, "a parameter that is no *manager.Manager")
+		}
+		if name := qualifiedName(file, star.X); name != "" {
+			m[name] = append(m[name], made)
+		}
+	}
+}
+
+// setup returns the expression that sets up a type of a package, which is imported as alias, and whether it calls made.
+func (m makers) setup(importPath, alias, name string) (expr string, fallible bool, err error) {
+	found := m[importPath+"."+name]
+	if len(found) == 0 {
+		return fmt.Sprintf("new(%s.%s).SetupWithManager(m)", alias, name), false, nil
+	}
+	one := found[0]
+	switch {
+	case len(found) > 1:
+		return "", false, &diagnostic.Error{
+			Pos:     found[1].pos,
+			Message: fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
+			Hint:    "have one of them call the other, with a result that is no pointer to it, or remove it",
+		}
+	case len(one.wants) > 0 || len(one.args) > 1:
+		return "", false, &diagnostic.Error{
+			Pos:     one.pos,
+			Message: fmt.Sprintf("%s makes a %s, and register has no more to give to it than m *manager.Manager", one.name, name),
+			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m *manager.Manager; flags and all else can be variables of package main", one.name, alias, name),
+		}
+	}
+	call := one.name + "(" + strings.Join(one.args, ", ") + ")"
+	if one.fails {
+		return "made(" + call + ")(m)", true, nil
+	}
+	return call + ".SetupWithManager(m)", false, nil
+}
+
+// typesOf returns the types of parameters or results, one for each of them.
+func typesOf(list *ast.FieldList) []ast.Expr {
+	var types []ast.Expr
+	for _, field := range list.List {
+		types = append(types, slices.Repeat([]ast.Expr{ast.Unparen(field.Type)}, max(1, len(field.Names)))...)
+	}
+	return types
+}
+
+func isIdent(expr ast.Expr, name string) bool {
+	ident, ok := expr.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+// qualifiedName returns the import path and the name of a type of another package, as the imports of the file say, and nothing for
+// any other expression.
+func qualifiedName(file *ast.File, expr ast.Expr) string {
+	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	for _, spec := range file.Imports {
+		importPath := strings.Trim(spec.Path.Value, "\"`")
+		name := gopath.Base(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name == x.Name {
+			return importPath + "." + selector.Sel.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,401 @@
+package versions
+
+import (
+	"fmt"
+	"go/ast"
+	"go/printer"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Side is one of two versions of a kind.
+type Side struct {
+	*Package
+	// Version is the API version, Alias what the package is imported as.
+	Version, Alias string
+}
+
+// Functions are the bodies of the functions that convert a kind, and what they call.
+type Functions struct {
+	// FromHub and ToHub fill in the fields of spoke and of hub.
+	FromHub, ToHub string
+	// Helpers are the functions that both call.
+	Helpers string
+	// Imports are the paths of the packages that the functions name, by their names.
+	Imports map[string]string
+	// Left is what no text can be written for: comments in the functions name it.
+	Left int
+}
+
+// Convert writes how a kind is converted between its hub and a spoke. Variable is what the names of functions begin with, taken
+// the names that they must not have.
+func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Functions {
+	reserved := map[string]string{"context": "context", "conversion": "-", hub.Alias: "-", spoke.Alias: "-"}
+	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{}, imports: maps.Clone(reserved)}
+	maps.Copy(w.taken, taken)
+	var f Functions
+	f.FromHub = w.root(kind, "hub", "spoke", hub, spoke)
+	f.ToHub = w.root(kind, "spoke", "hub", spoke, hub)
+	maps.DeleteFunc(w.imports, func(name, _ string) bool { return reserved[name] != "" })
+	f.Helpers, f.Imports, f.Left = w.written.String(), w.imports, w.left
+	return f
+}
+
+// writer writes functions. Their text is not formatted.
+type writer struct {
+	variable string
+	helpers  map[[2]string]string // the names of functions, by the types that they turn into each other
+	taken    map[string]bool      // names that are declared already
+	imports  map[string]string    // paths, by name
+	written  strings.Builder      // the helpers
+	left     int
+}
+
+// typ is a type as it is written in a file of one of the versions.
+type typ struct {
+	side Side
+	file *file
+	expr ast.Expr
+}
+
+// declared returns the declaration of a type of the version itself; nil for all others.
+func (t typ) declared() *declaredType {
+	ident, ok := t.expr.(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	return t.side.types[ident.Name]
+}
+
+// under returns what a type is made of, through all names that the version gives to it.
+func (t typ) under() typ {
+	for range 100 { // a type that is declared by itself is none
+		d := t.declared()
+		if d == nil || d.spec.TypeParams != nil {
+			return t
+		}
+		t = typ{t.side, d.file, ast.Unparen(d.spec.Type)}
+	}
+	return t
+}
+
+func (t typ) of(expr ast.Expr) typ { return typ{t.side, t.file, ast.Unparen(expr)} }
+
+// text returns the type as the file of the conversion writes it.
+func (w *writer) text(t typ) string {
+	var out strings.Builder
+	_ = printer.Fprint(&out, token.NewFileSet(), w.qualified(t, t.expr)) // a builder takes everything
+	return out.String()
+}
+
+// qualified returns a type expression in which all names are those of the conversion.
+func (w *writer) qualified(t typ, expr ast.Expr) ast.Expr {
+	switch e := ast.Unparen(expr).(type) {
+	case *ast.Ident:
+		if t.side.types[e.Name] != nil {
+			return &ast.SelectorExpr{X: ast.NewIdent(t.side.Alias), Sel: ast.NewIdent(e.Name)}
+		}
+		return ast.NewIdent(e.Name)
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok {
+			return &ast.SelectorExpr{X: ast.NewIdent(w.imported(x.Name, t.file.imports[x.Name])), Sel: ast.NewIdent(e.Sel.Name)}
+		}
+	case *ast.StarExpr:
+		return &ast.StarExpr{X: w.qualified(t, e.X)}
+	case *ast.ArrayType:
+		length := e.Len
+		if length != nil {
+			length = w.qualified(t, length)
+		}
+		return &ast.ArrayType{Len: length, Elt: w.qualified(t, e.Elt)}
+	case *ast.MapType:
+		return &ast.MapType{Key: w.qualified(t, e.Key), Value: w.qualified(t, e.Value)}
+	case *ast.BasicLit:
+		return &ast.BasicLit{Kind: e.Kind, Value: e.Value}
+	}
+	return expr
+}
+
+// imported returns the name that the file of the conversion has for a package.
+func (w *writer) imported(name, importPath string) string {
+	for n, wanted := 2, name; w.imports[name] != "" && w.imports[name] != importPath; n++ {
+		name = wanted + "x" + strconv.Itoa(n)
+	}
+	w.imports[name] = importPath
+	return name
+}
+
+// root writes the fields of a whole object, without its metadata.
+func (w *writer) root(kind, src, dst string, from, to Side) string {
+	var out strings.Builder
+	w.fields(&out, dst, src, typ{from, nil, ast.NewIdent(kind)}.under(), typ{to, nil, ast.NewIdent(kind)}.under(), true)
+	return out.String()
+}
+
+// field is a field of a struct.
+type field struct {
+	name string
+	json string
+	typ  typ
+}
+
+// fieldsOf returns the fields of a struct.
+func fieldsOf(t typ) []field {
+	var all []field
+	for _, f := range t.expr.(*ast.StructType).Fields.List {
+		tag := ""
+		if f.Tag != nil {
+			text, _ := strconv.Unquote(f.Tag.Value)
+			tag, _, _ = strings.Cut(reflect.StructTag(text).Get("json"), ",")
+		}
+		for _, name := range f.Names {
+			all = append(all, field{name.Name, tag, t.of(f.Type)})
+		}
+		if len(f.Names) == 0 {
+			all = append(all, field{embeddedName(f.Type), tag, t.of(f.Type)})
+		}
+	}
+	return all
+}
+
+func embeddedName(expr ast.Expr) string {
+	switch e := ast.Unparen(expr).(type) {
+	case *ast.StarExpr:
+		return embeddedName(e.X)
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.IndexExpr:
+		return embeddedName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "_"
+}
+
+func isStruct(t typ) bool {
+	_, ok := t.expr.(*ast.StructType)
+	return ok
+}
+
+// fields writes one field after the other of two structs. Whole objects have metadata, which is converted already.
+func (w *writer) fields(out *strings.Builder, dst, src string, from, to typ, whole bool) {
+	if !isStruct(from) || !isStruct(to) {
+		w.leave(out, "%s is a type that syntax does not show", dst)
+		return
+	}
+	targets := fieldsOf(to)
+	for _, f := range fieldsOf(from) {
+		if f.name == "_" || whole && (f.name == "TypeMeta" || f.name == "ObjectMeta") {
+			continue
+		}
+		at := slices.IndexFunc(targets, func(t field) bool { return t.name == f.name })
+		if at < 0 && f.json != "" && f.json != "-" {
+			at = slices.IndexFunc(targets, func(t field) bool { return t.json == f.json })
+		}
+		switch {
+		case !ast.IsExported(f.name):
+			w.leave(out, "%s.%s is a field that no other package can set", src, f.name)
+		case at < 0:
+			w.leave(out, "%s has no field for %s.%s", to.side.Version, src, f.name)
+		default:
+			t := targets[at]
+			var text strings.Builder
+			if w.value(&text, dst+"."+t.name, src+"."+f.name, f.typ, t.typ, 1) {
+				out.WriteString(text.String())
+				continue
+			}
+			w.leave(out, "%s.%s has another type than %s.%s", src, f.name, dst, t.name)
+		}
+	}
+}
+
+// leave writes what is left to do.
+func (w *writer) leave(out *strings.Builder, format string, args ...any) {
+	fmt.Fprintf(out, "// work left: "+format+"\n", args...)
+	w.left++
+}
+
+// value writes how dst becomes what src is, and reports whether it can be.
+func (w *writer) value(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
+	fromUnder, toUnder := from.under(), to.under()
+	switch {
+	case same(from, to):
+		fmt.Fprintf(out, "%s = %s\n", dst, src)
+		return true
+	case isStruct(fromUnder) && isStruct(toUnder):
+		w.fields(out, dst, src, fromUnder, toUnder, false)
+		return true
+	case same(fromUnder, toUnder):
+		fmt.Fprintf(out, "%s = %s(%s)\n", dst, w.text(to), src)
+		return true
+	}
+	switch f := fromUnder.expr.(type) {
+	case *ast.StarExpr:
+		if t, ok := toUnder.expr.(*ast.StarExpr); ok {
+			return w.pointer(out, dst, src, fromUnder.of(f.X), toUnder.of(t.X), depth)
+		}
+	case *ast.ArrayType:
+		if t, ok := toUnder.expr.(*ast.ArrayType); ok && sameLength(f.Len, t.Len) {
+			return w.list(out, dst, src, fromUnder.of(f.Elt), toUnder.of(t.Elt), to, f.Len != nil, depth)
+		}
+	case *ast.MapType:
+		if t, ok := toUnder.expr.(*ast.MapType); ok {
+			return w.mapping(out, dst, src, fromUnder, toUnder, f, t, to, depth)
+		}
+	}
+	return false
+}
+
+func sameLength(a, b ast.Expr) bool {
+	x, ok := a.(*ast.BasicLit)
+	y, also := b.(*ast.BasicLit)
+	return a == nil && b == nil || ok && also && x.Value == y.Value
+}
+
+func (w *writer) pointer(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
+	if isStruct(from.under()) && isStruct(to.under()) {
+		fmt.Fprintf(out, "if %s != nil {\n%s = new(%s)\n%s(%s, %s)\n}\n", src, dst, w.text(to), w.helper(from, to), src, dst)
+		return true
+	}
+	if same(from.under(), to.under()) {
+		fmt.Fprintf(out, "%s = (*%s)(%s)\n", dst, w.text(to), src)
+		return true
+	}
+	var inner strings.Builder
+	if !w.value(&inner, "(*"+dst+")", "(*"+src+")", from, to, depth) {
+		return false
+	}
+	fmt.Fprintf(out, "if %s != nil {\n%s = new(%s)\n%s}\n", src, dst, w.text(to), inner.String())
+	return true
+}
+
+func (w *writer) list(out *strings.Builder, dst, src string, from, to, whole typ, isArray bool, depth int) bool {
+	i := indexName(depth)
+	var inner strings.Builder
+	if !w.element(&inner, dst+"["+i+"]", src+"["+i+"]", from, to, depth+1) {
+		return false
+	}
+	loop := fmt.Sprintf("for %s := range %s {\n%s}\n", i, src, inner.String())
+	if isArray {
+		out.WriteString(loop)
+	} else {
+		fmt.Fprintf(out, "if %s != nil {\n%s = make(%s, len(%s))\n%s}\n", src, dst, w.text(whole), src, loop)
+	}
+	return true
+}
+
+func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f, t *ast.MapType, whole typ, depth int) bool {
+	suffix := ""
+	if depth > 1 {
+		suffix = strconv.Itoa(depth)
+	}
+	key, value, converted := "key"+suffix, "value"+suffix, "converted"+suffix
+	fromKey, toKey := from.of(f.Key), to.of(t.Key)
+	newKey := key
+	switch {
+	case same(fromKey, toKey):
+	case same(fromKey.under(), toKey.under()):
+		newKey = w.text(toKey) + "(" + key + ")"
+	default:
+		return false
+	}
+	var inner strings.Builder
+	if !w.element(&inner, converted, value, from.of(f.Value), to.of(t.Value), depth+1) {
+		return false
+	}
+	fmt.Fprintf(out, "if %s != nil {\n%s = make(%s, len(%s))\nfor %s, %s := range %s {\nvar %s %s\n%s%s[%s] = %s\n}\n}\n",
+		src, dst, w.text(whole), src, key, value, src, converted, w.text(to.of(t.Value)), inner.String(), dst, newKey, converted)
+	return true
+}
+
+// element is value for what a list or a map holds: a struct is converted by a function of its own.
+func (w *writer) element(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
+	if !same(from, to) && isStruct(from.under()) && isStruct(to.under()) {
+		fmt.Fprintf(out, "%s(&%s, &%s)\n", w.helper(from, to), src, dst)
+		return true
+	}
+	return w.value(out, dst, src, from, to, depth)
+}
+
+func indexName(depth int) string {
+	if depth <= 3 {
+		return string(rune('i' + depth - 1))
+	}
+	return "i" + strconv.Itoa(depth)
+}
+
+// helper returns the name of the function that fills in a struct of one version from one of the other.
+func (w *writer) helper(from, to typ) string {
+	types := [2]string{w.text(from), w.text(to)}
+	if name, ok := w.helpers[types]; ok {
+		return name
+	}
+	name := w.variable
+	if ident, ok := to.expr.(*ast.Ident); ok {
+		name += ident.Name
+	}
+	name += title(from.side.Version) + "To" + title(to.side.Version)
+	for n, wanted := 2, name; w.taken[name]; n++ {
+		name = wanted + "x" + strconv.Itoa(n)
+	}
+	w.taken[name] = true
+	w.helpers[types] = name // before the fields are looked at: they may have the type themselves
+	var body strings.Builder
+	w.fields(&body, "to", "from", from.under(), to.under(), false)
+	fmt.Fprintf(&w.written, "\nfunc %s(from *%s, to *%s) {\n%s}\n", name, types[0], types[1], body.String())
+	return name
+}
+
+func title(version string) string {
+	if version == "" {
+		return ""
+	}
+	return strings.ToUpper(version[:1]) + version[1:]
+}
+
+// same reports whether two types are the same one: of Go, or of a package that is neither of the two.
+func same(a, b typ) bool {
+	if a.declared() != nil || b.declared() != nil {
+		return false
+	}
+	switch x := a.expr.(type) {
+	case *ast.Ident:
+		y, ok := b.expr.(*ast.Ident)
+		return ok && x.Name == y.Name
+	case *ast.SelectorExpr:
+		y, ok := b.expr.(*ast.SelectorExpr)
+		return ok && x.Sel.Name == y.Sel.Name && importOf(a, x) == importOf(b, y)
+	case *ast.StarExpr:
+		y, ok := b.expr.(*ast.StarExpr)
+		return ok && same(a.of(x.X), b.of(y.X))
+	case *ast.ArrayType:
+		y, ok := b.expr.(*ast.ArrayType)
+		return ok && sameLength(x.Len, y.Len) && same(a.of(x.Elt), b.of(y.Elt))
+	case *ast.MapType:
+		y, ok := b.expr.(*ast.MapType)
+		return ok && same(a.of(x.Key), b.of(y.Key)) && same(a.of(x.Value), b.of(y.Value))
+	case *ast.InterfaceType:
+		y, ok := b.expr.(*ast.InterfaceType)
+		return ok && len(x.Methods.List) == 0 && len(y.Methods.List) == 0
+	case *ast.IndexExpr:
+		y, ok := b.expr.(*ast.IndexExpr)
+		return ok && same(a.of(x.X), b.of(y.X)) && same(a.of(x.Index), b.of(y.Index))
+	}
+	return false
+}
+
+// importOf returns the path of the package that a qualified name is of.
+func importOf(t typ, selector *ast.SelectorExpr) string {
+	x, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	if importPath := t.file.imports[x.Name]; importPath != "" {
+		return importPath
+	}
+	return x.Name
+}

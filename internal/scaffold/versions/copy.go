@@ -1,0 +1,194 @@
+package versions
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// versionMarkers say something of one version of a kind that does not hold for another.
+var versionMarkers = []string{
+	"+kubebuilder:storageversion", "+kubebuilder:deprecatedversion", "+kubebuilder:unservedversion", "+kubebuilder:skipversion",
+}
+
+// Copy returns the files that another API package gets for the types of a kind: the kind with its list and everything that
+// they are made of, with its methods and constants, and with comments and markers as they are. A file all of which is
+// needed is copied whole. Names that the other package declares already are taken to be there. folder is where the other
+// package is, header what its new files begin with.
+func (p *Package) Copy(kind, folder, name, header string, declared map[string]bool) ([]File, error) {
+	needed := p.closure([]string{kind, kind + "List"}, declared)
+	var files []File
+	for _, f := range p.files {
+		var decls []ast.Decl
+		whole := true
+		for _, decl := range f.syntax.Decls {
+			switch {
+			case isImport(decl):
+			case needed[decl]:
+				decls = append(decls, decl)
+			default:
+				whole = false
+			}
+		}
+		if len(decls) == 0 {
+			continue
+		}
+		source, err := f.copied(decls, whole, name, header)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Path: path.Join(folder, path.Base(f.Path)), Source: source})
+	}
+	return files, nil
+}
+
+// closure returns the declarations that names need, those names left out that are declared elsewhere.
+func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Decl]bool {
+	needed, seen := map[ast.Decl]bool{}, maps.Clone(declared)
+	if seen == nil {
+		seen = map[string]bool{}
+	}
+	for len(wanted) > 0 {
+		name := wanted[0]
+		wanted = wanted[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		for _, f := range p.files {
+			for _, decl := range f.syntax.Decls {
+				if !needed[decl] && (slices.Contains(names(decl), name) || receiver(decl) == name || slices.Contains(valuesOf(decl), name)) {
+					needed[decl] = true
+					wanted = append(wanted, references(decl)...)
+				}
+			}
+		}
+	}
+	return needed
+}
+
+// references returns the identifiers of a declaration that may stand for others of its package.
+func references(decl ast.Decl) []string {
+	var found []string
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			ast.Inspect(n.X, func(x ast.Node) bool {
+				if ident, ok := x.(*ast.Ident); ok {
+					found = append(found, ident.Name)
+				}
+				return true
+			})
+			return false
+		case *ast.Ident:
+			found = append(found, n.Name)
+		}
+		return true
+	})
+	// The names of fields are no references: a type of such a name is one too many, not one too few.
+	return found
+}
+
+// copied returns the file with these declarations in a package of another name.
+func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte, error) {
+	if whole {
+		at := f.offset(f.syntax.Name.Pos())
+		return slices.Concat(f.without(0, at), []byte(name), f.without(at+len(f.syntax.Name.Name), len(f.Source))), nil
+	}
+	var out bytes.Buffer
+	out.WriteString(header)
+	fmt.Fprintf(&out, "package %s\n", name)
+	if imports := f.usedImports(decls); len(imports) > 0 {
+		fmt.Fprintf(&out, "\nimport (\n%s)\n", strings.Join(imports, ""))
+	}
+	for _, decl := range decls {
+		out.WriteString("\n")
+		out.Write(bytes.TrimSpace(f.without(f.start(decl), endOfLine(f.Source, f.offset(decl.End())))))
+		out.WriteString("\n")
+	}
+	source, err := format.Source(bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		return nil, notGo(f.Path, err)
+	}
+	return source, nil
+}
+
+// start returns where the comments begin that stand before a declaration.
+func (f *file) start(decl ast.Decl) int {
+	after := f.offset(f.syntax.Name.End())
+	for _, other := range f.syntax.Decls {
+		if other.End() <= decl.Pos() {
+			after = max(after, endOfLine(f.Source, f.offset(other.End())))
+		}
+	}
+	return after
+}
+
+// without returns a part of the file, less the lines with markers that hold for its version alone.
+func (f *file) without(from, to int) []byte {
+	var out []byte
+	for _, group := range f.syntax.Comments {
+		for _, comment := range group.List {
+			at := f.offset(comment.Pos())
+			if at < from || at >= to || !isVersionMarker(comment.Text) {
+				continue
+			}
+			line := bytes.LastIndexByte(f.Source[:at], '\n') + 1
+			if line < from || len(bytes.TrimSpace(f.Source[line:at])) > 0 {
+				continue
+			}
+			out = append(out, f.Source[from:line]...)
+			from = min(to, nextLine(f.Source, at))
+		}
+	}
+	return append(out, f.Source[from:to]...)
+}
+
+func isVersionMarker(comment string) bool {
+	text, ok := strings.CutPrefix(comment, "//")
+	text = strings.TrimSpace(text)
+	return ok && slices.ContainsFunc(versionMarkers, func(marker string) bool {
+		rest, found := strings.CutPrefix(text, marker)
+		return found && (rest == "" || strings.ContainsAny(rest[:1], ":= "))
+	})
+}
+
+// usedImports returns the lines that import what the declarations use.
+func (f *file) usedImports(decls []ast.Decl) []string {
+	used := map[string]bool{}
+	for _, decl := range decls {
+		ast.Inspect(decl, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := selector.X.(*ast.Ident); ok {
+					used[x.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	var lines []string
+	for _, spec := range f.syntax.Imports {
+		if !slices.ContainsFunc(importNames(spec), func(name string) bool { return used[name] || name == "." || name == "_" }) {
+			continue
+		}
+		lines = append(lines, string(f.Source[f.offset(spec.Pos()):f.offset(spec.End())])+"\n")
+	}
+	return lines
+}
+
+func (f *file) offset(pos token.Pos) int { return f.set.PositionFor(pos, false).Offset }
+
+func endOfLine(src []byte, at int) int {
+	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(src)
+}
+
+func nextLine(src []byte, at int) int { return min(len(src), endOfLine(src, at)+1) }

@@ -1,0 +1,175 @@
+package versions
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"path"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// File is a Go file of an API package.
+type File struct {
+	Path   string
+	Source []byte
+}
+
+// Package is an API package, as its syntax tells.
+type Package struct {
+	files []*file
+	// types are the types that the package declares.
+	types map[string]*declaredType
+}
+
+// file is one Go file.
+type file struct {
+	File
+	set    *token.FileSet
+	syntax *ast.File
+	// imports are the paths of the packages that the file imports, by the name that it uses.
+	imports map[string]string
+}
+
+// declaredType is the declaration of a type, and where it is.
+type declaredType struct {
+	spec *ast.TypeSpec
+	file *file
+}
+
+// Parse reads the files of a package, tests and what is generated left out. A file that is not Go is a *diagnostic.Error.
+func Parse(files []File) (*Package, error) {
+	p := &Package{types: map[string]*declaredType{}}
+	for _, f := range files {
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, f.Path, f.Source, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, notGo(f.Path, err)
+		}
+		parsed := &file{File: f, set: set, syntax: syntax, imports: importsOf(syntax)}
+		p.files = append(p.files, parsed)
+		for _, decl := range syntax.Decls {
+			for _, spec := range typeSpecs(decl) {
+				p.types[spec.Name.Name] = &declaredType{spec, parsed}
+			}
+		}
+	}
+	return p, nil
+}
+
+func notGo(name string, err error) error {
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: name},
+		Message: "not valid Go: " + err.Error(),
+		Hint:    "repair it, then run the command again",
+		Cause:   err,
+	}
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
+		e.Pos.Line, e.Pos.Column, e.Message = list[0].Pos.Line, list[0].Pos.Column, "not valid Go: "+list[0].Msg
+	}
+	return e
+}
+
+// typeSpecs returns the types that a declaration declares.
+func typeSpecs(decl ast.Decl) []*ast.TypeSpec {
+	group, ok := decl.(*ast.GenDecl)
+	if !ok || group.Tok != token.TYPE {
+		return nil
+	}
+	var specs []*ast.TypeSpec
+	for _, spec := range group.Specs {
+		specs = append(specs, spec.(*ast.TypeSpec))
+	}
+	return specs
+}
+
+// importsOf returns what the names of imports stand for.
+func importsOf(syntax *ast.File) map[string]string {
+	imports := map[string]string{}
+	for _, spec := range syntax.Imports {
+		for _, name := range importNames(spec) {
+			imports[name] = strings.Trim(spec.Path.Value, "\"`")
+		}
+	}
+	return imports
+}
+
+// importNames returns the names that a file may have for what it imports: without the package nobody knows which one it is
+// where the import does not say.
+func importNames(spec *ast.ImportSpec) []string {
+	if spec.Name != nil {
+		return []string{spec.Name.Name}
+	}
+	importPath := strings.Trim(spec.Path.Value, "\"`")
+	base := path.Base(importPath)
+	possible := []string{base, path.Base(path.Dir(importPath)), strings.TrimPrefix(base, "go-"), strings.ReplaceAll(base, "-", "_"), strings.ReplaceAll(base, "-", "")}
+	if at := strings.LastIndex(base, ".v"); at > 0 {
+		possible = append(possible, base[:at])
+	}
+	return possible
+}
+
+// names returns what a declaration declares in its package; of a method, the type that it belongs to.
+func names(decl ast.Decl) []string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return []string{d.Name.Name}
+		}
+		return nil
+	case *ast.GenDecl:
+		var all []string
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				all = append(all, s.Name.Name)
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					all = append(all, name.Name)
+				}
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// receiver returns the type that a declaration is a method of, and nothing for others.
+func receiver(decl ast.Decl) string {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok || f.Recv == nil || len(f.Recv.List) != 1 {
+		return ""
+	}
+	name := ""
+	ast.Inspect(f.Recv.List[0].Type, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && name == "" {
+			name = ident.Name
+		}
+		return true
+	})
+	return name
+}
+
+// valuesOf returns the types whose values a declaration of constants or variables declares.
+func valuesOf(decl ast.Decl) []string {
+	group, ok := decl.(*ast.GenDecl)
+	if !ok || group.Tok != token.CONST {
+		return nil
+	}
+	var types []string
+	for _, spec := range group.Specs {
+		if ident, ok := spec.(*ast.ValueSpec).Type.(*ast.Ident); ok {
+			types = append(types, ident.Name)
+		}
+	}
+	return types
+}
+
+// isImport reports whether a declaration imports.
+func isImport(decl ast.Decl) bool {
+	group, ok := decl.(*ast.GenDecl)
+	return ok && group.Tok == token.IMPORT
+}

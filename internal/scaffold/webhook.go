@@ -1,0 +1,314 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+const (
+	componentFolder = "config/components/webhook"
+	policyFolder    = "config/components/network-policy"
+)
+
+// admission is a webhook that a kind can have.
+type admission struct {
+	// file is what its files are named after, suffix what its Go type ends in.
+	file, suffix string
+	has          func(*project.Resource) *bool
+	templates    func() []templates.Template[templates.KindView]
+}
+
+var (
+	defaulting = admission{"defaulter", "Defaulter", func(r *project.Resource) *bool { return &r.Defaulting }, templates.Defaulter}
+	validation = admission{"validator", "Validator", func(r *project.Resource) *bool { return &r.Validation }, templates.Validator}
+)
+
+// webhooksOf returns the webhooks that a kind has.
+func webhooksOf(r project.Resource) []admission {
+	return slices.DeleteFunc([]admission{defaulting, validation}, func(a admission) bool { return !*a.has(&r) })
+}
+
+// WebhookOptions say which webhooks to add to a kind.
+type WebhookOptions struct {
+	// Group, Version, Kind and Plural name the kind, as in [APIOptions].
+	Group, Version, Kind, Plural string
+	// Defaulting, Validation and Conversion ask for the webhook of that name. One of them must be set.
+	Defaulting, Validation, Conversion bool
+	// Spokes are the versions that conversion turns into Version and back, which becomes the hub. Empty means all others.
+	Spokes []string
+	// Certificates is who makes the certificates: project.SelfSigned or project.CertManager. Empty leaves it as it is.
+	Certificates string
+	// Force writes the files of webhooks that are there already anew, whatever the user made of them.
+	Force bool
+	// Kctrl is the kctrl that adds the webhooks.
+	Kctrl Build
+}
+
+// PlanWebhook adds webhooks to a kind of project and plans their files, as [PlanAPI] does for a kind.
+func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.Plan, error) {
+	resource, spokes, err := addWebhooks(proj, opts)
+	if err != nil {
+		return nil, err
+	}
+	p := plan.New(fsys)
+	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
+		return nil, err
+	}
+	if err := PlanRuntime(p, proj); err != nil {
+		return nil, err
+	}
+	header, err := goHeader(p)
+	if err != nil {
+		return nil, err
+	}
+	kind := templates.NewKind(kindNames(proj, *resource, header))
+	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation}
+	steps := []func() error{}
+	for _, a := range webhooksOf(asked) {
+		steps = append(steps,
+			func() error {
+				return checkUndeclared(p, kind.WebhookFolder, kind.WebhookFile(a.file, ".go"), []string{kind.Kind + a.suffix})
+			},
+			func() error { return render(p, templates.WebhookDoc(), kind, false) },
+			func() error { return renderAll(p, a.templates(), kind, opts.Force) },
+			func() error { return requireDirectly(p, "sigs.k8s.io/yaml") },
+		)
+	}
+	steps = append(steps,
+		func() error { return writeConversions(p, proj, spokes, header, opts.Force) },
+		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
+		func() error { return deployWebhooks(p, proj) },
+		func() error { return writeRegistration(p, proj) },
+		func() error { return writeProject(p, proj) },
+	)
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// addWebhooks records in the project what opts ask for. It returns the kind, and the versions of it whose conversion is new.
+func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource, []project.Resource, error) {
+	if err := validateWebhook(proj, opts); err != nil {
+		return nil, nil, err
+	}
+	wanted := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
+	r, found := proj.Find(wanted.APIGroup(), opts.Version, opts.Kind)
+	if !found || !r.API {
+		return nil, nil, &diagnostic.Error{
+			Message: fmt.Sprintf("there is no kind %s to write webhooks for", wanted),
+			Hint:    kindHint(proj, wanted),
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation}
+	for _, a := range webhooksOf(asked) {
+		if *a.has(r) && !opts.Force {
+			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.file, r))
+		}
+		for _, other := range proj.Versions(*r) {
+			if *a.has(other) {
+				return nil, nil, &diagnostic.Error{
+					Message: fmt.Sprintf("%s has a %s already, and API servers ask it about all versions of the kind, converted for it", other, a.file),
+					Hint:    fmt.Sprintf("write the rules of %s there", r.Version),
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+		}
+		*a.has(r) = true
+	}
+	if opts.Certificates != "" {
+		proj.Certificates = opts.Certificates
+	}
+	if !opts.Conversion {
+		return r, nil, nil
+	}
+	spokes, err := addConversion(proj, r, opts)
+	return r, spokes, err
+}
+
+// addConversion makes r the hub of the spokes that opts name, and returns them.
+func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptions) ([]project.Resource, error) {
+	others := proj.Versions(*r)
+	spokes := opts.Spokes
+	if len(spokes) == 0 {
+		for _, v := range others {
+			if v.API {
+				spokes = append(spokes, v.Version)
+			}
+		}
+	}
+	if len(spokes) == 0 {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("%s is the only version of its kind: there is nothing to convert", r),
+			Hint:    fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group, r.Kind),
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	for _, version := range spokes {
+		at := slices.IndexFunc(others, func(v *project.Resource) bool { return v.Version == version && v.API })
+		switch {
+		case at < 0:
+			return nil, &diagnostic.Error{
+				Message: fmt.Sprintf("%s has no version %s to convert", r.Kind, diagnostic.Quote(version)),
+				Hint:    fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group, project.ValidOr(version, "v2", project.ValidateVersion), r.Kind),
+				Class:   diagnostic.ErrUsage,
+			}
+		case others[at].Hub != "" && (others[at].Hub != r.Version || !opts.Force):
+			return nil, existsError(fmt.Sprintf("the conversion of %s to %s", others[at], others[at].Hub))
+		}
+		others[at].Hub = ""
+	}
+	if r.Hub != "" {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("%s is converted to %s, so it is no hub itself", r, r.Hub),
+			Hint:    "use --version " + r.Hub,
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	return connect(proj, *r, r.Version, spokes), nil
+}
+
+func existsError(what string) error {
+	return &diagnostic.Error{Message: what + " exists", Hint: "--force writes its files anew", Class: diagnostic.ErrUsage}
+}
+
+// kindHint names a kind that is there, or how to make the one that is not.
+func kindHint(proj *project.Project, wanted project.Resource) string {
+	for _, r := range proj.Resources {
+		if r.Kind == wanted.Kind && r.API {
+			return fmt.Sprintf("use --group %s --version %s --kind %s", r.Group, r.Version, r.Kind)
+		}
+	}
+	return fmt.Sprintf("kctrl create api --group %s --version %s --kind %s makes it", cmp.Or(wanted.Group, "webapp"), wanted.Version, wanted.Kind)
+}
+
+func validateWebhook(proj *project.Project, opts WebhookOptions) error {
+	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Resource: true}
+	if missing := missingNames(names); missing != "" {
+		return &diagnostic.Error{
+			Message: "create webhook needs " + missing,
+			Hint: fmt.Sprintf("kctrl create webhook --group %s --version %s --kind %s --defaulting --validation",
+				project.ValidOr(opts.Group, "webapp", project.ValidateGroup),
+				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
+				project.ValidOr(opts.Kind, "Guestbook", project.ValidateKind)),
+			Class: diagnostic.ErrUsage,
+		}
+	}
+	if err := validateAPI(names); err != nil {
+		return err
+	}
+	switch {
+	case !opts.Defaulting && !opts.Validation && !opts.Conversion:
+		return &diagnostic.Error{
+			Message: "there is nothing to create without a kind of webhook",
+			Hint:    "add --defaulting, --validation or --conversion",
+			Class:   diagnostic.ErrUsage,
+		}
+	case len(opts.Spokes) > 0 && !opts.Conversion:
+		return &diagnostic.Error{
+			Message: "spokes are versions that are converted, and no conversion is asked for",
+			Hint:    "add --conversion",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	probe := project.Project{Domain: proj.Domain, Repo: proj.Repo, Name: proj.Name, Certificates: opts.Certificates}
+	return probe.Validate()
+}
+
+// webhooksView is what the project deploys for its webhooks; found is false if it has none.
+func webhooksView(proj *project.Project) (view templates.WebhooksView, found bool) {
+	view = templates.WebhooksView{Name: proj.Name, Namespace: templates.Namespace(proj.Name)}
+	for _, r := range proj.Resources {
+		view.Mutating = view.Mutating || r.Defaulting
+		view.Validating = view.Validating || r.Validation
+		if r.Hub != "" {
+			view.CRDs = append(view.CRDs, r.Plural+"."+r.APIGroup())
+		}
+	}
+	slices.Sort(view.CRDs)
+	view.CRDs = slices.Compact(view.CRDs)
+	return view, view.Mutating || view.Validating || len(view.CRDs) > 0
+}
+
+// deployWebhooks plans what brings the webhooks of the project into a cluster, and lists what is new of it where kustomize looks.
+// What the user took off a list stays off it.
+func deployWebhooks(p *plan.Plan, proj *project.Project) error {
+	view, found := webhooksView(proj)
+	if !found {
+		return nil
+	}
+	services, err := newOf(p, webhookFolder, "service.yaml")
+	if err != nil {
+		return err
+	}
+	var called []string
+	if view.Mutating || view.Validating {
+		if called, err = newOf(p, webhookFolder, "manifests.yaml"); err != nil {
+			return err
+		}
+	}
+	components, err := newOf(p, componentFolder, "kustomization.yaml")
+	if err != nil {
+		return err
+	}
+	allowed, err := allowWebhooks(p, view)
+	if err != nil {
+		return err
+	}
+	list := slices.Clone(templates.Webhooks()[cmp.Or(proj.Certificates, project.SelfSigned)])
+	if len(view.CRDs) > 0 {
+		list = append(list, templates.WebhookConversion())
+	}
+	if err := errors.Join(renderAll(p, templates.WebhookService(), view, false), renderAll(p, list, view, true)); err != nil {
+		return err
+	}
+	if err := errors.Join(dropUnused(p, list, view), addResources(p, webhookFolder, called...), addResources(p, policyFolder, allowed...)); err != nil {
+		return err
+	}
+	for range services {
+		err = errors.Join(err, addResources(p, defaultFolder, "../webhook"))
+	}
+	for range components {
+		err = errors.Join(err, addItems(p, defaultFolder, "components", "../components/webhook"))
+	}
+	return err
+}
+
+// dropUnused plans that what another way to make certificates needed goes away.
+func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView], view templates.WebhooksView) error {
+	var err error
+	for _, list := range templates.Webhooks() {
+		for _, t := range list {
+			name := t.Path(view)
+			if !slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool { return u.Path(view) == name }) {
+				err = errors.Join(err, p.Delete(name, plan.Own))
+			}
+		}
+	}
+	return err
+}
+
+// allowWebhooks plans the network policy that lets API servers in, where there are others, and returns it if it is new.
+func allowWebhooks(p *plan.Plan, view templates.WebhooksView) ([]string, error) {
+	if _, found, err := Kustomization(p, policyFolder); err != nil || !found {
+		return nil, err
+	}
+	t := templates.AllowWebhooks()
+	added, err := newOf(p, policyFolder, path.Base(t.Path(view)))
+	if err != nil || len(added) == 0 {
+		return nil, err
+	}
+	return added, render(p, t, view, false)
+}

@@ -1,0 +1,36 @@
+/*
+Copyright 2026.
+*/
+
+package webhook
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+
+	crewv1 "example.org/fleet/api/crew/v1"
+)
+
+// CaptainDefaulter fills in what users leave out of a Captain.
+type CaptainDefaulter struct{}
+
+// +kubebuilder:webhook:path=/mutate-crew-example-org-v1-captain,mutating=true,failurePolicy=fail,sideEffects=None,groups="crew.example.org",resources=captains,verbs=create;update,versions=v1,name=default.captain.v1.crew.example.org,admissionReviewVersions=v1
+
+// Default is called for every Captain that is created or updated, before it is validated and stored. Replace the label with
+// defaults of your own; one that no other field decides about can as well be a +default marker of the type.
+func (d *CaptainDefaulter) Default(_ context.Context, captain *crewv1.Captain) error {
+	const partOf = "app.kubernetes.io/part-of"
+	if captain.Labels[partOf] == "" {
+		metav1.SetMetaDataLabel(&captain.ObjectMeta, partOf, "fleet-operator")
+	}
+	return nil
+}
+
+// SetupWithManager has the API server ask the defaulter.
+func (d *CaptainDefaulter) SetupWithManager(m *manager.Manager) error {
+	return webhook.For[*crewv1.Captain](m).WithDefaulter(d).Complete()
+}

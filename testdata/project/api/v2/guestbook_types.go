@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The Guestbook Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GuestbookSpec is what a user asks of a Guestbook. Replace message with your own fields, then run make generate manifests.
+type GuestbookSpec struct {
+	// message is a text for people, an example of a field with rules.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message"`
+}
+
+// GuestbookStatus is what the controller observed. Only the controller writes it.
+type GuestbookStatus struct {
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how the Guestbook is. Ready is True when the world matches the spec of observedGeneration.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=guestbooks,scope=Namespaced
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+
+// Guestbook is the Schema of guestbooks.
+type Guestbook struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the desired state.
+	// +required
+	Spec GuestbookSpec `json:"spec"`
+
+	// status is the observed state.
+	// +optional
+	Status GuestbookStatus `json:"status,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// GuestbookList is a list of Guestbook objects.
+type GuestbookList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Guestbook `json:"items"`
+}

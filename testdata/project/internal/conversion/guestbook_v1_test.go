@@ -1,0 +1,30 @@
+/*
+Copyright 2026 The Guestbook Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package conversion_test
+
+import (
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/webhook/conversiontest"
+
+	"example.com/guestbook/internal/conversion"
+)
+
+// TestGuestbookV1LosesNothing converts random objects there and back: a field that was forgotten is named.
+func TestGuestbookV1LosesNothing(t *testing.T) {
+	conversiontest.RoundTrip(t, conversion.GuestbookV1)
+}

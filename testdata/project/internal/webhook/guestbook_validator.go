@@ -1,0 +1,60 @@
+/*
+Copyright 2026 The Guestbook Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+
+	webappv1 "example.com/guestbook/api/v1"
+)
+
+// GuestbookValidator refuses a Guestbook that the schema of the CRD cannot.
+type GuestbookValidator struct{}
+
+// +kubebuilder:webhook:path=/validate-webapp-example-com-v1-guestbook,mutating=false,failurePolicy=fail,sideEffects=None,groups="webapp.example.com",resources=guestbooks,verbs=create;update,versions=v1,name=validate.guestbook.v1.webapp.example.com,admissionReviewVersions=v1
+
+// ValidateCreate is called for every Guestbook that is created. Replace the rule with your own.
+func (v *GuestbookValidator) ValidateCreate(_ context.Context, guestbook *webappv1.Guestbook) (admission.Warnings, error) {
+	var errs field.ErrorList
+	const longest = 63 // that of the value of a label, which the name may become on what the Guestbook owns
+	if len(guestbook.Name) > longest {
+		errs = append(errs, field.TooLong(field.NewPath("metadata", "name"), guestbook.Name, longest))
+	}
+	return nil, errs.ToAggregate()
+}
+
+// ValidateUpdate is called for every Guestbook that is changed. Let pass what was stored before a rule came: finalizers must be able
+// to go from it.
+func (v *GuestbookValidator) ValidateUpdate(_ context.Context, _, _ *webappv1.Guestbook) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateDelete is called for every Guestbook that is deleted, once delete is among the verbs of the marker.
+func (v *GuestbookValidator) ValidateDelete(_ context.Context, _ *webappv1.Guestbook) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// SetupWithManager has the API server ask the validator.
+func (v *GuestbookValidator) SetupWithManager(m *manager.Manager) error {
+	return webhook.For[*webappv1.Guestbook](m).WithValidator(v).Complete()
+}

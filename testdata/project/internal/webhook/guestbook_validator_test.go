@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The Guestbook Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+
+	webappv1 "example.com/guestbook/api/v1"
+	"example.com/guestbook/internal/webhook"
+)
+
+// TestGuestbookIsValidated creates the sample under two names at a real API server, which calls the validator on loopback.
+func TestGuestbookIsValidated(t *testing.T) {
+	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+
+	m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{"../../config/webhook"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(webappv1.AddToScheme(m.Scheme()), new(webhook.GuestbookValidator).SetupWithManager(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- m.Run(ctx) }()
+
+	guestbook := &webappv1.Guestbook{}
+	sample, err := os.ReadFile("../../config/samples/webapp_v1_guestbook.yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(sample, guestbook)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	guestbook.Namespace = "default"
+
+	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
+	tooLong := guestbook.DeepCopy()
+	tooLong.Name = strings.Repeat("a", 64)
+	for err = nil; !apierrors.IsInvalid(err); {
+		if err = m.Live().Create(ctx, tooLong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
+			t.Fatalf("a name that is too long: %v, want it to be refused", err)
+		}
+	}
+	if err := m.Live().Create(ctx, guestbook, client.DryRunAll); err != nil {
+		t.Errorf("the sample: %v", err)
+	}
+
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("the manager ended with an error: %v", err)
+	}
+}
