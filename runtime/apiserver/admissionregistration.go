@@ -232,7 +232,7 @@ var (
 	failurePolicies   = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
 	matchPolicies     = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
 	reinvocations     = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
-	operations        = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
+	ruleOperations    = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
 	scopes            = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
 	validationActions = []admissionv1.ValidationAction{admissionv1.Audit, admissionv1.Deny, admissionv1.Warn}
 	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
@@ -321,7 +321,7 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations, "if '*' is present, must not specify other operations"))
 	}
 	for i := range rule.Operations {
-		problems = append(problems, givenOneOf(path.Child("operations").Index(i), &rule.Operations[i], operations)...)
+		problems = append(problems, givenOneOf(path.Child("operations").Index(i), &rule.Operations[i], ruleOperations)...)
 	}
 	alone := func(name, what string, values []string) {
 		if len(values) == 0 {

@@ -744,7 +744,7 @@ func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
 		m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
 		return name
 	}
-	object, err := coreScheme.New(gvk)
+	object, err := loadBuiltin().scheme.New(gvk)
 	if err != nil {
 		return ""
 	}
