@@ -87,7 +87,7 @@ SKEW ?= 1.34 1.37
 test-skew: build ## Run what talks to API servers, and a scaffolded operator, on the oldest and the newest Kubernetes that kctrl compiles. See docs/kubernetes.md.
 	for version in $(SKEW); do \
 		bin/kctrl env build --kubernetes $$version --controller-manager && \
-		export KCTRL_TEST_KUBERNETES=$$version && \
+		export KCTRL_TEST_SERVER=real KCTRL_TEST_KUBERNETES=$$version && \
 		go test -count 1 -timeout 40m $$(go list ./runtime/... | grep -v /runtime/apiserver) && \
 		go test -count 1 -timeout 10m -run TestScaffoldedTestsPass ./internal/scaffold && \
 		go test -count 1 -timeout 10m -C examples/cronjob ./... || exit 1; \
