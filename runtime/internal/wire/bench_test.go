@@ -90,31 +90,22 @@ func BenchmarkPlaces(b *testing.B) {
 	}
 }
 
-// BenchmarkBacklog decodes a list, and events, that have arrived already: on one processor, and on all.
+// BenchmarkBacklog decodes a list that has arrived already: on one processor, and on all.
 func BenchmarkBacklog(b *testing.B) {
 	page, err := json.Marshal(json.RawMessage(benchPods(2000)))
 	if err != nil {
 		b.Fatal(err)
 	}
-	events := []byte(manyEvents(5000, "\n"))
 	for name, backlog := range map[string]int{"all": backlogBytes, "one": 1 << 40} {
 		d, err := NewDecoder(object.Object(&corev1.Pod{}), Options{GVK: podKind, Formats: []Format{JSON}})
 		if err != nil {
 			b.Fatal(err)
 		}
 		d.backlog = backlog
-		b.Run("list/processors="+name, func(b *testing.B) {
+		b.Run("processors="+name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := d.List(bytes.NewReader(page), jsonType, nil); err != nil {
 					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("events/processors="+name, func(b *testing.B) {
-			for b.Loop() {
-				stream := d.Watch(bytes.NewReader(events), jsonType, nil)
-				for err := error(nil); err == nil; {
-					_, err = stream.Next()
 				}
 			}
 		})

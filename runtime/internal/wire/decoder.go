@@ -47,7 +47,7 @@ type Decoder[T object.Object] struct {
 	partial  bool // objects get mark
 	mark     partial.Mark
 	formats  []Format
-	backlog  int // bytes that several processors decode
+	backlog  int // bytes of a list that several processors decode
 	proto    *protoMask
 	cbor     runtime.Decoder // nil if CBOR was not asked for
 	value    *valueDecoder   // nil for unstructured objects

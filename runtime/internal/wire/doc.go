@@ -26,6 +26,6 @@
 //
 // # Concurrency
 //
-// A Decoder is safe for concurrent use. A [Stream] belongs to one goroutine. When much JSON has arrived before it is asked
-// for, it is decoded on several processors, in order; no goroutine outlives the call that started it.
+// A Decoder is safe for concurrent use. A [Stream] belongs to one goroutine. What has arrived of a JSON list before it is asked
+// for is decoded on several processors, in order; no goroutine outlives the call that started it.
 package wire

@@ -23,8 +23,6 @@ type Stream[T object.Object] struct {
 	frames  frames
 	known   Known[T]
 	read    func(*Stream[T]) (Event[T], error) // by the format
-	ready   []Event[T]                         // decoded, and not yet returned
-	alone   bool                               // this goroutine decodes all: events are not one a line
 	err     error                              // what ended the stream
 }
 
@@ -54,19 +52,6 @@ func (s *Stream[T]) Next() (Event[T], error) {
 
 // nextJSON returns the next event of a watch: objects, one after the other.
 func (s *Stream[T]) nextJSON() (Event[T], error) {
-	if len(s.ready) == 0 && !s.alone {
-		if workers := s.decoder.workers(len(s.frames.unused())); workers > 1 {
-			s.decodeBacklog(workers)
-		}
-	}
-	if len(s.ready) > 0 {
-		event := s.ready[0]
-		s.ready[0] = Event[T]{}
-		if s.ready = s.ready[1:]; len(s.ready) == 0 {
-			s.ready = nil
-		}
-		return event, nil
-	}
 	frame, whole, err := s.frames.next()
 	if err != nil {
 		return Event[T]{}, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -64,13 +65,8 @@ func FuzzWatch(f *testing.F) {
 		f.Add([]byte(data), uint8(0))
 		f.Add([]byte(data), uint8(i))
 	}
-	decoders := [2]*Decoder[object.Object]{}
-	for i := range decoders {
-		decoders[i] = decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
-	}
-	decoders[0].backlog = 16 // with others
+	d := decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		d := decoders[size%2]
 		want, clean := eventsIn(data)
 		stream := d.Watch(&chunks{data, int(size)}, jsonType, nil)
 		for n := 0; ; n++ {
@@ -223,5 +219,82 @@ func TestStreamThatEndsWithinAnEventIsTruncated(t *testing.T) {
 		if err != want {
 			t.Errorf("%s: got %v", data, err)
 		}
+	}
+}
+
+// manyEvents are events of pods named 0 to n-1, with ending behind each.
+func manyEvents(n int, ending string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(podEvent("ADDED", fmt.Sprint(i)) + ending)
+	}
+	return b.String()
+}
+
+func TestManyEventsAreDecodedInOrder(t *testing.T) {
+	const n = 5000
+	for _, ending := range []string{"\n", "\r\n", "", "\n\n"} {
+		for _, size := range []int{0, 777} {
+			stream := watchOf(t, &chunks{[]byte(manyEvents(n, ending)), size})
+			for i := range n {
+				event, err := stream.Next()
+				if err != nil || event.Type != watch.Added || event.Object.GetName() != fmt.Sprint(i) || event.ResourceVersion != "1" {
+					t.Fatalf("%q: event %d: got %v, %v", ending, i, event, err)
+				}
+			}
+			if _, err := stream.Next(); err != io.EOF {
+				t.Errorf("got %v", err)
+			}
+		}
+	}
+}
+
+func TestBadEventAmongManyComesWhereItIs(t *testing.T) {
+	const n = 3000
+	for want, bad := range map[string]string{
+		"want a colon":       `{"type"}` + "\n",
+		"Kind=Secret, not":   `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1"}}` + "\n",
+		"too old":            `{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410,"message":"too old"}}` + "\n",
+		"it begins with 'x'": "x\n",
+		"unexpected EOF":     "{\n",
+		"no object":          podEvent("ADDED", "more") + `{"type":"ADDED"}` + "\n",
+	} {
+		for _, at := range []int{0, 1, n / 2, n - 1} {
+			body := manyEvents(at, "\n") + bad
+			if want != "unexpected EOF" {
+				body += manyEvents(n-at, "\n")
+			}
+			stream := watchOf(t, strings.NewReader(body))
+			count := 0
+			_, err := stream.Next()
+			for ; err == nil; count++ {
+				_, err = stream.Next()
+			}
+			if strings.HasPrefix(bad, podEvent("ADDED", "more")) {
+				count--
+			}
+			if count != at || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v after %d events, want it after %d", want, err, count, at)
+			}
+			if _, again := stream.Next(); again != err {
+				t.Errorf("got %v", again)
+			}
+		}
+	}
+}
+
+func TestKnownObjectsAmongManyAreReused(t *testing.T) {
+	have := object.Object(random(prototypes()[0], 1))
+	known := func(id Identity) (object.Object, bool) { return have, string(id.Name)[0] == '1' }
+	body := strings.ReplaceAll(manyEvents(2000, "\n"), `"resourceVersion"`, `"uid":"u","resourceVersion"`)
+	stream := decoderOf(t, prototypes()[0], Options{GVK: podKind}).Watch(strings.NewReader(body), jsonType, known)
+	for i := range 2000 {
+		event, err := stream.Next()
+		if err != nil || (event.Object == have) != (fmt.Sprint(i)[0] == '1') {
+			t.Fatalf("event %d: got %v, %v", i, event.Object == have, err)
+		}
+	}
+	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
+		t.Error(err)
 	}
 }
