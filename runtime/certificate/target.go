@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/clientconfig"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -29,15 +28,13 @@ type Target struct {
 type targetKind struct {
 	short string // in ParseTarget
 	gvk   schema.GroupVersionKind
-	// configs returns the fields of u that are a WebhookClientConfig, by their paths.
-	configs func(u *unstructured.Unstructured) (map[string]map[string]any, error)
 }
 
 // targetKinds are all kinds of targets.
 var targetKinds = []targetKind{
-	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}, webhookConfigs},
-	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, webhookConfigs},
-	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, conversionConfigs},
+	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}},
+	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}},
+	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}},
 }
 
 // ParseTarget returns the target that text names: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
@@ -62,42 +59,6 @@ func (t Target) object() *unstructured.Unstructured {
 	return u
 }
 
-// ClientConfigs returns the parts of a webhook configuration or a CustomResourceDefinition that say how a webhook is called and
-// who is trusted then, by their paths in the object. They are the object's own. An object of another kind has none.
-func ClientConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
-	for _, k := range targetKinds {
-		if k.gvk.GroupKind() == u.GroupVersionKind().GroupKind() {
-			return k.configs(u)
-		}
-	}
-	return nil, nil
-}
-
-func webhookConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
-	webhooks, _, err := unstructured.NestedFieldNoCopy(u.Object, "webhooks")
-	list, _ := webhooks.([]any)
-	if err != nil || len(list) == 0 {
-		return nil, errors.New("it has no webhooks")
-	}
-	configs := map[string]map[string]any{}
-	for i, one := range list {
-		webhook, _ := one.(map[string]any)
-		if config, ok := webhook["clientConfig"].(map[string]any); ok {
-			configs["/webhooks/"+strconv.Itoa(i)+"/clientConfig"] = config
-		}
-	}
-	return configs, nil
-}
-
-func conversionConfigs(u *unstructured.Unstructured) (map[string]map[string]any, error) {
-	field, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
-	config, ok := field.(map[string]any)
-	if err != nil || !ok {
-		return nil, errors.New("its spec.conversion does not name a webhook")
-	}
-	return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
-}
-
 // trust is what a target says.
 type trust struct {
 	target  Target
@@ -111,7 +72,7 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	if err := live.Get(ctx, object.Key{Name: t.name}, u); err != nil {
 		return nil, err
 	}
-	configs, err := t.kind.configs(u)
+	configs, err := clientconfig.Of(u)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", t.kind.gvk.Kind, t.name, err)
 	}
@@ -163,6 +124,6 @@ func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte) e
 	if err := live.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body)); err != nil {
 		return err
 	}
-	t.configs, err = t.target.kind.configs(u)
+	t.configs, err = clientconfig.Of(u)
 	return err
 }

@@ -10,8 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -76,10 +76,10 @@ func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if mask := object.Mask(obj); mask != nil && !slices.Equal(mask, object.Mask(base)) {
 		return nil, nil, &MaskedError{What: "merge patch from another form of it", Mask: mask}
 	}
-	if before, err = toMap(base); err != nil {
+	if before, err = configuration.Map(base); err != nil {
 		return nil, nil, err
 	}
-	if after, err = toMap(obj); err != nil {
+	if after, err = configuration.Map(obj); err != nil {
 		return nil, nil, err
 	}
 	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark is no change
@@ -146,19 +146,6 @@ func (r *request) ofAnother(err error) error {
 		}
 	}
 	return err
-}
-
-// toMap returns obj as decoded JSON that shares nothing with it.
-func toMap(obj any) (map[string]any, error) {
-	data, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	var m map[string]any
-	if err := utiljson.Unmarshal(data, &m); err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 // mergeDiff returns the JSON merge patch (RFC 7386) that makes modified of base.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -223,7 +224,7 @@ func fieldOf(t reflect.Type, name string) patchField {
 
 func newPatchField(t reflect.Type, tag reflect.StructTag) patchField {
 	f := patchField{of: withoutPointer(t), key: tag.Get("patchMergeKey"), strategies: strings.Split(tag.Get("patchStrategy"), ",")}
-	f.opaque = encodesItself(f.of) || f.of.Kind() != reflect.Struct && f.of.Kind() != reflect.Map
+	f.opaque = configuration.EncodesItself(f.of) || f.of.Kind() != reflect.Struct && f.of.Kind() != reflect.Map
 	if f.of.Kind() == reflect.Slice {
 		f.of = withoutPointer(f.of.Elem())
 	}

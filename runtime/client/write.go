@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -184,11 +185,11 @@ func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) er
 	if err != nil {
 		return err
 	}
-	configuration, err := applyConfiguration(whole, gvk, r.subresource == statusSubresource)
+	applied, err := configuration.Of(whole, gvk, r.subresource == statusSubresource)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
-	if r.body, err = json.Marshal(configuration); err != nil {
+	if r.body, err = json.Marshal(applied); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
 	return c.exchange(ctx, r, body, gvk)

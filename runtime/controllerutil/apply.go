@@ -18,6 +18,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -63,23 +64,26 @@ func (a application) do(ctx context.Context, o object.Object, opts []client.Appl
 	if options.FieldOwner == "" || options.SubResourceBody != nil {
 		return OperationResultNone, fmt.Errorf("apply %s: ApplyIfDifferent needs the option FieldOwner, and cannot send another body", object.KeyOf(o))
 	}
-	configuration, err := client.ConfigurationOf(o, a.c.Scheme(), a.subresource)
+	gvk, err := object.GVK(o, a.c.Scheme())
+	if err != nil {
+		return OperationResultNone, fmt.Errorf("apply %s: %w", object.KeyOf(o), err)
+	}
+	sent, err := configuration.Of(o, gvk, a.subresource == "status")
 	if err != nil {
 		return OperationResultNone, fmt.Errorf("apply %s: %w", object.KeyOf(o), err)
 	}
 	live := &unstructured.Unstructured{}
-	live.SetAPIVersion(configuration["apiVersion"].(string))
-	live.SetKind(configuration["kind"].(string))
+	live.SetGroupVersionKind(gvk)
 	err = a.c.Get(ctx, object.KeyOf(o), live, client.Live)
 	exists := err == nil
 	if err != nil && !apierrors.IsNotFound(err) {
 		return OperationResultNone, err
 	}
-	wanted := desired{configuration, options.FieldOwner, a.subresource}
+	wanted := desired{sent, options.FieldOwner, a.subresource}
 	if exists && (wanted.isIn(live) || a.memory.has(wanted, live)) {
 		return OperationResultNone, become(o, live)
 	}
-	applied := &unstructured.Unstructured{Object: maps.Clone(configuration)}
+	applied := &unstructured.Unstructured{Object: maps.Clone(sent)}
 	if err := a.apply(ctx, applied, opts...); err != nil {
 		return OperationResultNone, err
 	}

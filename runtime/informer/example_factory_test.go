@@ -77,9 +77,10 @@ func ExampleForget() {
 	// Output: another one: true <nil>
 }
 
-// A program that wants to know of single namespaces asks their informers.
+// A program that keeps something in step with each namespace finds that by the informers of the namespaces.
 func ExampleScoped_In() {
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
+		opts.Observer = zones{nodes: map[string]int{}}
 		return informer.New(nodes{}, opts), nil
 	}
 	scoped, err := informer.NewScoped(open, []string{"blue", "green"}, informer.Options[node]{DisableWatchList: true})
@@ -91,12 +92,12 @@ func ExampleScoped_In() {
 	done := make(chan error)
 	go func() { done <- scoped.Run(ctx) }()
 	<-scoped.Synced()
-	for _, one := range scoped.In("") {
-		fmt.Println(one.Namespace(), one.Err())
-	}
 	cancel()
-	<-done
+	<-done // from here on nobody else has the zones
+	for _, one := range scoped.In("") {
+		fmt.Println(one.Namespace(), one.Observer().(zones).nodes["a"] > 0)
+	}
 	// Output:
-	// blue <nil>
-	// green <nil>
+	// blue true
+	// green true
 }

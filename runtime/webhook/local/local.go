@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/clientconfig"
 )
 
 // Installation is what an API server has to know of local webhooks. Install tells it, and Remove takes it back: configurations
@@ -144,7 +144,7 @@ func (i *Installation) Remove(ctx context.Context) error {
 }
 
 func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) error {
-	configs, err := certificate.ClientConfigs(u)
+	configs, err := clientconfig.Of(u)
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 	}
@@ -184,7 +184,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 
 // byService reports whether an object names a Service to call, as one does that was deployed.
 func byService(u *unstructured.Unstructured) bool {
-	configs, err := certificate.ClientConfigs(u)
+	configs, err := clientconfig.Of(u)
 	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(configs)), func(config map[string]any) bool {
 		return config["service"] != nil
 	})

@@ -1,0 +1,49 @@
+// Package clientconfig finds the parts of an object that say how the API server calls a webhook and whom it trusts then: those
+// of webhook configurations and of CustomResourceDefinitions.
+package clientconfig
+
+import (
+	"errors"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Of returns these parts by their paths in the object. They are the object's own. It fails when an object of these kinds has none;
+// one of another kind has none.
+func Of(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	switch gvk := u.GroupVersionKind(); gvk.GroupKind() {
+	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
+		schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:
+		return ofWebhooks(u)
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		return ofConversion(u)
+	}
+	return nil, nil
+}
+
+func ofWebhooks(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	webhooks, _, err := unstructured.NestedFieldNoCopy(u.Object, "webhooks")
+	list, _ := webhooks.([]any)
+	if err != nil || len(list) == 0 {
+		return nil, errors.New("it has no webhooks")
+	}
+	configs := map[string]map[string]any{}
+	for i, one := range list {
+		webhook, _ := one.(map[string]any)
+		if config, ok := webhook["clientConfig"].(map[string]any); ok {
+			configs["/webhooks/"+strconv.Itoa(i)+"/clientConfig"] = config
+		}
+	}
+	return configs, nil
+}
+
+func ofConversion(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	field, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
+	config, ok := field.(map[string]any)
+	if err != nil || !ok {
+		return nil, errors.New("its spec.conversion does not name a webhook")
+	}
+	return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
+}

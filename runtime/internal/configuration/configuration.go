@@ -1,0 +1,157 @@
+// Package configuration makes of objects what a server-side apply of them sends, for the client that sends it and for those who
+// look first whether that would change anything.
+package configuration
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Of returns what a server-side apply of obj sends: the fields that obj means to set. For the status
+// subresource that is the name and the status alone.
+func Of(obj object.Object, gvk schema.GroupVersionKind, statusOnly bool) (map[string]any, error) {
+	configuration, err := Map(obj)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		dropNulls(configuration)
+		dropEmptyStructs(reflect.ValueOf(obj), configuration)
+	}
+	configuration["apiVersion"], configuration["kind"] = gvk.ToAPIVersionAndKind()
+	if statusOnly {
+		return statusConfiguration(obj, configuration), nil
+	}
+	metadata, _ := configuration["metadata"].(map[string]any)
+	delete(metadata, "managedFields")
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		delete(configuration, "status")
+		delete(metadata, "creationTimestamp")
+		delete(metadata, "resourceVersion")
+	}
+	return configuration, nil
+}
+
+// statusConfiguration is what of a configuration concerns the status of obj.
+func statusConfiguration(obj metav1.Object, configuration map[string]any) map[string]any {
+	metadata := map[string]any{"name": obj.GetName()}
+	if obj.GetNamespace() != "" {
+		metadata["namespace"] = obj.GetNamespace()
+	}
+	result := map[string]any{
+		"apiVersion": configuration["apiVersion"],
+		"kind":       configuration["kind"],
+		"metadata":   metadata,
+	}
+	if status, ok := configuration["status"]; ok {
+		result["status"] = status
+	}
+	return result
+}
+
+// dropNulls removes the entries of maps that are null, at any depth. Nulls in lists stay: they are positions.
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, v := range value {
+			if v == nil {
+				delete(value, name)
+			} else {
+				dropNulls(v)
+			}
+		}
+	case []any:
+		for _, v := range value {
+			dropNulls(v)
+		}
+	}
+}
+
+// dropEmptyStructs removes from encoded, which is what v is in JSON, the empty objects of struct fields that are tagged
+// omitempty, and the zero values of those whose type encodes itself, such as a port or a quantity: encoding/json cannot
+// omit a struct, so that they say nothing. An empty object behind a pointer, in a list or in a map stays, because
+// somebody set it.
+func dropEmptyStructs(v reflect.Value, encoded any) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	if EncodesItself(v.Type()) {
+		return
+	}
+	switch encoded := encoded.(type) {
+	case map[string]any:
+		switch {
+		case v.Kind() == reflect.Struct:
+			dropEmptyFields(v, encoded)
+		case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+			for _, key := range v.MapKeys() {
+				dropEmptyStructs(v.MapIndex(key), encoded[key.String()])
+			}
+		}
+	case []any:
+		if v.Kind() == reflect.Slice && v.Len() == len(encoded) {
+			for i, e := range encoded {
+				dropEmptyStructs(v.Index(i), e)
+			}
+		}
+	}
+}
+
+// dropEmptyFields is dropEmptyStructs for a struct.
+func dropEmptyFields(v reflect.Value, encoded map[string]any) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && field.Anonymous {
+			dropEmptyStructs(v.Field(i), encoded)
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		child, ok := encoded[name]
+		if !ok {
+			continue
+		}
+		dropEmptyStructs(v.Field(i), child)
+		m, isMap := child.(map[string]any)
+		says := !isMap || len(m) > 0
+		if EncodesItself(field.Type) {
+			says = !v.Field(i).IsZero()
+		}
+		if !says && field.Type.Kind() == reflect.Struct && slices.Contains(strings.Split(options, ","), "omitempty") {
+			delete(encoded, name)
+		}
+	}
+}
+
+// EncodesItself reports whether a value of t, or a pointer to one, says itself what it is in JSON.
+func EncodesItself(t reflect.Type) bool {
+	marshaler := reflect.TypeFor[json.Marshaler]()
+	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+}
+
+// Map returns obj as decoded JSON that shares nothing with it.
+func Map(obj any) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := utiljson.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
