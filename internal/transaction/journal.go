@@ -53,10 +53,12 @@ func (t *transaction) begin() error {
 	if err != nil {
 		var undone []error
 		if !errors.Is(err, fs.ErrExist) {
+			// Half a journal was made; one that was there already is somebody else's.
 			undone = t.forget()
 		}
 		return errors.Join(append([]error{writeError(t.entries[0].path, err)}, undone...)...)
 	}
+	// The folder too: a journal whose name is lost helps nobody.
 	if err := errors.Join(t.disk.syncFile(t.journal), t.syncFolder(path.Dir(t.journal))); err != nil {
 		return errors.Join(append([]error{err}, t.forget()...)...)
 	}
@@ -80,6 +82,7 @@ func (t *transaction) commit() error {
 		err = t.disk.syncFile(t.journal)
 	}
 	if err != nil {
+		// All is taken back now, so whoever reads the journal must not believe the line before.
 		_ = t.disk.appendTo(t.journal, "\n"+journalUndo+"\n")
 	}
 	return err
@@ -195,6 +198,7 @@ func Recover(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
 		case t == nil:
 			continue
 		case !begun:
+			// Nothing was begun before the journal was whole.
 			errs = t.forget()
 		case done:
 			errs = t.finish()

@@ -101,6 +101,7 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 		if c.After != nil {
 			t.folders = append(t.folders, d.missingFolders(path.Dir(c.Path), seen)...)
 		}
+		// In the folder of the target: a rename must not cross file systems.
 		temporary := path.Join(path.Dir(c.Path), fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i))
 		t.entries = append(t.entries, entry{
 			path: c.Path, staged: temporary + stagedSuffix, backup: temporary + backupSuffix, before: hash(c.Before), after: hash(c.After),
@@ -140,6 +141,7 @@ func (t *transaction) run(ctx context.Context, changes []Change) error {
 			staged = append(staged, t.entries[i].staged)
 		}
 	}
+	// Before the first rename: after a loss of power a name must not lead to a file without content.
 	if err := t.disk.sync(staged); err != nil {
 		return err
 	}
@@ -151,6 +153,7 @@ func (t *transaction) run(ctx context.Context, changes []Change) error {
 			return err
 		}
 	}
+	// Before the journal says so: it must not come to the disk before the names do.
 	if err := t.syncFolders(); err != nil {
 		return err
 	}
@@ -186,12 +189,14 @@ func (t *transaction) stage(c Change, e entry) error {
 		}
 		mode = info.Mode().Perm()
 	}
+	// Writable for now, or it could not be written.
 	if err := t.disk.writeNew(e.staged, c.After, mode|0o200); err != nil {
 		return err
 	}
 	if c.Before == nil && mode&0o200 != 0 {
 		return nil
 	}
+	// The umask has had its say, which is not for a file that was there.
 	return t.disk.chmod(e.staged, mode)
 }
 
@@ -207,6 +212,7 @@ func (t *transaction) replace(c Change, e entry) error {
 	if err != nil {
 		return writeError(c.Path, err)
 	}
+	// Only now can nobody change it unnoticed any more: between the check and the rename somebody could.
 	old, err := afero.ReadFile(t.disk, e.backup)
 	if err != nil {
 		return diagnostic.AtFile(c.Path, "cannot read", err)
@@ -222,6 +228,7 @@ func (t *transaction) keep(c Change, e entry) error {
 	if c.After != nil && t.disk.link(e.path, e.backup) == nil {
 		return nil
 	}
+	// Without links the file is missing for a moment; with one there is always a file of the name.
 	return t.disk.rename(e.path, e.backup)
 }
 
@@ -347,6 +354,7 @@ func (t *transaction) finish() []error {
 	if len(errs) > 0 {
 		return errs
 	}
+	// Last: while something is left the next command has to find it.
 	if err := t.disk.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		left(t.journal, "their journal cannot be removed", err)
 	}

@@ -84,6 +84,7 @@ func (l *ledger) unlockAndWake() {
 	woken := l.woken
 	l.woken = nil
 	l.mu.Unlock()
+	// A waiter may ask the ledger, so it is woken without the lock.
 	for _, waiting := range woken {
 		waiting.wake()
 	}
@@ -189,15 +190,18 @@ func (l *ledger) note(w journal.Write) (unseen []*write) {
 	if w.Unknown {
 		l.noteUnknownLocked(w.Key, l.noted)
 	}
+	// What the store has passed it has seen; the event was faster than the answer.
 	if version := versionOf(w.ResourceVersion); version > l.reached {
 		switch {
 		case !l.partial || w.Key == (object.Key{}) || w.Object != nil && selects(l.scope, w.Object):
 			unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, number: l.noted, version: version, labels: labelsOf(w)}))
 		case w.Object != nil:
 			l.noteOutsideLocked(&write{kind: outside, key: w.Key, number: l.noted, version: version, since: l.reached}, isHeld)
+		// The store follows the object, so it hears of this write even if that takes the object out of it.
 		case isHeld || l.latest[w.Key].isOpen():
 			unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, number: l.noted, version: version}))
 		default:
+			// Whether it is one for the store only the object could tell.
 			l.noteUnknownLocked(w.Key, l.noted)
 		}
 	}
@@ -225,6 +229,7 @@ func (l *ledger) noteVersionLocked(w *write) *write {
 		if last.version >= w.version {
 			return last
 		}
+		// Who waits for the earlier version must not be held up by the writes that come after it.
 		if len(last.waiters) == 0 {
 			l.replaceLocked(last, w)
 		}
@@ -252,6 +257,7 @@ func (l *ledger) noteOutsideLocked(w *write, isHeld bool) {
 
 func (l *ledger) noteUnknownLocked(key object.Key, number uint64) {
 	if last := l.unknown[key]; last.isOpen() {
+		// One question answers for both, if it is asked after the later.
 		last.number, last.last = min(last.number, number), l.noted
 		last.upper = 0 // of what was before
 		return
@@ -265,11 +271,13 @@ func (l *ledger) noteUnknownLocked(key object.Key, number uint64) {
 // noteDeletionLocked returns nil when there is nothing to catch up with.
 func (l *ledger) noteDeletionLocked(w journal.Write, held object.Object, isHeld bool) *write {
 	if last := l.deleted[w.UID]; last.isOpen() {
+		// Once the object is known to be gone, its deletion timestamp is not enough any more.
 		last.ending = last.ending && w.Ending
 		last.upper, last.last = 0, l.noted // what the server said before this says nothing of it
 		return last
 	}
 	if _, isPast := l.past[w.UID]; isPast && !l.partial {
+		// A UID does not come back; to a store with selectors the object may.
 		return nil
 	}
 	d := &write{kind: deletion, key: w.Key, number: l.noted, uid: w.UID, ending: w.Ending, before: versionOf(w.Before), since: l.reached}
@@ -304,6 +312,7 @@ func (l *ledger) noteUnheldLocked(w *write) {
 	l.unheld = append(l.unheld, w)
 	l.unheldOpen++
 	if len(l.unheld) > 2*l.unheldOpen+16 {
+		// Half of it was seen since: so the list stays short at O(1) a write.
 		l.unheld = slices.DeleteFunc(l.unheld, func(w *write) bool { return !w.isOpen() })
 	}
 	if l.unheldOpen > l.bounds.unheld {
@@ -328,6 +337,7 @@ func (l *ledger) forgetLocked() {
 		l.unmapLocked(w)
 	}
 	if !known {
+		// One whose version nobody knows may come after all versions that are known.
 		f.version = 0
 	}
 	l.unheld, l.arriving, l.bound = nil, nil, 0
@@ -347,6 +357,7 @@ func (l *ledger) forgetAll() {
 func (l *ledger) replaceLocked(w, newer *write) {
 	l.closeLocked(w)
 	w.newer = newer
+	// They are not woken for nothing: what they wait for is said by newer now.
 	for waiting := range w.waiters {
 		newer.wait(waiting)
 	}
@@ -393,6 +404,7 @@ func (l *ledger) seeLocked(w *write) {
 	l.closeLocked(w)
 	l.seen++
 	w.seen, w.seenAt = true, l.seen
+	// Reads that began before may still ask whether w was seen, so it stays in the maps for a while.
 	if old := l.recent.push(w, l.bounds.past); old != nil {
 		l.unmapLocked(old)
 	}
@@ -457,6 +469,7 @@ func (l *ledger) applied(version string, events []informer.Event[object.Object])
 	}
 	l.reached = reached
 	if reached < last {
+		// The version of a write from before the restore may never be reached.
 		reached = all
 	}
 	l.seeUpToLocked(reached)
@@ -468,6 +481,7 @@ func (l *ledger) seeUpToLocked(version uint64) {
 		l.seeLocked(w)
 	}
 	for _, w := range split(&l.arriving, version, byBefore) {
+		// At a version at which the object was there the store does not have it: it is past the deletion.
 		if w.isOpen() && !l.holds(w) {
 			l.seeLocked(w)
 		}
@@ -494,6 +508,7 @@ func (l *ledger) applyLocked(e informer.Event[object.Object]) {
 		}
 		l.past[uid] = struct{}{}
 	}
+	// What follows is only for what is open, and this is in the way of every event.
 	if l.open.Load() == 0 {
 		return
 	}
@@ -508,6 +523,7 @@ func (l *ledger) applyLocked(e informer.Event[object.Object]) {
 		l.wakeLocked(w) // to look at the object again
 	}
 	if w := l.vacated[key]; w.isOpen() && e.Type != informer.Deleted && w.uid != uid && w.mayFollow(e.Object) {
+		// The new object took the key of one that is deleted: it may itself be the older of the two.
 		l.noteUnknownLocked(key, w.number)
 	}
 }
@@ -575,6 +591,7 @@ func (l *ledger) leave(w *write, waiting *waiter) {
 		return
 	}
 	delete(w.waiters, waiting)
+	// Nobody waits for it any more, so it need not be kept beside the newer one.
 	if newer := l.latest[w.key]; w.kind == reaching && len(w.waiters) == 0 && newer != w {
 		l.replaceLocked(w, newer)
 	}
@@ -610,6 +627,7 @@ type mark struct {
 
 // begin returns what the store has to catch up with before the object with that key is read, and where the ledger was.
 func (l *ledger) begin(key object.Key) (first []*write, m mark) {
+	// The price of a read when nothing is open: one atomic load and no lock.
 	if l.open.Load() == 0 {
 		return nil, mark{}
 	}
@@ -633,6 +651,7 @@ func (l *ledger) beginList(q *query) (first []*write, m mark) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// By version: when the store has reached the last of them it has reached all.
 	for _, w := range slices.Backward(l.versions) {
 		if w.leadsTo(q) {
 			first = append(first, w)
@@ -682,6 +701,7 @@ func (l *ledger) older(m *mark, objects []object.Object) (older []*write, again 
 	for _, obj := range objects {
 		key := object.KeyOf(obj)
 		for _, w := range [...]*write{l.latest[key], l.outside[key], l.unknown[key], l.deleted[obj.GetUID()], l.forgotten} {
+			// Writes after the mark are not the business of this read, unless they stand for earlier ones.
 			switch {
 			case w == nil || w.newer != nil || w.number > m.noted && w.kind != forgotten || !w.isAfter(obj):
 			case !w.seen:

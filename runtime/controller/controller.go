@@ -154,6 +154,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 			c.late = true
 			c.mu.Unlock()
 			c.metrics.syncTimeouts.Inc(c.name)
+			// It goes on: the operator's other controllers work, and this one does once its sources have synced.
 			c.logger.Error("the controller does not reconcile", "err", c.Ready())
 		case <-ctx.Done():
 			return false
@@ -164,6 +165,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 // work runs the workers until ctx ends, and returns after the last reconcile.
 func (c *Controller[R]) work(ctx context.Context) {
 	c.logger.Info("controller started", "workers", c.opts.MaxConcurrentReconciles)
+	// From here on a write with this context is told apart from those of others.
 	ctx = c.events.own.signed(ctx)
 	var workers sync.WaitGroup
 	for range c.opts.MaxConcurrentReconciles {
@@ -178,6 +180,7 @@ func (c *Controller[R]) work(ctx context.Context) {
 		})
 	}
 	workers.Wait()
+	// After the workers, who would park more.
 	c.parking.close()
 	c.logger.Info("controller stopped")
 }
@@ -288,6 +291,7 @@ func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if c.ended {
 		return nil, fmt.Errorf("watch %s: %w", s, ErrAlreadyRun)
 	}
+	// Before the source runs: a write that its first event comes of must not be missed.
 	if j := journal.Of(s); j != nil {
 		c.events.own.follow(j)
 	}
@@ -304,9 +308,11 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	c.mu.Lock()
 	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
 	stop := f.stop
+	// Run may have waited for nothing but this one.
 	c.settleLocked(f)
 	c.mu.Unlock()
 	if stop != nil {
+		// Without the lock, which the source takes when it says that it has synced.
 		stop()
 		<-f.ended
 	}
@@ -329,6 +335,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		running.Go(func() {
 			defer close(f.ended)
 			err := f.source.Run(feeding, c.events, func() { c.settle(f) })
+			// One that was dropped, or stopped with the rest, may end in any way.
 			if err != nil && feeding.Err() == nil {
 				fail(&sourceError{err})
 			}
@@ -337,9 +344,11 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 	for _, f := range c.feeds {
 		c.start(f)
 	}
+	// A controller without sources has synced.
 	c.settleLocked(nil)
 	return func() {
 		c.mu.Lock()
+		// Before the wait, so that Subscribe adds nothing that nobody waits for.
 		c.start, c.ended = nil, true
 		c.mu.Unlock()
 		running.Wait()

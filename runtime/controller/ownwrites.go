@@ -110,6 +110,7 @@ func (o *ownWrites) follow(j *client.Journal) {
 	if _, known := o.journals[pointer]; known {
 		return
 	}
+	// Sources come and go with clusters, whose journals are not to be kept for this list.
 	maps.DeleteFunc(o.journals, func(p weak.Pointer[client.Journal], _ struct{}) bool { return p.Value() == nil })
 	o.journals[pointer] = struct{}{}
 	journal.Subscribe(j, o.note)
@@ -181,6 +182,7 @@ func (o *ownWrites) whenTold(kind string, e event, begins uint64, ask func()) bo
 	if q.writes == 0 {
 		return false
 	}
+	// A write whose answer never comes must not keep a user's change from ending the backoff.
 	q.timeout = time.AfterFunc(tellWithin, ask)
 	return true
 }
@@ -197,6 +199,7 @@ func (o *ownWrites) note(ctx context.Context, w journal.Write) {
 	if own && (w.Gone || w.Ending) {
 		o.writes.put(ownWrite{uid: w.UID, ending: w.Ending && !w.Gone}, struct{}{})
 	}
+	// mayBeIdleLocked is asked for writes of others too: it remembers what was sent.
 	if w.ResourceVersion != "" && w.ResourceVersion != w.Base && !o.mayBeIdleLocked(w) && own {
 		o.writes.put(ownWrite{uid: w.UID, version: w.ResourceVersion}, struct{}{})
 	}
@@ -235,6 +238,7 @@ func (o *ownWrites) made(e event) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// The end of an object has no version of its own.
 	state := ownWrite{uid: uid}
 	if e.Type != informer.Deleted {
 		state.version = e.Object.GetResourceVersion()

@@ -40,6 +40,7 @@ func compact[E edge[E]](pending []E) []E {
 		case markSlot:
 			continue
 		case barrierSlot:
+			// What came before a whole state and what comes after it are not of one life.
 			clear(open)
 			continue
 		}
@@ -69,6 +70,7 @@ func foldLast[E edge[E]](out []E, gone []bool, stack []int) []int {
 			stack = stack[:top]
 		case keepNone:
 			gone[earlier], gone[later] = true, true
+			// The edge before those may now fold with what comes next.
 			stack = stack[:top-1]
 		}
 	}

@@ -79,13 +79,16 @@ func (d Delta[T]) slot() (object.Key, slotKind) {
 // that are still to come.
 func (d Delta[T]) fold(next Delta[T]) (Delta[T], folding) {
 	if d.Type == Deleted && next.Type != Deleted {
+		// Handlers must hear of the end of the one before they hear of the other.
 		return d, keepBoth
 	}
 	merged := next
 	switch {
 	case d.Type == Deleted && (next.FinalStateUnknown || !d.FinalStateUnknown):
+		// The deletion that knows the last state says more.
 		merged = d
 	case d.Type == Added && next.Type == Updated:
+		// The consumer has not seen the first, so to it the second is new.
 		merged.Type = Added
 	}
 	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
@@ -143,11 +146,13 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	case Replaced:
 		f.supersedeLocked()
 	case Sync:
+		// One that waits delivers what is there by then, which is what another would.
 		if f.indexLocked(Sync) >= 0 {
 			return
 		}
 	case Bookmark:
 		if n := len(f.pending); n > 0 {
+			// A quiet kind would else fill the queue of a slow consumer with nothing but bookmarks.
 			f.pending[n-1].ResourceVersion = d.ResourceVersion
 			return
 		}
@@ -189,6 +194,7 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	process(batch)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Only now has the consumer what known asks for.
 	f.inflight = nil
 	if batch[0].Type == Replaced {
 		f.closeSyncedLocked()
@@ -228,6 +234,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
 		f.changed.Wait()
 	}
+	// Ahead of what waits: nobody would wait for that any more.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -274,6 +281,7 @@ func (f *DeltaFIFO[T]) compactLocked() {
 	version := lastVersion(f.pending)
 	f.pending = f.withoutUnseenLocked(compact(f.pending))
 	if len(f.pending) == 0 {
+		// All came to nothing, but the consumer is to learn how far that is.
 		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
 	f.pending[len(f.pending)-1].ResourceVersion = version
@@ -300,6 +308,7 @@ func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 			known = knownAfter(d)
 			clear(first)
 		case Added, Updated, Deleted:
+			// Behind an Added that waits the deletion is of an object that will be known.
 			if d.Type == Deleted && !first[d.Key] && !known(d.Key) {
 				continue
 			}
@@ -307,6 +316,7 @@ func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 		}
 		kept = append(kept, d)
 	}
+	// What was dropped would else be kept alive by the array.
 	clear(pending[len(kept):])
 	return kept
 }
@@ -317,6 +327,7 @@ func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
 	inflight := make(map[object.Key]bool, len(f.inflight))
 	for _, d := range f.inflight {
 		if d.Type == Replaced {
+			// What the consumer has by now is between two states: a deletion too many does no harm, one too few would.
 			return func(object.Key) bool { return true }
 		}
 		inflight[d.Key] = true

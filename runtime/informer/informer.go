@@ -350,6 +350,7 @@ func (c *core[T]) follow(ctx context.Context, process func(Deltas[T])) {
 	for c.fifo.pop(ctx, process) == nil {
 	}
 	stop()
+	// Before the wait: a reflector that pushes meanwhile pushes into nothing.
 	c.fifo.Close()
 	workers.Wait()
 }
@@ -394,6 +395,7 @@ func (r *Registration) Wait(ctx context.Context) error {
 	select {
 	case <-r.synced:
 	case <-r.done:
+		// Both may be closed, and select takes either.
 		if !isDone(r.synced) {
 			return r.err()
 		}

@@ -52,11 +52,13 @@ func (l *listener[T]) run() {
 			return
 		}
 		if synced {
+			// Ahead of the channel: who waits for that may look at what onSynced has set.
 			l.onSynced()
 			close(l.synced)
 			continue
 		}
 		for _, e := range events {
+			// Between any two events, so that Remove holds at once and not after a batch.
 			if l.stopped.Load() {
 				return
 			}
@@ -145,10 +147,12 @@ func (o *outbox[T]) take() (events []Event[T], synced bool) {
 	}
 	o.events -= len(events)
 	if first.len() == 0 {
+		// Delivered events are to be free, although the array of batches stays.
 		*first = batch[T]{}
 		o.batches = o.batches[1:]
 	}
 	if len(o.batches) == 0 {
+		// A burst is over: its array and its bound go with it.
 		*o = outbox[T]{}
 	}
 	return events, synced
@@ -182,6 +186,7 @@ func (o *outbox[T]) compact() {
 			run = append(run, one.event)
 			continue
 		}
+		// The mark keeps its place: what came before it is still before it.
 		end()
 		o.batches = append(o.batches, batch[T]{})
 	}
@@ -210,9 +215,11 @@ func (n notice[T]) fold(next notice[T]) (notice[T], folding) {
 	case n.event.Type == Deleted:
 		return n, keepBoth
 	case next.event.Type != Deleted:
+		// Old stays that of the first: it is what the handler knows.
 		n.event.Object, n.event.Merged = next.event.Object, true
 		return n, keepMerged
 	case n.event.Type == Added:
+		// The handler has never heard of the object, and need not.
 		return n, keepNone
 	}
 	next.event.Merged = true

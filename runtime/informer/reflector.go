@@ -113,6 +113,7 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	if s.streaming {
 		s.phase = streamingList
 	}
+	// In a closure: s is another one after each step.
 	defer func() { s.closeStream() }()
 	// Others than the client might change what they get, so they get nothing that the store has.
 	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
@@ -122,6 +123,7 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var err error
 		s, err = r.step(ctx, s)
+		// What fails when ctx ends fails because of that, and is nobody's business.
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
@@ -150,6 +152,7 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 		failure = r.failed("watch", err)
 	}
 	known := r.err.Swap(failure)
+	// After the error is there: who waits for a failure reads it next.
 	r.tellFailed()
 	r.metrics.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
@@ -261,11 +264,14 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	switch {
 	case err == nil:
 	case version != "" && (isExpired(err) || isTooLarge(err)):
+		// At once, without a pause: the server has said what it lacks, and that it has the latest.
 		s.latest = true
 		return s, nil
 	default:
+		// If streaming lists were only cut, they are tried again: the next server may send them whole.
 		return s.relist(), r.failed("list", err)
 	}
+	// A cache would have sent all at once, whatever the limit.
 	if version == "0" && pages > 1 {
 		s.paged = true
 	}
@@ -306,6 +312,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) {
+			// What was read is of a state that is gone: pages of two states must not be mixed.
 			all = r.pages()
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
@@ -319,6 +326,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 		for _, obj := range page.Items {
 			r.gatherObject(all, obj)
 		}
+		// Later pages may name later versions, though they are of the state of the first.
 		if options.Continue == "" {
 			first = page.ResourceVersion
 		}
@@ -371,9 +379,11 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	}
 	detach := closeWith(ctx, stream)
 	all, err := r.readInitial(ctx, stream)
+	// Before the stream may be handed on: from here its next watch closes it.
 	detach()
 	if err != nil {
 		_ = stream.Close()
+		// A proxy that ends long requests would cut every streaming list: after two in a row comes a LIST.
 		if isBroken(err) && !errors.Is(err, errSilent) {
 			err = errors.Join(errCut, unlessEOF(err))
 		}
@@ -396,6 +406,7 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 		s.latest = true
 		return s, nil
 	case isRefusal(err):
+		// A server that is busy, or away, is not helped by a list that costs it more.
 		return s, r.failed("watch", err)
 	case errors.Is(err, errCut) && s.cut == 0:
 		s.cut++
@@ -432,6 +443,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, stream client.Stream[T])
 	for {
 		event, err := stream.Next()
 		if err != nil {
+			// Its supervisor has closed the stream: the error of that says nothing.
 			if silent() {
 				err = errSilent
 			}
@@ -468,6 +480,7 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 				last, idle = n, 0
 			} else if idle++; idle == silentFor {
 				silent = true
+				// Next cannot be woken in another way.
 				_ = stream.Close()
 				return
 			}
@@ -514,12 +527,14 @@ var errShortWatch = errors.New("the watch ended within a second and without an e
 
 // watch reads changes from where s is until the stream ends.
 func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
+	// A streaming list goes on as the watch: a new one could miss what came between.
 	stream := s.stream
 	s.stream = nil
 	if stream == nil {
 		var err error
 		stream, err = r.source.Watch(ctx, watchOptions(s.version))
 		if err != nil {
+			// After a refusal the version is as good as before; after anything else it may be what is wrong.
 			if !isRefusal(err) {
 				s = s.relist()
 			}
@@ -535,9 +550,11 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	switch {
 	case ctx.Err() != nil:
 		return s, nil
+	// Else it would be opened again and again, and at once, for ever.
 	case short && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
 	case errors.Is(err, io.EOF):
+		// The server ends each watch in the end, as it was asked to: that is no failure.
 		return s, nil
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
@@ -563,6 +580,7 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 		if !ok {
 			continue
 		}
+		// The sink must not believe to be at a version while older objects are still to come.
 		if replaying {
 			delta.ResourceVersion = ""
 		} else {
@@ -598,6 +616,7 @@ func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 	case d.Type == Deleted:
 		d.FinalStateUnknown = true
 	default:
+		// The store keeps the state before, but it is as far as this event: a watch goes on behind it.
 		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}, true
 	}
 	return d, true
@@ -620,6 +639,7 @@ func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (d
 	})
 	return func() {
 		if !stop() {
+			// Close must not hit the stream once the caller hands it on.
 			<-closed
 		}
 	}

@@ -120,6 +120,7 @@ func (c *contents[T]) has(key object.Key) bool {
 // known returns how to find the objects that need not be decoded again, or nil if there are none.
 func (c *contents[T]) known() wire.Known[T] {
 	if c.len() == 0 {
+		// A first list would ask for each object in vain.
 		return nil
 	}
 	return func(id wire.Identity) (T, bool) {
@@ -136,7 +137,9 @@ func (c *contents[T]) known() wire.Known[T] {
 
 // setLocked makes obj the object of key in place of old, which is nil if there is none.
 func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
+	// The indexes know old by its own values, so it leaves them before it is replaced.
 	c.removeLocked(key, old)
+	// The key of the store, which keeps no body alive that a name was cut from.
 	key = c.items.put(key, *obj)
 	c.nameLocked(key)
 	c.detector.enter(key, obj.whole)
@@ -224,6 +227,7 @@ func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool)
 		namespace = "" // all that there is
 	}
 	if namespace != "" {
+		// Only for who asks for one namespace: the names cost memory that most informers need not pay.
 		c.indexNamespaces()
 	}
 	c.mu.RLock()
@@ -282,6 +286,7 @@ func (c *contents[T]) addIndex(ix Indexer[T]) {
 	if _, ok := c.indexes[ix]; ok {
 		return
 	}
+	// Readers may go on: what changes items holds the informer's mutex, as the caller does.
 	t := ix.table(objects(c.items))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -294,6 +299,7 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	held, ok := c.items.find(key)
 	version = c.version
 	c.mu.RUnlock()
+	// After the lock: to unpack an object takes as long as to copy it.
 	if ok {
 		obj = held.object()
 	}
@@ -372,6 +378,7 @@ func (c *contents[T]) apply(deltas Deltas[T]) (events []Event[T], failed []error
 func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now *stored[T]) []Event[T] {
 	before := old
 	if old != nil && !old.sameObject(now) {
+		// The name was given to another object: the watch has missed that the one before it was deleted.
 		events = append(events, missed(old.object()))
 		before = nil
 	}
@@ -404,6 +411,7 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 	if c.items.len() == 0 {
 		changes = make([]Event[T], 0, items.len())
 	}
+	// Objects in the same state stay, so that what readers have of them is not doubled.
 	for key, now := range listed.all() {
 		old, existed := c.items.find(key)
 		switch {
@@ -415,6 +423,7 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 			changes = append(changes, merged(change(&old, &now)))
 		}
 	}
+	// Before the swap, after which nobody knows what there was.
 	deletions := c.missing(items)
 	c.swap(items, d.ResourceVersion)
 	if len(deletions) == 0 {
@@ -476,6 +485,7 @@ func appendDeletion[T object.Object](events []Event[T], old *stored[T], d Delta[
 		}
 		return events
 	}
+	// Handlers are told of each life by its UID, also of one whose end was missed.
 	if old != nil && old.object().GetUID() != d.Object.GetUID() {
 		events = append(events, missed(old.object()))
 	}

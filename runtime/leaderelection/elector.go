@@ -85,10 +85,12 @@ func (e *Elector) setTenure(t *tenure) {
 // lead may itself Run an Elector of another Lease with its context: what that one leads ends when either is lost.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	t := &term{elector: e}
+	// This term may be within another: its Lease must be given back also when that one is lost.
 	calls := unfenced(ctx)
 	if !t.acquire(calls) {
 		return nil
 	}
+	// The Lease came together with the end: another candidate shall not wait for it to expire.
 	if ctx.Err() != nil {
 		t.release(calls)
 		return nil
@@ -98,6 +100,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error)
 		if errors.Is(leadErr, context.Canceled) || errors.Is(leadErr, ErrLost) {
 			leadErr = nil
 		}
+		// Nothing is released: the Lease may be somebody else's.
 		return errors.Join(lostErr, leadErr)
 	}
 	t.release(calls)
@@ -114,6 +117,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 
 	t.tenure = &tenure{lease: e.opts.Namespace + "/" + e.opts.Name}
 	t.tenure.renew(t.renewed, e.opts.RenewDeadline)
+	// Before fn has a context: no request is sent in a term that the fence does not know.
 	e.opts.Fence.add(t.tenure)
 	e.setTenure(t.tenure)
 	defer e.setTenure(nil)
@@ -130,6 +134,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 			if endTerm(err); context.Cause(termCtx) != err {
 				return
 			}
+			// Before the context, whose end lets others run: from here on nothing is sent.
 			t.tenure.end(err)
 			endLead(err)
 			e.opts.Fence.remove(t.tenure, true)
@@ -138,6 +143,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 		})
 	}()
 	leadErr = fn(leadCtx)
+	// Goroutines that fn has left behind send nothing more, and the Lease can be given back.
 	t.tenure.end(errEnded)
 	e.opts.Fence.remove(t.tenure, false)
 	endTerm(nil)
@@ -153,6 +159,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 func (t *term) hold(ctx context.Context, lose func(error)) {
 	opts := t.elector.opts
 	var failure atomic.Pointer[error]
+	// A timer of its own, since an attempt may hang for longer than the term lasts.
 	expiry := time.AfterFunc(t.remaining(), func() {
 		err := fmt.Errorf("%w: lease %s/%s not renewed for %s", ErrLost, opts.Namespace, opts.Name, opts.RenewDeadline)
 		if last := failure.Load(); last != nil {
@@ -175,6 +182,7 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 		default:
 			failure.Store(nil)
 			t.tenure.renew(t.renewed, opts.RenewDeadline)
+			// Counted from when the request was begun: others count from when they have seen it, which is later.
 			expiry.Reset(t.remaining())
 		}
 	}

@@ -84,6 +84,7 @@ func (f *Fence) remove(t *tenure, lost bool) {
 		open = slices.Collect(maps.Keys(f.conns))
 	}
 	f.mu.Unlock()
+	// Without the lock, which each connection takes to be forgotten.
 	for _, c := range open {
 		c.reset()
 	}
@@ -107,6 +108,7 @@ type fencedTripper struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (t fencedTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := TermErr(req.Context()); err != nil {
+		// A RoundTripper closes the body also when it sends nothing.
 		if req.Body != nil {
 			req.Body.Close()
 		}
@@ -143,6 +145,7 @@ func (c *fencedConn) Close() error {
 func (c *fencedConn) reset() {
 	c.forget()
 	if conn, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
+		// Else the kernel sends what it has buffered, however late.
 		_ = conn.SetLinger(0)
 	}
 	c.Conn.Close()

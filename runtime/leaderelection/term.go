@@ -73,6 +73,7 @@ func (t *term) untilNextLook() time.Duration {
 func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.elector.opts.RenewDeadline/2)
 	defer cancel()
+	// A renewal is one request as long as nobody else writes the Lease.
 	if t.current && holder(t.lease) == t.elector.opts.Identity {
 		err := t.write(ctx, t.elector.leases.Update, t.claim())
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -88,6 +89,7 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	case err != nil:
 		return false, err
 	case !t.free():
+		// The next time that it is free counts from its beginning.
 		t.freed = time.Time{}
 		return false, nil
 	}
@@ -100,6 +102,7 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 
 // yields reports whether a Lease that is free is left to others for now.
 func (t *term) yields() bool {
+	// What this process has, or had a moment ago, is not for others.
 	if t.leading || t.elector.opts.Yield == nil || holder(t.lease) == t.elector.opts.Identity {
 		return false
 	}
@@ -115,8 +118,10 @@ func (t *term) free() bool {
 	case t.elector.opts.Identity:
 		return true
 	case "":
+		// A leader that finds no holder was released by somebody else: its term has had a break.
 		return !t.leading
 	}
+	// By the clock here and the last change seen here: clocks of machines may differ.
 	return !t.leading && time.Since(t.changed) >= t.duration()
 }
 
@@ -146,6 +151,7 @@ func (t *term) claim() *coordinationv1.Lease {
 		lease.Spec.AcquireTime = &now
 		lease.Spec.LeaseTransitions = &transitions
 	}
+	// Rounded up, so that others wait at least as long as the term lasts.
 	seconds := int32((opts.LeaseDuration + time.Second - 1) / time.Second)
 	lease.Spec.LeaseDurationSeconds = &seconds
 	lease.Spec.RenewTime = &now
@@ -171,6 +177,7 @@ func (t *term) write(ctx context.Context, call func(context.Context, *coordinati
 	if err := call(ctx, lease); err != nil {
 		return err
 	}
+	// When it was sent: the server may have answered late, and others may have seen it before.
 	t.renewed = begun
 	t.know(lease)
 	return nil
@@ -179,6 +186,7 @@ func (t *term) write(ctx context.Context, call func(context.Context, *coordinati
 // know records what the server has just answered.
 func (t *term) know(lease *coordinationv1.Lease) {
 	if t.lease == nil || t.lease.UID != lease.UID || !reflect.DeepEqual(t.lease.Spec, lease.Spec) {
+		// Metadata may change without a sign of the holder, such as by an annotation.
 		t.changed = time.Now()
 	}
 	t.lease, t.current = lease, true
@@ -192,6 +200,7 @@ func (t *term) release(ctx context.Context) {
 	if !opts.ReleaseOnExit {
 		return
 	}
+	// ctx has mostly ended by then: that is why it is released.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.RenewDeadline)
 	defer cancel()
 	for {
@@ -202,6 +211,7 @@ func (t *term) release(ctx context.Context) {
 		opts.Logger.Warn("lease not released", "err", err)
 		pause := opts.RetryPeriod
 		if apierrors.IsConflict(err) {
+			// Somebody has written it, perhaps only an annotation: read again, soon.
 			pause /= 10
 		}
 		if !sleep(ctx, spread(pause)) {
@@ -223,6 +233,7 @@ func (t *term) tryRelease(ctx context.Context) error {
 	if holder(t.lease) != t.elector.opts.Identity {
 		return nil
 	}
+	// Candidates that do not look at the holder wait for the duration, which is therefore short.
 	now, second := metav1.NowMicro(), int32(1)
 	lease := t.lease.DeepCopy()
 	lease.Spec.HolderIdentity = nil

@@ -161,6 +161,7 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 	q.processing.remove(e)
 	q.processings--
 	q.returnLocked(e)
+	// After the entry went back: it may be ready again, and then the queue is not idle.
 	q.settleLocked()
 	return worked, true
 }
@@ -168,6 +169,7 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 // returnLocked puts an entry that is no longer processing where it belongs.
 func (q *Queue[T]) returnLocked(e *entry[T]) {
 	interrupt := e.interrupt
+	// It was for this attempt; the next backoff is interrupted by what comes then.
 	e.interrupt = InterruptNever
 	if !e.dirty {
 		q.releaseLocked(e)
@@ -207,6 +209,7 @@ func (q *Queue[T]) releaseLocked(e *entry[T]) {
 		q.table.remove(e)
 	default:
 		now := q.now()
+		// Failures are forgotten when none was added for the longest backoff, or they would be kept for ever.
 		q.scheduleLocked(e, max(now, e.floor).add(q.backoff.max))
 		q.setTimerLocked(now)
 	}
@@ -219,6 +222,7 @@ func (q *Queue[T]) Forget(item T) {
 	defer q.mu.Unlock()
 	if e := q.table.find(item); e != nil && e.failures > 0 {
 		e.failures, e.floor = 0, 0
+		// The failures may have been all there was to remember.
 		q.releaseLocked(e)
 	}
 }
@@ -300,6 +304,7 @@ func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: tr
 // AddWith adds all items in one step, as o says. On a closed queue it does nothing.
 func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	added, ok := q.addAll(&o, items)
+	// Without the lock: metrics are somebody else's code.
 	if added > 0 {
 		q.metrics.added(added)
 	}
@@ -321,6 +326,7 @@ func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 			added++
 		}
 	}
+	// Once for all: a getter that is told tells the next while there are more.
 	q.signalLocked()
 	q.setTimerLocked(now)
 	return added, true
@@ -333,6 +339,7 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	if o.After > 0 {
 		at = now.add(o.After)
 	}
+	// First, since the backoff that begins is what the rest looks at.
 	if o.RateLimited {
 		q.failLocked(e, o.Backoff, now)
 	}
@@ -354,6 +361,7 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 		return false
 	}
 	if e.processing {
+		// Whether the attempt under way fails, and backs off, is known at its Done.
 		e.interrupt = max(e.interrupt, interrupt)
 	}
 	return q.dirtyLocked(e, p, now)
@@ -382,6 +390,7 @@ func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 
 // failLocked begins a backoff, unless the one before has not ended. It takes as long as its number says if wanted is zero.
 func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
+	// A second failure within one backoff, such as of an attempt that interrupted it, is not another one.
 	if now < e.floor {
 		return
 	}
@@ -394,6 +403,7 @@ func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
 		e.failures++
 	}
 	if e.at != 0 && e.at < e.floor {
+		// What waits for an earlier time would be got within the backoff.
 		e.at = e.floor
 		q.scheduleLocked(e, e.at)
 	}
@@ -424,6 +434,7 @@ func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 		e.since = now
 		e.priority = p
 		if !e.processing {
+			// While it is processing it is only dirty: no two workers have one item.
 			q.ready.push(e, now)
 		}
 		return true
@@ -488,6 +499,7 @@ func (q *Queue[T]) ShutDown() {
 		return
 	}
 	q.closed = true
+	// A getter that blocks would else wait for an item that cannot come.
 	q.signalAllLocked()
 	if q.timer != nil {
 		q.timer.Stop()
@@ -517,6 +529,7 @@ func (q *Queue[T]) settleLocked() {
 // workers that go on until Get returns false. When ctx ends earlier, the error holds its cause and says what is left.
 func (q *Queue[T]) Drain(ctx context.Context) error {
 	q.ShutDown()
+	// A queue that is idle is drained, also for a context that has ended.
 	select {
 	case <-q.idle:
 		return nil
@@ -552,6 +565,7 @@ func (q *Queue[T]) blockLocked(s *signal) {
 
 // unblockLocked takes back the signal of a getter that does not block any more, if it has one.
 func (q *Queue[T]) unblockLocked(s *signal) {
+	// A getter blocks for each item of a slow queue: its channel is used again.
 	if *s != nil && len(q.spares) < maxSpares {
 		q.spares = append(q.spares, *s)
 	}
@@ -590,6 +604,7 @@ func (q *Queue[T]) leave(s signal) {
 		q.unblockLocked(&s)
 		return
 	}
+	// It was told between the end of its context and the lock. The signal must be empty for the next getter.
 	select {
 	case <-s:
 	default:
@@ -607,6 +622,7 @@ func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
 		return
 	}
 	q.scheduled++
+	// Of items with one time the first scheduled is the first handed out.
 	e.order = q.scheduled
 	q.schedule.push(e)
 }
@@ -624,6 +640,7 @@ func (q *Queue[T]) setTimerLocked(now instant) {
 		return
 	}
 	wake := q.schedule.top().wake
+	// A timer that fires too early only looks again, which costs less than setting it for every add.
 	if q.alarm != 0 && q.alarm <= wake {
 		return
 	}
@@ -648,10 +665,12 @@ func (q *Queue[T]) promote() (added int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
+	// The timer has fired, so setTimerLocked has to set it again.
 	q.alarm = 0
 	for q.schedule.len() > 0 && q.schedule.top().wake <= now {
 		e := q.schedule.top()
 		if e.at == 0 {
+			// Scheduled with no time to become dirty at: this is the time to forget its failures.
 			e.failures, e.floor = 0, 0
 			q.releaseLocked(e)
 			continue

@@ -167,6 +167,7 @@ type reader struct {
 
 func (r *reader) number() int {
 	n, size := binary.Uvarint(r.rest)
+	// No number is larger than what is left, so a damaged one cannot make anybody allocate.
 	if size <= 0 || n > uint64(len(r.rest)) {
 		r.rest, r.failed = nil, true
 		return 0
@@ -180,6 +181,7 @@ func (r *reader) bytes(n int) []byte {
 		r.rest, r.failed = nil, true
 		return make([]byte, n)
 	}
+	// Without room behind it: who appends to it must not write into the next.
 	taken := r.rest[:n:n]
 	r.rest = r.rest[n:]
 	return taken
@@ -194,6 +196,7 @@ func (s Store) Current(key Key, environment *resolve.Environment, overlay map[st
 	if !ok {
 		return nil, false
 	}
+	// Stamps are of files on disk, and know nothing of planned ones.
 	if stamped, ok := s.GetStamped(key); ok && len(overlay) == 0 && stamped.Entry == entry.Sum && s.Holds(key, stamped) {
 		return entry, true
 	}

@@ -106,6 +106,7 @@ func StampFiles(names []string) (source.Stamps, bool) {
 
 // Holds reports whether all is as it was. Stamps that can be trusted by now are noted, so that the next run need not read it.
 func (s Store) Holds(key Key, stamped *Stamped) bool {
+	// Before the look: what changes while it goes on is not older than this.
 	now := time.Now()
 	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
 		return false

@@ -112,6 +112,7 @@ func (s Store) write(key Key, suffix string, content []byte) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
+	// By a rename, since another run may read it at this moment.
 	file, err := os.CreateTemp(s.Dir, "*"+freshSuffix)
 	if err != nil {
 		return err

@@ -76,6 +76,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	if err == nil {
 		err = m.findVendored()
 	}
+	// A vendor folder has what is in it, whatever versions are selected.
 	if err != nil || m.vendored != nil {
 		return m, err
 	}
@@ -86,6 +87,7 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 func (m *modules) readMain(dir string) error {
 	name := m.env.ModFile(dir)
 	content, err := m.fsys.ReadFile(name)
+	// With -modfile the file is elsewhere, but go.mod still marks the module.
 	if err != nil || !m.fsys.Exists(filepath.Join(dir, "go.mod")) {
 		return unusual("go.mod cannot be read")
 	}
@@ -125,6 +127,7 @@ func (m *modules) checkGo(line *modfile.Go, toolchain *modfile.Toolchain) error 
 func (m *modules) readSums(name string) {
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
+		// Without go.sum nothing is known, and what needs it fails then.
 		return
 	}
 	for line := range strings.Lines(string(content)) {
@@ -165,6 +168,7 @@ func (m *modules) readDirectives() error {
 func (m *modules) readReplace(r *modfile.Replace, dir string) error {
 	with := absolute(r.New, dir)
 	_, overridden := m.override.of(r.Old)
+	// What go.work replaces is said once for all modules, so theirs may differ.
 	if known, ok := m.replaced[r.Old]; ok && known != with && !overridden {
 		return unusual("modules replace " + r.Old.Path + " differently")
 	}
@@ -190,6 +194,7 @@ func (m *modules) selectVersions() error {
 		}
 		return m.selectFrom(g)
 	}
+	// Since go 1.17 a go.mod lists all that its packages need, so no other has to be read.
 	for _, r := range m.main[0].Require {
 		if known, ok := m.selected[r.Mod.Path]; ok && known != r.Mod.Version {
 			return unusual("go.mod requires two versions of " + r.Mod.Path)
@@ -221,6 +226,7 @@ func (m *modules) folder(path string) (moduleFolder, error) {
 	actual := m.replacement(required)
 	found := moduleFolder{path: path, dir: actual.Path, local: true}
 	if actual.Version != "" {
+		// The go command would refuse it, and say how it is added.
 		if !m.sums[actual] {
 			return found, unusual("go.sum does not list " + actual.String())
 		}

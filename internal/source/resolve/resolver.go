@@ -75,6 +75,7 @@ func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(imp
 // Import returns the package that an import in another stands for.
 func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 	if from.Standard {
+		// The standard library has its own copies of what it imports from elsewhere.
 		vendored := "vendor/" + importPath
 		if known := r.packages[vendored]; known != nil {
 			return known, nil
@@ -108,6 +109,7 @@ func visible(from, importPath string) bool {
 }
 
 func (r *Resolver) find(importPath string) (*Package, error) {
+	// Most packages import the same few hundred.
 	if known := r.packages[importPath]; known != nil {
 		return known, nil
 	}
@@ -132,6 +134,7 @@ func (r *Resolver) locate(importPath string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
+	// The go command has rules, and messages, for none and for several: it is asked then.
 	if len(found) != 1 {
 		return location{}, unusual("not exactly one module has the package " + importPath)
 	}
@@ -179,6 +182,7 @@ func (r *Resolver) candidates(importPath string) ([]location, error) {
 			return nil, err
 		}
 		dir := filepath.Join(module.dir, filepath.FromSlash(strings.TrimPrefix(importPath[len(prefix):], "/")))
+		// The module cache has no modules within others; folders of the user do.
 		if module.local && r.isOtherModule(module.dir, dir) {
 			continue
 		}
