@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting test-skew bench-collector fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -54,6 +54,12 @@ bench-generation: build ## Measure kctrl gen beside controller-gen; takes half a
 
 bench-collector: build ## Measure the memory of the garbage collector beside kube-controller-manager's with 100,000 objects; takes a quarter of an hour.
 	go run -C bench ./cmd/garbage -kctrl $(KCTRL)
+
+bench-inmemory: build ## Measure the API server in memory beside the real one and the fake client of controller-runtime; takes minutes.
+	go run -C bench ./cmd/inmemory -kctrl $(KCTRL)
+
+test-peers: ## Run client-go and a manager of controller-runtime, unmodified, on the API server in memory.
+	cd bench && go vet ./inmemory && go test ./inmemory
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
 	cd bench && go vet ./porting/... && go test ./porting/...

@@ -15,7 +15,6 @@ import (
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
-	"github.com/munnerz/goautoneg"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -118,20 +117,17 @@ func openAPIHash(resources []resourceInfo, crds []*apiextensionsv1.CustomResourc
 }
 
 func (s *Server) writeOpenAPI(w http.ResponseWriter, r *http.Request, path, hash, binary string, build func() any) {
-	accepted := "application/json"
-	if header := r.Header.Get("Accept"); header != "" {
-		accepted = goautoneg.Negotiate(header, []string{"application/json", binary, strings.Replace(binary, "@", ".", 1)})
-	}
-	if accepted == "" {
+	accept := r.Header.Get("Accept")
+	named := strings.Replace(binary, "@", ".", 1) // which is a media type
+	d := s.openAPIDocument(path, hash, build)
+	switch {
+	case accept == "" || names(accept, []string{"application/json", "application/*", "*/*"}):
+		named = "application/json"
+	case !names(accept, []string{binary, named}):
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
 	}
-	d := s.openAPIDocument(path, hash, build)
-	data := d.json
-	if accepted != "application/json" {
-		data, accepted = s.openAPIBinary(d, binary), strings.Replace(binary, "@", ".", 1) // which is a media type
-	}
-	w.Header().Set("Content-Type", accepted)
+	w.Header().Set("Content-Type", named)
 	w.Header().Set("Etag", `"`+hash+`"`)
 	w.Header().Set("Vary", "Accept")
 	if r.Header.Get("If-None-Match") == `"`+hash+`"` {
@@ -139,9 +135,11 @@ func (s *Server) writeOpenAPI(w http.ResponseWriter, r *http.Request, path, hash
 		return
 	}
 	w.Header().Set("Last-Modified", d.made.UTC().Format(http.TimeFormat))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(data)
+	data := d.json
+	if named != "application/json" {
+		data = s.openAPIBinary(d, binary)
 	}
+	_, _ = w.Write(data)
 }
 
 func (s *Server) openAPIDocument(path, hash string, build func() any) *openAPIDocument {
