@@ -190,7 +190,7 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 	paths, info := map[string]any{}, map[string]string{"title": "Kubernetes", "version": "1.37"}
 	for _, one := range resources {
 		plural, _, _ := strings.Cut(one.name, "/")
-		o := operations{models: m, resource: one, plural: plural, custom: custom[plural]}
+		o := resourceOperations{models: m, resource: one, plural: plural, custom: custom[plural]}
 		if o.custom {
 			info = map[string]string{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 		} else if o.object = m.kind(one.kind); o.object == "" {
@@ -261,8 +261,8 @@ func swaggerModel(model any) any {
 	return model2
 }
 
-// operations are the paths of one resource or subresource.
-type operations struct {
+// resourceOperations are the paths of one resource or subresource.
+type resourceOperations struct {
 	models   *openAPIModels
 	resource resourceInfo
 	plural   string
@@ -270,7 +270,7 @@ type operations struct {
 	object   string // the name of its model
 }
 
-func (o operations) add(paths map[string]any, all []resourceInfo) {
+func (o resourceOperations) add(paths map[string]any, all []resourceInfo) {
 	one := o.resource
 	gv, kind := one.gv, one.kind.Kind
 	parent := one
@@ -329,7 +329,7 @@ type openAPIOperation struct {
 }
 
 // path adds operations to a path. Parameters that all of them have are those of the path.
-func (o operations) path(paths map[string]any, path string, all ...openAPIOperation) {
+func (o resourceOperations) path(paths map[string]any, path string, all ...openAPIOperation) {
 	if len(all) == 0 {
 		return
 	}
@@ -357,7 +357,7 @@ func (o operations) path(paths map[string]any, path string, all ...openAPIOperat
 
 var openAPIMethods = map[string]string{"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete", "deletecollection": "delete"}
 
-func (o operations) operation(verb, name, model, sub string, parent resourceInfo, across bool) openAPIOperation {
+func (o resourceOperations) operation(verb, name, model, sub string, parent resourceInfo, across bool) openAPIOperation {
 	one := o.resource
 	method := openAPIMethods[verb]
 	group := strings.TrimSuffix(one.gv.Group, ".k8s.io")
@@ -413,7 +413,7 @@ func (o operations) operation(verb, name, model, sub string, parent resourceInfo
 	return openAPIOperation{method, parameters, content}
 }
 
-func (o operations) description(name, kind, sub string) string {
+func (o resourceOperations) description(name, kind, sub string) string {
 	if sub != "" {
 		sub = " " + sub + " of"
 	}
@@ -444,7 +444,7 @@ func article(noun string) string {
 	return " a "
 }
 
-func (o operations) media(verb string) []string {
+func (o resourceOperations) media(verb string) []string {
 	if o.custom {
 		return []string{"application/json", "application/yaml"}
 	}
@@ -463,7 +463,7 @@ func bodyOf(model string, media ...string) map[string]any {
 	return content
 }
 
-func (o operations) responses(verb, model string) map[string]any {
+func (o resourceOperations) responses(verb, model string) map[string]any {
 	one := func(description string) map[string]any {
 		return map[string]any{"description": description, "content": bodyOf(model, o.media(verb)...)}
 	}
@@ -483,7 +483,7 @@ func (o operations) responses(verb, model string) map[string]any {
 	return found
 }
 
-func (o operations) body(verb, model string) map[string]any {
+func (o resourceOperations) body(verb, model string) map[string]any {
 	media := []string{"*/*"}
 	if o.custom {
 		media = []string{"application/json", "application/yaml"}
@@ -516,7 +516,7 @@ func parameter(name, in, kind, description string) map[string]any {
 }
 
 // optionParameters are the fields of the options of a verb. Of custom resources the documents say it a little differently.
-func (o operations) optionParameters(verb string) (parameters []map[string]any) {
+func (o resourceOperations) optionParameters(verb string) (parameters []map[string]any) {
 	switch {
 	case o.custom:
 		return fieldParameters(verb)
