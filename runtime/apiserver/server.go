@@ -117,7 +117,7 @@ func (s *Server) Close() {
 // Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.
 func (s *Server) Compact() { s.store.compact() }
 
-// ServeHTTP serves a request, of whoever it is from.
+// ServeHTTP serves a request. It is an administrator's unless its context has a user.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, err := s.resolver.NewRequestInfo(r)
 	if err != nil {
@@ -126,7 +126,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	ctx := request.WithRequestInfo(r.Context(), info)
-	ctx = request.WithUser(ctx, administrator)
+	if _, named := request.UserFrom(ctx); !named {
+		ctx = request.WithUser(ctx, administrator)
+	}
 	ctx = request.WithReceivedTimestamp(ctx, time.Now())
 	ctx = audit.WithAuditContext(ctx)
 	ctx = warning.WithWarningRecorder(ctx, &warnings{header: w.Header()})

@@ -1,0 +1,60 @@
+//go:build unix
+
+// Command program serves an API server in memory on loopback. It is what `kctrl env up --in-memory` compiles and runs: nobody
+// else calls it, and no operator links it.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "apiserver:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until the program is to end.
+func run(args []string) error {
+	flags := flag.NewFlagSet("apiserver", flag.ContinueOnError)
+	address := flags.String("address", "127.0.0.1:0", "`address` of loopback to listen on")
+	certificateFile := flags.String("certificate", "", "`file` with the certificate of the server")
+	keyFile := flags.String("key", "", "`file` with the key of that")
+	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	certificate, err := tls.LoadX509KeyPair(*certificateFile, *keyFile)
+	if err != nil {
+		return err
+	}
+	authority, err := os.ReadFile(*clientsFile)
+	if err != nil {
+		return err
+	}
+	clients := x509.NewCertPool()
+	if !clients.AppendCertsFromPEM(authority) {
+		return fmt.Errorf("%s has no certificate", *clientsFile)
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
+	defer server.Close()
+	return server.Serve(ctx, listener, certificate, clients)
+}

@@ -1,0 +1,81 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// Serve serves requests that come over TLS, until ctx or the server ends, and closes the listener. It returns when the requests
+// that were served then have ended, which watches do at once.
+//
+// Only who has a certificate that one of clients has signed may ask for more than health and version: requests are in the name of
+// its common name, with its organizations as groups. Of certificates all are trusted alike.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	server := &http.Server{
+		Handler:           authenticated{s},
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients, MinVersion: tls.VersionTLS12},
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       90 * time.Second,
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		stopped <- shutdown(server)
+	}()
+	err := server.ServeTLS(listener, "", "")
+	cancel()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, <-stopped)
+}
+
+// shutdown ends a server whose requests are told to end.
+func shutdown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+	defer cancel()
+	if server.Shutdown(ctx) == nil {
+		return nil
+	}
+	return server.Close() // of clients that do not read their answers
+}
+
+// shutdownGrace is how long requests may take that are served when the server is to end.
+const shutdownGrace = 5 * time.Second
+
+// authenticated lets through whom a certificate names, and whom the server tells no more than that it is there.
+type authenticated struct{ server *Server }
+
+// public are the paths that who is unknown may read, as on a real server.
+var public = []string{"/healthz", "/livez", "/readyz", "/version"}
+
+func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		subject := r.TLS.VerifiedChains[0][0].Subject
+		named := &user.DefaultInfo{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated)}
+		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
+		return
+	}
+	if slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {
+		a.server.ServeHTTP(w, r)
+		return
+	}
+	responsewriters.ErrorNegotiated(apierrors.NewUnauthorized("Unauthorized"), metaCodecs, schema.GroupVersion{Version: "v1"}, w, r)
+}

@@ -1,0 +1,139 @@
+package apiserver_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{}
+	issued := a.issue(t, "authority")
+	a.certificate, a.key = issued.Leaf, issued.PrivateKey.(*ecdsa.PrivateKey)
+	return a
+}
+
+// issue makes a certificate of a server on loopback or of a client; the first one is of the authority.
+func (a *authority) issue(t *testing.T, name string, groups ...string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name, Organization: groups},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: a.certificate == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	parent, signer := template, key
+	if a.certificate != nil {
+		parent, signer = a.certificate, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// client is one that trusts the authority, with certificates of its own.
+func (a *authority) client(t *testing.T, certificates ...tls.Certificate) *http.Client {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func ask(t *testing.T, client *http.Client, url string) (status int, body string) {
+	t.Helper()
+	response, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
+	ours, theirs := newAuthority(t), newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener, ours.issue(t, "server"), ours.pool()) }()
+	base := "https://" + listener.Addr().String()
+	known := ours.client(t, ours.issue(t, "somebody", "system:masters"))
+	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK || !strings.Contains(body, `"name":"default"`) {
+		t.Errorf("somebody known got %d %s", status, body)
+	}
+	unknown := ours.client(t)
+	for _, path := range []string{"/api/v1/namespaces", "/apis", "/api", "/openapi/v3", "/readyz/../api", "//readyz", "/"} {
+		if status, body := ask(t, unknown, base+path); status != http.StatusUnauthorized || !strings.Contains(body, `"reason":"Unauthorized"`) {
+			t.Errorf("%s: somebody unknown got %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"/readyz", "/livez", "/healthz", "/version"} {
+		if status, body := ask(t, unknown, base+path); status != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, status, body)
+		}
+	}
+	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base + "/api"); err == nil {
+		response.Body.Close()
+		t.Errorf("a certificate of somebody else's authority got %s", response.Status)
+	}
+	// A watch ends with the server, and nothing is served any more.
+	watch, err := known.Get(base + "/api/v1/configmaps?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Body.Close()
+	cancel()
+	if _, err := io.Copy(io.Discard, watch.Body); err != nil && !strings.Contains(err.Error(), "stream error") {
+		t.Logf("the watch ended with %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if response, err := known.Get(base + "/api"); err == nil {
+		response.Body.Close()
+		t.Errorf("a server that has ended answers %s", response.Status)
+	}
+}
