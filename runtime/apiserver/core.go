@@ -338,10 +338,10 @@ func (s *namespaceStorage) Delete(ctx context.Context, name string, validate res
 }
 
 // createNamespace makes a namespace that is there from the start.
-func (s *Server) createNamespace(name string) {
+func (s *Server) createNamespace(name string) error {
 	_, err := s.endpointOf(coreV1.WithResource("namespaces")).objects.Create(request.WithNamespace(request.NewContext(), ""),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
-	must(err)
+	return err
 }
 
 // namespace is a namespace, which nobody changes, or nil.

@@ -490,6 +490,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, TableConvertor: stored,
 		codec: typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub)},
 	}
+	r.table.keepAs(r.codec.(typedCodec).codec)
 	if stored.columns == nil {
 		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
 	}

@@ -194,7 +194,10 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if stored.tooLarge(key, nil) {
 		return nil, errTooLarge
 	}
-	if !r.table.put(key, nil, stored) {
+	switch put, err := r.table.put(key, nil, stored); {
+	case err != nil:
+		return nil, apierrors.NewInternalError(err)
+	case !put:
 		return nil, r.exists(ctx, object, r.table.get(key))
 	}
 	r.tell()
@@ -387,7 +390,10 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		if stored.tooLarge(key, was) {
 			return nil, errTooLarge
 		}
-		if r.table.put(key, was, stored) {
+		switch put, err := r.table.put(key, was, stored); {
+		case err != nil:
+			return nil, apierrors.NewInternalError(err)
+		case put:
 			r.tell()
 			return r.codec.decode(stored)
 		}
@@ -425,7 +431,10 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 		if dryRun {
 			return existing, nil
 		}
-		if last := r.table.remove(was); last != nil {
+		switch last, err := r.table.remove(was); {
+		case err != nil:
+			return nil, apierrors.NewInternalError(err)
+		case last != nil:
 			r.tell()
 			return r.codec.decode(last)
 		}

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -79,11 +80,32 @@ const maxBody = 3 << 20
 
 // New makes a server. It starts no goroutine; each request has one while it is served, for which Close waits.
 func New(options Options) *Server {
-	if options.History == 0 {
-		options.History = 4096
+	s := newServer(options)
+	must(s.createFirst())
+	return s
+}
+
+// Open makes a server with the objects that the file at path has, and keeps its own there; a file that is not there is made. A write
+// is on the disk before it is answered or seen by anybody, so that whatever ends the process or the machine, all of them are there
+// in the next server: at most one that was not answered besides. History is not kept: a watch from before fails with 410 Gone.
+//
+// Only one server may have a file: the caller sees to that. A file that is damaged, or of a later version, is a [*DataError].
+func Open(path string, options Options) (*Server, error) {
+	s := newServer(options)
+	if err := s.store.open(path, s.makeBuiltin); err != nil {
+		return nil, err
 	}
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.loaded))) // others than those that are there
+	if err := s.createFirst(); err != nil {
+		return nil, errors.Join(err, s.store.closeLog())
+	}
+	s.reconcileDefinitions()
+	return s, nil
+}
+
+func newServer(options Options) *Server {
 	s := &Server{
-		store:    newStore(options.History),
+		store:    newStore(cmp.Or(options.History, 4096)),
 		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
 		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
@@ -93,10 +115,27 @@ func New(options Options) *Server {
 	s.clients = sync.OnceValue(s.newClients)
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
-	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
-		s.createNamespace(name)
-	}
 	return s
+}
+
+// makeBuiltin makes the endpoints of a resource that is there without a definition, if it is: its table knows of which type its
+// objects are then.
+func (s *Server) makeBuiltin(resource schema.GroupResource) {
+	for gvr, endpoint := range s.builtin {
+		if gvr.Resource == resource.Resource { // in another group it may be stored too
+			endpoint()
+		}
+	}
+}
+
+// createFirst creates what each server has, unless it is there.
+func (s *Server) createFirst() error {
+	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
+		if err := s.createNamespace(name); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Config is how clients reach the server, with all rights. Each call returns another one, which is the caller's to change.
@@ -108,10 +147,12 @@ func (s *Server) Config() *clientrest.Config {
 	}
 }
 
-// Close ends all requests and waits for them. Requests fail from then on. Calling it twice is fine.
+// Close ends all requests and waits for them, but for those of Serve, which does so. Requests fail from then on. Calling it twice
+// is fine.
 func (s *Server) Close() {
 	s.cancel()
 	s.requests.Wait()
+	_ = s.store.closeLog() // each write is on the disk already
 }
 
 // Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.

@@ -23,12 +23,17 @@ var errCompacted = errors.New("the revision is compacted")
 
 // store holds the objects of all resources. A write has a revision, the resourceVersion of what it wrote, that is greater
 // than all before; each table keeps its last changes, so that it knows how it was and what has happened since then. Safe
-// for concurrent use; nothing in it blocks.
+// for concurrent use; nothing in it blocks, but for the disk where writes are kept there.
 type store struct {
-	length int // how many changes a table keeps
+	length int   // how many changes a table keeps
+	loaded int64 // the revision that a file had; nothing is known of how it was before
+
+	// writing is held by a write from its decision to its end, and taken before mu. Readers do not wait for it.
+	writing sync.Mutex
+	log     *wal // nil when nothing is kept
 
 	mu       sync.Mutex
-	revision int64         // of the last write
+	revision int64         // of the last write; it is changed by who holds writing too
 	advanced chan struct{} // closed by the next write; nil when nobody waits for one
 	tables   map[schema.GroupResource]*table
 }
@@ -143,7 +148,10 @@ type change struct {
 
 // table holds the objects of one resource. Its fields are guarded by the store's mu.
 type table struct {
-	store   *store
+	store    *store
+	resource schema.GroupResource
+	codec    runtime.Codec // of objects of Go types, for the log; nil for custom resources; guarded by writing
+
 	keys    []string // of records, sorted
 	records map[string]*record
 	history []change      // the last changes, oldest first
@@ -157,7 +165,7 @@ func (s *store) table(resource schema.GroupResource) *table {
 	defer s.mu.Unlock()
 	t := s.tables[resource]
 	if t == nil {
-		t = &table{store: s, records: map[string]*record{}}
+		t = &table{store: s, resource: resource, records: map[string]*record{}, oldest: s.loaded}
 		s.tables[resource] = t
 	}
 	return t
@@ -190,39 +198,52 @@ func (t *table) get(key string) *record {
 }
 
 // put writes a record, which is the table's from then on, in place of was, or as a new one. It writes nothing and reports
-// false when another write was faster.
-func (t *table) put(key string, was, now *record) bool {
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	if t.records[key] != was {
-		return false
+// false when another write was faster. An error says that the write could not be kept.
+func (t *table) put(key string, was, now *record) (bool, error) {
+	t.store.writing.Lock()
+	defer t.store.writing.Unlock()
+	if t.get(key) != was {
+		return false, nil
 	}
-	revision := t.store.revision + 1
+	revision := t.store.current() + 1
 	now.key = key
 	now.setRevision(revision)
+	c := change{revision: revision, key: key, previous: was, current: now}
+	if err := t.store.keep(t, c); err != nil {
+		return false, err
+	}
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
 	if was == nil {
 		at, _ := slices.BinarySearch(t.keys, key)
 		t.keys = slices.Insert(t.keys, at, key)
 	}
 	t.records[key] = now
-	t.noteLocked(change{revision: revision, key: key, previous: was, current: now})
-	return true
+	t.noteLocked(c)
+	return true, nil
 }
 
-// remove deletes was and returns it in the revision of the deletion, or nil when another write was faster.
-func (t *table) remove(was *record) *record {
+// remove deletes was and returns it in the revision of the deletion, or nil when another write was faster. An error says that
+// the deletion could not be kept.
+func (t *table) remove(was *record) (*record, error) {
+	t.store.writing.Lock()
+	defer t.store.writing.Unlock()
+	if t.get(was.key) != was {
+		return nil, nil
+	}
+	revision := t.store.current() + 1
+	last := was.at(revision)
+	c := change{revision: revision, key: was.key, previous: was}
+	if err := t.store.keep(t, c); err != nil {
+		return nil, err
+	}
 	t.store.mu.Lock()
 	defer t.store.mu.Unlock()
-	if t.records[was.key] != was {
-		return nil
-	}
-	revision := t.store.revision + 1
-	last := was.at(revision)
 	at, _ := slices.BinarySearch(t.keys, was.key)
 	t.keys = slices.Delete(t.keys, at, at+1)
 	delete(t.records, was.key)
-	t.noteLocked(change{revision: revision, key: was.key, previous: was})
-	return last
+	t.noteLocked(c)
+	return last, nil
 }
 
 func (t *table) noteLocked(c change) {

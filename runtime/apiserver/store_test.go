@@ -27,13 +27,19 @@ func TestStoreKnowsWhatItHad(t *testing.T) {
 			record := tables[i].get(key)
 			switch {
 			case record != nil && random.IntN(3) == 0:
-				if last := tables[i].remove(record); last == nil || last.revision != s.current() || tables[i].remove(record) != nil {
-					t.Fatalf("seed %d: removed %+v at %d", seed, last, s.current())
+				last, err := tables[i].remove(record)
+				if last == nil || err != nil || last.revision != s.current() {
+					t.Fatalf("seed %d: removed %+v at %d: %v", seed, last, s.current(), err)
+				}
+				if again, err := tables[i].remove(record); again != nil || err != nil {
+					t.Fatalf("seed %d: removed %+v twice: %v", seed, again, err)
 				}
 				delete(now[i], key)
 			default:
-				if !tables[i].put(key, record, newRecord()) || tables[i].put(key, record, newRecord()) {
-					t.Fatalf("seed %d: a write over what is not there any more", seed)
+				first, err := tables[i].put(key, record, newRecord())
+				second, again := tables[i].put(key, record, newRecord())
+				if err != nil || again != nil || !first || second {
+					t.Fatalf("seed %d: a write over what is not there any more: %v, %v", seed, err, again)
 				}
 				now[i][key] = s.current()
 			}

@@ -1,0 +1,367 @@
+package apiserver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// wal is the write-ahead log of a store: a file that has each write before anybody sees it, on the disk. Whatever ends the
+// process or the machine, the file has all that was answered, and at most one write that was not.
+//
+// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader, each other a walEntry, in the
+// order of the writes. What only older writes say is dropped now and then, by another file in the place of this one.
+type wal struct {
+	path string
+	file *os.File // appends
+	size int64
+	used int64 // size when it had nothing that could be dropped
+	// failed is why nothing can be written any more: whether the last write is in the file is not known.
+	failed error
+}
+
+const (
+	walFormat  = "kctrl API server"
+	walVersion = 1
+	// walSlack is how much of the file may be what newer writes have replaced, besides as much as there are objects.
+	walSlack = 4 << 20
+)
+
+type walHeader struct {
+	Format   string `json:"format"`
+	Version  int    `json:"version"`
+	Revision int64  `json:"revision"` // of the last write that is dropped
+}
+
+// walEntry is a write. One without an object is a deletion.
+type walEntry struct {
+	Revision int64           `json:"revision"`
+	Group    string          `json:"group,omitempty"`
+	Resource string          `json:"resource"`
+	Key      string          `json:"key"`
+	Object   json.RawMessage `json:"object,omitempty"`
+}
+
+// DataError is why a file of objects cannot be used. The file is as it was.
+type DataError struct {
+	Path string
+	Line int // 0 when it is about the file
+	Err  error
+}
+
+func (e *DataError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+}
+
+func (e *DataError) Unwrap() error { return e.Err }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func walLine(document any) ([]byte, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
+}
+
+// walText is the document of a line, without its end.
+func walText(line []byte) ([]byte, error) {
+	sum, text, ok := bytes.Cut(line, []byte(" "))
+	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) {
+		return nil, errors.New("the line is damaged: it is not what its checksum is of")
+	}
+	return text, nil
+}
+
+// open reads the file at path into an empty store, and has the store keep its writes there. A file that is not there is made. It
+// calls prepare with each resource that the file has, before it reads its objects.
+func (s *store) open(path string, prepare func(schema.GroupResource)) error {
+	if err := s.load(path, prepare); err != nil {
+		return err
+	}
+	for _, t := range s.tables {
+		t.keys, t.oldest = slices.Sorted(maps.Keys(t.records)), s.revision
+	}
+	s.loaded = s.revision
+	s.log = &wal{path: path}
+	return s.log.rewrite(s)
+}
+
+func (s *store) load(path string, prepare func(schema.GroupResource)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &DataError{Path: path, Err: plain(err)}
+	}
+	defer file.Close()
+	lines, prepared := bufio.NewReaderSize(file, 1<<16), map[schema.GroupResource]bool{}
+	prepareOnce := func(resource schema.GroupResource) {
+		if !prepared[resource] {
+			prepared[resource] = true
+			prepare(resource)
+		}
+	}
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF) && n > 1:
+			return nil // what is left has no end: a write that was not answered
+		case errors.Is(err, io.EOF):
+			err = errors.New("this is no file of objects of kctrl's API server")
+		case err == nil:
+			err = s.loadLine(n, line[:len(line)-1], prepareOnce)
+		}
+		if err != nil && n > 1 && torn(line, lines) {
+			return nil
+		}
+		if err != nil {
+			return &DataError{Path: path, Line: n, Err: err}
+		}
+	}
+}
+
+// torn reports whether a line is the last one, and a write that a power failure has cut short: of some of its blocks the disk has
+// only that they are there.
+func torn(line []byte, rest *bufio.Reader) bool {
+	_, err := rest.ReadByte()
+	return errors.Is(err, io.EOF) && bytes.IndexByte(line, 0) >= 0
+}
+
+// plain is an error of the file system without the path.
+func plain(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (s *store) loadLine(n int, line []byte, prepare func(schema.GroupResource)) error {
+	text, err := walText(line)
+	if n > 1 && err != nil {
+		return err
+	}
+	if n == 1 {
+		var header walHeader
+		if err != nil || json.Unmarshal(text, &header) != nil || header.Format != walFormat {
+			return errors.New("this is no file of objects of kctrl's API server")
+		}
+		if header.Version > walVersion {
+			return fmt.Errorf("a newer kctrl wrote it, in version %d of the format: this one knows version %d", header.Version, walVersion)
+		}
+		s.revision = max(s.revision, header.Revision)
+		return nil
+	}
+	var e walEntry
+	if err := json.Unmarshal(text, &e); err != nil {
+		return err
+	}
+	resource := schema.GroupResource{Group: e.Group, Resource: e.Resource}
+	prepare(resource)
+	t := s.table(resource)
+	s.revision = max(s.revision, e.Revision)
+	if e.Object == nil {
+		delete(t.records, e.Key)
+		return nil
+	}
+	r, err := t.unmarshal(e.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Key, err)
+	}
+	r.key = e.Key
+	r.setRevision(e.Revision)
+	t.records[e.Key] = r
+	return nil
+}
+
+// unmarshal is the record of what the file has.
+func (t *table) unmarshal(text []byte) (*record, error) {
+	if t.codec != nil {
+		object, err := apiruntime.Decode(t.codec, text)
+		if err == nil {
+			object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
+		}
+		return &record{object: object}, err
+	}
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
+		return nil, err
+	}
+	d, err := newDocument(u.Object)
+	return &record{document: d, labels: u.GetLabels()}, err
+}
+
+func (t *table) entry(r *record) (walEntry, error) {
+	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.key, Object: r.last()}
+	if t.codec == nil {
+		return e, nil
+	}
+	var err error
+	e.Object, err = apiruntime.Encode(t.codec, r.object.DeepCopyObject()) // encoders note the kind in objects of Go types
+	return e, err
+}
+
+// keepAs says of which type the objects of the table are.
+func (t *table) keepAs(codec apiruntime.Codec) {
+	t.store.writing.Lock()
+	defer t.store.writing.Unlock()
+	t.codec = codec
+}
+
+// keep makes a change last, if the store has a log. It is called by the one who holds writing.
+func (s *store) keep(t *table, c change) error {
+	if s.log == nil {
+		return nil
+	}
+	e := walEntry{Revision: c.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.key}
+	var err error
+	if c.current != nil {
+		e, err = t.entry(c.current)
+	}
+	if err != nil {
+		return err
+	}
+	line, err := walLine(e)
+	if err != nil {
+		return err
+	}
+	if s.log.size > 2*s.log.used+walSlack {
+		if err := s.log.rewrite(s); err != nil {
+			s.log.used = s.log.size // the old file is as good; the next attempt is when it has grown as much again
+		}
+	}
+	return s.log.append(line)
+}
+
+// append returns when a line is on the disk.
+func (l *wal) append(line []byte) error {
+	if l.failed != nil {
+		return l.failed
+	}
+	if _, err := l.file.Write(line); err != nil {
+		if cut := l.file.Truncate(l.size); cut != nil {
+			l.failed = fmt.Errorf("%w; no more is written: %w", err, cut)
+		}
+		return err
+	}
+	if err := l.file.Sync(); err != nil {
+		l.failed = fmt.Errorf("%w; no more is written", err)
+		return l.failed
+	}
+	l.size += int64(len(line))
+	return nil
+}
+
+// rewrite puts a file that has the objects of the store, and nothing else, in the place of the one there is.
+func (l *wal) rewrite(s *store) (err error) {
+	temporary := l.path + ".tmp"
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close(), os.Remove(temporary))
+		}
+	}()
+	size, err := s.writeAll(file)
+	if err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, l.path); err != nil {
+		return err
+	}
+	if l.file != nil {
+		l.file.Close() // its content has been synced, and nobody finds it any more
+	}
+	l.file, l.size, l.used = file, size, size
+	if err := syncFolder(filepath.Dir(l.path)); err != nil {
+		l.failed = fmt.Errorf("%w; no more is written", err) // after a power failure it may be the old file that is there
+	}
+	return nil
+}
+
+// writeAll writes the header, and the objects that the store has now.
+func (s *store) writeAll(to io.Writer) (size int64, err error) {
+	s.mu.Lock()
+	header := walHeader{Format: walFormat, Version: walVersion, Revision: s.revision}
+	tables := map[*table][]*record{}
+	for _, t := range s.tables {
+		tables[t] = slices.Collect(maps.Values(t.records))
+	}
+	s.mu.Unlock()
+	out := bufio.NewWriterSize(to, 1<<16)
+	write := func(document any) error {
+		line, err := walLine(document)
+		if err != nil {
+			return err
+		}
+		size += int64(len(line))
+		_, err = out.Write(line)
+		return err
+	}
+	if err := write(header); err != nil {
+		return 0, err
+	}
+	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *table) int { return strings.Compare(a.resource.String(), b.resource.String()) })
+	for _, t := range sorted {
+		slices.SortFunc(tables[t], func(a, b *record) int { return strings.Compare(a.key, b.key) })
+		for _, r := range tables[t] {
+			e, err := t.entry(r)
+			if err != nil {
+				return 0, err
+			}
+			if err := write(e); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return size, out.Flush()
+}
+
+// syncFolder makes the names in a folder last. Where folders cannot be synced there is nothing to do.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// closeLog closes the file: no more is written.
+func (s *store) closeLog() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.log == nil || errors.Is(s.log.failed, errClosed) {
+		return nil
+	}
+	s.log.failed = errClosed
+	return s.log.file.Close()
+}
