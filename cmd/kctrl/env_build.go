@@ -22,11 +22,15 @@ kctrl.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s, o) },
 	}
 	addKubernetesFlag(cmd.Flags(), &o.Kubernetes)
+	cmd.Flags().BoolVar(&o.InMemory, "in-memory", false, "compile the API server in memory instead")
 	cmd.Flags().BoolVar(&o.ControllerManager, "controller-manager", false, "compile kube-controller-manager too")
 	return cmd
 }
 
 func runEnvBuild(ctx context.Context, s *streams, o controlplane.Options) error {
+	if o.InMemory && (o.Kubernetes != "" || o.ControllerManager) {
+		return usageError("--in-memory goes with no other flag: it is an API server of kctrl's own")
+	}
 	_, err := controlplane.Build(ctx, o, progress(s))
 	return err
 }

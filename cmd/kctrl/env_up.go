@@ -36,7 +36,8 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	flags := cmd.Flags()
 	addNameFlag(flags, &o.name)
 	addKubernetesFlag(flags, &o.start.Kubernetes)
-	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep etcd's data in this `folder`; without, it is thrown away")
+	flags.BoolVar(&o.start.InMemory, "in-memory", false, "run an API server in memory instead, which is compiled in less than a minute and starts at once")
+	flags.StringVar(&o.start.DataDir, "data-dir", "", "keep the objects in this `folder`; without, they are thrown away")
 	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 is a free one")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false, "run kube-controller-manager too, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "", "with --controller-manager, run only this `list` of controllers, such as garbage-collector-controller; '*,-foo' is all but foo")
@@ -61,6 +62,13 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	if o.start.GarbageCollector && o.start.ControllerManager && o.start.Controllers == "" {
 		return usageError("two garbage collectors are one too many: leave out --garbage-collector, or say --controllers='*,-garbage-collector-controller'")
 	}
+	if o.start.InMemory && (o.start.Kubernetes != "" || o.start.ControllerManager || o.start.FeatureGates != "" || o.control) {
+		return &diagnostic.Error{
+			Message: "--in-memory is an API server of kctrl's own: --kubernetes, --controller-manager, --feature-gates and --control are for the real one",
+			Hint:    "--garbage-collector collects garbage on it too",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
 	if o.start.DataDir != "" {
 		absolute, err := filepath.Abs(filepath.Join(s.dir, o.start.DataDir))
 		if filepath.IsAbs(o.start.DataDir) {
@@ -78,6 +86,12 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return err
 	}
 	build := func(start controlplane.Options) (controlplane.Assets, error) {
+		if !start.InMemory && !controlplane.Compiled(ctx, start) {
+			s.problem("", &diagnostic.Error{
+				Message: "this machine has no compiled control plane yet, and to compile it takes minutes",
+				Hint:    "kctrl env up --in-memory starts an API server in memory instead, in less than a minute",
+			})
+		}
 		return controlplane.Build(ctx, start, progress(s))
 	}
 	if o.foreground {
@@ -99,7 +113,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		return json.NewEncoder(s.out).Encode(env)
 	}
 	if outcome != controlplane.Started {
-		s.warnKept(o.start)
+		s.warnKept(env, o.start)
 	}
 	s.printf("environment %q %s at %s\n", env.Name, outcomes[outcome], env.Server)
 	printNext(s, []string{"export KUBECONFIG=" + shellQuoted(env.Kubeconfig), "kctrl env down" + nameArgument(env.Name)})
@@ -125,8 +139,8 @@ func shellQuoted(word string) string {
 }
 
 // warnKept says that options are of no use to an environment that runs already.
-func (s *streams) warnKept(start controlplane.Options) {
-	if start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && start.FeatureGates == "" {
+func (s *streams) warnKept(env *controlplane.Environment, start controlplane.Options) {
+	if (!start.InMemory || env.InMemory) && start.Kubernetes == "" && start.DataDir == "" && start.Port == 0 && !start.ControllerManager && !start.GarbageCollector && start.FeatureGates == "" {
 		return
 	}
 	s.problem("warning: ", &diagnostic.Error{

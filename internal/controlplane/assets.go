@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
@@ -51,6 +54,10 @@ func givenAssets(opts Options) (Assets, bool, error) {
 
 func (a Assets) etcd(flags ...string) []string      { return a.command("etcd", flags) }
 func (a Assets) apiServer(flags ...string) []string { return a.command("kube-apiserver", flags) }
+
+func (a Assets) inMemory(flags ...string) []string {
+	return append([]string{string(a.multiCall)}, flags...)
+}
 
 func (a Assets) controllerManager(flags ...string) ([]string, error) {
 	const name = "kube-controller-manager"
@@ -182,4 +189,41 @@ func (b binary) install(built string) error {
 		return err
 	}
 	return os.Rename(built, string(b))
+}
+
+// inMemoryPrefix is what the folders of API servers in memory begin with. Each change of the runtime makes another one, so the cache
+// has only those that were used last.
+const (
+	inMemoryPrefix = "inmemory-"
+	inMemoryKept   = 6
+)
+
+// binary is where the binary of a program is, by the hash of its module.
+func (p program) binary(cache, hash string) binary {
+	if p == inMemory {
+		hash = inMemoryPrefix + hash
+	}
+	return binary(filepath.Join(cache, hash, "controlplane"))
+}
+
+// used notes that somebody uses a binary.
+func (b binary) used() {
+	now := time.Now()
+	_ = os.Chtimes(string(b), now, now) // a cache that cannot be written is not pruned either
+}
+
+// prune removes API servers in memory that were used before all that are kept. What cannot be removed stays.
+func (b binary) prune() {
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(string(b))), inMemoryPrefix+"*", filepath.Base(string(b))))
+	lastUse := func(path string) int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return info.ModTime().UnixNano()
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(lastUse(b), lastUse(a)) })
+	for _, path := range all[min(inMemoryKept, len(all)):] {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
 }

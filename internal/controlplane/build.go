@@ -24,45 +24,91 @@ import (
 // interrupted nothing half-written is left where a later call would find it, and what was compiled so far stays in go's
 // cache.
 //
-// When KUBEBUILDER_ASSETS is set, nothing is compiled and the binaries in that folder are used.
+// When KUBEBUILDER_ASSETS is set, nothing is compiled and the binaries in that folder are used, but for an API server in
+// memory.
 func Build(ctx context.Context, opts Options, progress Progress) (Assets, error) {
 	release, err := release(opts.Kubernetes)
 	if err != nil {
 		return Assets{}, err
 	}
-	if assets, given, err := givenAssets(opts); given {
+	if assets, given, err := givenAssets(opts); given && !opts.InMemory {
 		return assets, err
 	}
-	goVersion, err := goVersion(ctx)
+	builds, err := builds(ctx, release, opts)
 	if err != nil {
 		return Assets{}, err
+	}
+	for _, b := range builds {
+		if b.binary.check() == nil {
+			b.binary.used()
+			return Assets{multiCall: b.binary}, nil
+		}
+	}
+	return Assets{multiCall: builds[0].binary}, builds[0].run(ctx, progress)
+}
+
+// Compiled reports whether Build has nothing to compile for opts, as far as it can be known.
+func Compiled(ctx context.Context, opts Options) bool {
+	release, err := release(opts.Kubernetes)
+	_, given, _ := givenAssets(opts)
+	if given || err != nil {
+		return true
+	}
+	builds, err := builds(ctx, release, opts)
+	return err != nil || slices.ContainsFunc(builds, func(b *build) bool { return b.binary.check() == nil })
+}
+
+// builds are those of which opts need one, the one to compile first.
+func builds(ctx context.Context, release string, opts Options) ([]*build, error) {
+	goVersion, err := goVersion(ctx)
+	if err != nil {
+		return nil, err
 	}
 	cache, err := cacheFolder("controlplane")
 	if err != nil {
-		return Assets{}, err
+		return nil, err
 	}
-	var wanted *build
+	var all []*build
 	for _, p := range programs(opts) {
 		files, err := module(release, p)
 		if err != nil {
-			return Assets{}, err
+			return nil, err
 		}
-		b := &build{release: release, files: files, binary: binary(filepath.Join(cache, moduleHash(goVersion, release, files), "controlplane"))}
-		if b.binary.check() == nil {
-			return Assets{multiCall: b.binary}, nil
-		}
-		if wanted == nil {
-			wanted = b
-		}
+		all = append(all, &build{program: p, release: release, files: files, binary: p.binary(cache, moduleHash(goVersion, release, files))})
 	}
-	return Assets{multiCall: wanted.binary}, wanted.run(ctx, progress)
+	return all, nil
 }
 
 // build compiles one binary.
 type build struct {
+	program program
 	release string
 	files   []moduleFile // of its module
 	binary  binary
+}
+
+// recipe is how a program is compiled.
+type recipe struct {
+	begins  string // what is said of it
+	pattern string // of the package
+	flags   []string
+	env     []string // besides that of this process
+}
+
+func (b *build) recipe() recipe {
+	if b.program == inMemory {
+		return recipe{
+			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
+			pattern: "./" + string(inMemory),
+			flags:   []string{"-buildvcs=false", "-ldflags=-s -w"}, // as tests of its users are compiled, which link most of it: go's cache has it for both
+		}
+	}
+	return recipe{
+		begins:  "compiling etcd and Kubernetes " + b.release + " from their Go modules; this takes minutes, once",
+		pattern: ".",
+		flags:   []string{"-trimpath", "-buildvcs=false", "-ldflags=" + linkFlags(b.release)},
+		env:     []string{"CGO_ENABLED=0"},
+	}
 }
 
 // run compiles the binary unless another process does, for which it waits.
@@ -93,7 +139,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 	if err := writeModule(work, b.files); err != nil {
 		return unwritable(work, err)
 	}
-	progress.Step("compiling etcd and Kubernetes " + b.release + " from their Go modules; this takes minutes, once")
+	progress.Step(b.recipe().begins)
 	began := time.Now()
 	built := filepath.Join(work, "controlplane")
 	if err := b.compile(ctx, progress, work, built); err != nil {
@@ -102,6 +148,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 	if err := b.binary.install(built); err != nil {
 		return unwritable(folder, err)
 	}
+	b.binary.prune()
 	progress.Step("control plane compiled in " + time.Since(began).Round(time.Second).String())
 	return nil
 }
@@ -110,22 +157,22 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 func (b *build) compile(ctx context.Context, progress Progress, work, built string) error {
 	output := &goOutput{began: time.Now()}
 	defer progress.during(output.state)()
-	flags := []string{"-trimpath", "-buildvcs=false", "-ldflags=" + linkFlags(b.release)}
-	stale, err := runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags...)...)
+	stale, err := b.runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.recipe().flags...)...)
 	if err != nil {
 		return err
 	}
 	output.expect(len(bytes.Fields(stale)))
-	_, err = runGo(ctx, work, output, append([]string{"build", "-v", "-o", built}, flags...)...)
+	_, err = b.runGo(ctx, work, output, append([]string{"build", "-v", "-o", built}, b.recipe().flags...)...)
 	return err
 }
 
 // runGo runs the go command for the module in work, and returns its standard output.
-func runGo(ctx context.Context, work string, output *goOutput, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+func (b *build) runGo(ctx context.Context, work string, output *goOutput, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", append(args, b.recipe().pattern)...)
 	cmd.Dir = work
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
 		"GOTMPDIR="+filepath.Join(work, "tmp")) // so that nothing is left of it in another place when it is killed
+	cmd.Env = append(cmd.Env, b.recipe().env...)
 	cmd.SysProcAttr = processAttributes(true)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stdout bytes.Buffer

@@ -106,7 +106,7 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 		return nil, unwritable(es.path(name), err)
 	}
 	env := &Environment{
-		Name: name, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager,
+		Name: name, InMemory: opts.InMemory, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager,
 		Controllers: opts.Controllers, GarbageCollector: opts.GarbageCollector, FeatureGates: opts.FeatureGates,
 	}
 	if err := es.claim(ctx, env); err != nil {

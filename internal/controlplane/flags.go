@@ -62,6 +62,22 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 	return flags
 }
 
+// inMemoryFlags let the API server in memory keep its objects, unless nobody would read them again.
+func inMemoryFlags(opts Options, port int) []string {
+	flags := []string{
+		fmt.Sprintf("--address=127.0.0.1:%d", port),
+		"--certificate=apiserver.crt", "--key=apiserver.key",
+		"--clients=" + authorityPath(opts.Folder),
+	}
+	switch {
+	case opts.DataDir != "":
+		flags = append(flags, "--data="+opts.DataDir)
+	case !opts.Attached:
+		flags = append(flags, "--data="+filepath.Join(opts.Folder, "objects"))
+	}
+	return flags
+}
+
 func controllerManagerFlags(opts Options, kubeconfig string) []string {
 	flags := []string{
 		"--kubeconfig=" + kubeconfig,

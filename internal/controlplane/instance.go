@@ -29,11 +29,13 @@ const (
 
 // Options say what to start. The zero value is etcd and an API server on a free port, with throw-away data.
 type Options struct {
+	// InMemory is kctrl's own API server, with its objects in memory, instead of etcd and kube-apiserver.
+	InMemory bool
 	// Kubernetes is the version of the API server, one of [Versions]. Empty is the newest.
 	Kubernetes string
 	// Folder is where the instance keeps certificates, logs and its kubeconfig. It must exist.
 	Folder string
-	// DataDir is where etcd keeps its data; it is made when it does not exist, and it is the caller's to remove. Empty
+	// DataDir is where etcd, or the API server in memory, keeps its data; it is made when it does not exist, and it is the caller's to remove. Empty
 	// is a folder below Folder; an instance that is Attached does not wait for the disk there.
 	DataDir string
 	// Port is that of the API server. Zero is a free one.
@@ -67,6 +69,14 @@ func (o Options) running(name string) (Process, bool) {
 	return o.previous[i], true
 }
 
+// servers are the parts that serve the API, in start order: the first has the data, the last the port.
+func (o Options) servers() []string {
+	if o.InMemory {
+		return []string{inMemoryName}
+	}
+	return []string{etcdName, apiServerName}
+}
+
 // Ports are those of loopback that an instance listens on.
 type Ports struct {
 	Etcd int `json:"etcd"`
@@ -84,7 +94,7 @@ func (o Options) choosePorts(ctx context.Context) (Ports, error) {
 		return Ports{}, err
 	}
 	_, etcd := o.running(etcdName)
-	_, apiServer := o.running(apiServerName)
+	_, apiServer := o.running(o.servers()[len(o.servers())-1])
 	bounded, cancel := context.WithTimeout(ctx, portGrace)
 	defer cancel()
 	keep := func(had int, own bool, free int) int {
@@ -132,8 +142,8 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 		if opts.DataDir, err = dataFolder(opts.DataDir); err != nil {
 			return nil, err
 		}
-		if _, runs := opts.running(etcdName); !runs {
-			if err := checkUnused(opts.DataDir); err != nil {
+		if _, runs := opts.running(opts.servers()[0]); !runs {
+			if err := checkUnused(opts.DataDir, opts.InMemory); err != nil {
 				return nil, err
 			}
 		}
@@ -152,6 +162,9 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 			}
 		}
 		crash, crashed := errors.AsType[*CrashError](err)
+		if crashed && unreadable(crash) != nil {
+			return nil, unreadable(crash)
+		}
 		if !crashed || attempt == startAttempts || !strings.Contains(crash.Tail, "address already in use") {
 			return instance, explain(err)
 		}
@@ -173,9 +186,21 @@ func dataFolder(path string) (string, error) {
 	return path, nil
 }
 
-// checkUnused fails when an etcd, whosesoever, has its data in folder: it holds the lock of its database.
-func checkUnused(folder string) error {
-	file, err := os.OpenFile(filepath.Join(folder, "member", "snap", "db"), os.O_RDWR, 0)
+// checkUnused fails when a server, whosesoever, has its data in folder: it holds a lock. It fails too for the data of a server of the
+// other kind.
+func checkUnused(folder string, inMemory bool) error {
+	const etcdData, inMemoryData = "member", "objects"
+	what, locked, other, hint := "etcd", filepath.Join(etcdData, "snap", "db"), inMemoryData, "say --in-memory"
+	if inMemory {
+		what, locked, other, hint = "API server in memory", "lock", etcdData, "leave out --in-memory"
+	}
+	if exists(filepath.Join(folder, other)) {
+		return &diagnostic.Error{
+			Message: fmt.Sprintf("the data in %s is that of another kind of API server", folder),
+			Hint:    hint + ", or choose another --data-dir",
+		}
+	}
+	file, err := os.OpenFile(filepath.Join(folder, locked), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -187,9 +212,23 @@ func checkUnused(folder string) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("an etcd that runs has its data in %s", folder),
+		Message: fmt.Sprintf("an %s that runs has its data in %s", what, folder),
 		Hint:    "stop it, or choose another --data-dir",
 	}
+}
+
+// unreadable is what an API server in memory that ended has said of its data, if that is why; else nil.
+func unreadable(crash *CrashError) error {
+	lines := strings.Split(crash.Tail, "\n")
+	said, ok := strings.CutPrefix(lines[len(lines)-1], "data: ")
+	if crash.Component != inMemoryName || !ok {
+		return nil
+	}
+	hint := "bring the file back from a copy, or choose another --data-dir"
+	if strings.Contains(said, noSpace) {
+		hint = "free some disk space"
+	}
+	return &diagnostic.Error{Message: said, Hint: hint, Cause: crash}
 }
 
 func portTaken(port int) error {
@@ -229,15 +268,7 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 	if err := writeKubeconfig(instance.Kubeconfig, instance.Server, ids); err != nil {
 		return instance, err
 	}
-	peer := loopbackURL(ports.Peer)
-	if err := instance.add(ctx, etcdName, assets.etcd(etcdFlags(opts, instance.etcd, peer)...)); err != nil {
-		return instance, err
-	}
-	store, err := instance.store()
-	if err != nil {
-		return instance, err
-	}
-	if err := instance.add(ctx, apiServerName, assets.apiServer(apiServerFlags(opts, store, ports.API)...)); err != nil {
+	if err := instance.addServers(ctx, assets); err != nil {
 		return instance, err
 	}
 	if err := instance.waitReady(ctx); err != nil {
@@ -260,6 +291,21 @@ func start(ctx context.Context, assets Assets, opts Options, ids *identities) (i
 		return instance, instance.add(ctx, garbageCollectorName, command)
 	}
 	return instance, nil
+}
+
+// addServers starts what serves the API.
+func (i *Instance) addServers(ctx context.Context, assets Assets) error {
+	if i.opts.InMemory {
+		return i.add(ctx, inMemoryName, assets.inMemory(inMemoryFlags(i.opts, i.ports.API)...))
+	}
+	if err := i.add(ctx, etcdName, assets.etcd(etcdFlags(i.opts, i.etcd, loopbackURL(i.ports.Peer))...)); err != nil {
+		return err
+	}
+	store, err := i.store()
+	if err != nil {
+		return err
+	}
+	return i.add(ctx, apiServerName, assets.apiServer(apiServerFlags(i.opts, store, i.ports.API)...))
 }
 
 func loopbackURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
@@ -34,11 +35,16 @@ type program string
 const (
 	withoutControllers program = "apiserver"    // etcd and kube-apiserver
 	withControllers    program = "controlplane" // and kube-controller-manager, which is a sixth more to compile
+
+	inMemory program = "runtime/apiserver/program" // an API server with its objects in memory, which is kctrl's own
 )
 
 // programs are those that have what opts start, the one to compile first. What has too much is as good when it is there.
 func programs(opts Options) []program {
-	if opts.ControllerManager {
+	switch {
+	case opts.InMemory:
+		return []program{inMemory}
+	case opts.ControllerManager:
 		return []program{withControllers}
 	}
 	return []program{withoutControllers, withControllers}
@@ -124,6 +130,9 @@ type moduleFile struct {
 
 // module returns the files of the module of a program.
 func module(release string, p program) ([]moduleFile, error) {
+	if p == inMemory {
+		return runtimeModule()
+	}
 	files := []moduleFile{{name: "go.mod"}, {name: "go.sum"}, {name: "main.go"}}
 	sources := []string{path.Join(release, "go.mod"), path.Join(release, "go.sum"), string(p) + ".go"}
 	for i := range files {
@@ -136,9 +145,32 @@ func module(release string, p program) ([]moduleFile, error) {
 	return files, nil
 }
 
+// runtimeModule is kctrl's own module, as far as it is the runtime.
+func runtimeModule() ([]moduleFile, error) {
+	var files []moduleFile
+	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
+		source := path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "testdata":
+			return fs.SkipDir
+		case entry.IsDir() || !source && name != "go.mod" && name != "go.sum":
+			return nil
+		}
+		content, err := kctrl.Source.ReadFile(name)
+		files = append(files, moduleFile{name, content})
+		return err
+	})
+	return files, err
+}
+
 // writeModule writes a module into folder.
 func writeModule(folder string, files []moduleFile) error {
 	for _, file := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, file.name)), 0o700); err != nil {
+			return err
+		}
 		if err := os.WriteFile(filepath.Join(folder, file.name), file.content, 0o600); err != nil {
 			return err
 		}

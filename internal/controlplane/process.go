@@ -43,6 +43,7 @@ const (
 	etcdName              = "etcd"
 	apiServerName         = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
+	inMemoryName          = "in-memory-apiserver"
 	garbageCollectorName  = "garbage-collector"
 )
 
@@ -52,6 +53,7 @@ var parts = []part{
 	{etcdName, "--trusted-ca-file"},
 	{apiServerName, "--client-ca-file"},
 	{controllerManagerName, "--root-ca-file"},
+	{inMemoryName, "--clients"},
 	{garbageCollectorName, "--certificate-authority"},
 }
 

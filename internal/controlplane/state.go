@@ -25,6 +25,7 @@ type Environment struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 	// What it was started with, and is started with again when a part of it has died.
+	InMemory          bool   `json:"inMemory,omitempty"`
 	Kubernetes        string `json:"kubernetes,omitempty"`
 	DataDir           string `json:"dataDir,omitempty"`
 	Port              int    `json:"port,omitempty"`
@@ -96,7 +97,7 @@ func (e *Environment) Usable() error {
 // options are those it was started with.
 func (e *Environment) options() Options {
 	return Options{
-		Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
+		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
 		GarbageCollector: e.GarbageCollector, FeatureGates: e.FeatureGates,
 	}
 }

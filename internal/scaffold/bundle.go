@@ -267,4 +267,7 @@ func pathsOf(changes []plan.Change) []string {
 	return paths
 }
 
-func inBundle(name string) bool { return name == "LICENSE" || strings.HasPrefix(name, "runtime/") }
+// inBundle leaves out the program that kctrl env compiles: no project imports it.
+func inBundle(name string) bool {
+	return name == "LICENSE" || strings.HasPrefix(name, "runtime/") && !strings.HasPrefix(name, "runtime/apiserver/program/")
+}

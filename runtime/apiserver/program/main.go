@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 // Command program serves an API server in memory on loopback. It is what `kctrl env up --in-memory` compiles and runs: nobody
 // else calls it, and no operator links it.
@@ -8,12 +8,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
@@ -21,7 +23,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "apiserver:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -33,6 +35,7 @@ func run(args []string) error {
 	certificateFile := flags.String("certificate", "", "`file` with the certificate of the server")
 	keyFile := flags.String("key", "", "`file` with the key of that")
 	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
+	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -54,7 +57,35 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
+	if *data == "" {
+		server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
+		defer server.Close()
+		return server.Serve(ctx, listener, certificate, clients)
+	}
+	lock, err := lockFolder(*data)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	defer lock.Close()
+	server, err := apiserver.Open(filepath.Join(*data, "objects"), apiserver.Options{Seed: rand.Uint64()})
+	if err != nil {
+		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
+	}
 	defer server.Close()
 	return server.Serve(ctx, listener, certificate, clients)
+}
+
+// lockFolder makes a folder, and takes its lock, which goes with the file or the process.
+func lockFolder(folder string) (*os.File, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another API server has %s", folder), lock.Close())
+	}
+	return lock, nil
 }
