@@ -10,7 +10,7 @@ DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
 
-demo: build ## From an empty folder to an operator that reconciles, on a real API server.
+demo: build ## From an empty folder to an operator that reconciles, on an API server in memory; SERVER=real: on a real one.
 	go run ./internal/demo
 
 test: build ## Run all tests, also those on a real API server, and the race detector on the runtime.

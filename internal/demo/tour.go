@@ -16,10 +16,25 @@ const (
 	patience    = time.Minute // how long the tour waits for any one thing to be observed
 )
 
+// server is an API server that the tour may run on.
+type server struct {
+	up   string // the flag that it is started with
+	what string // what is said of it
+}
+
+var servers = map[string]server{
+	"":     {" --in-memory", "kctrl's own API server, in memory: make demo SERVER=real takes etcd and kube-apiserver, and minutes to compile them once"},
+	"real": {"", "etcd and kube-apiserver"},
+}
+
 // tour runs all steps in a new temporary folder, which it removes in the end.
-func tour(ctx context.Context, out io.Writer, kctrl string) (err error) {
+func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 	if kctrl == "" {
 		return fmt.Errorf("KCTRL is not set to the kctrl binary; run make demo")
+	}
+	server, ok := servers[on]
+	if !ok {
+		return fmt.Errorf("there is no SERVER=%s; leave it out, or say SERVER=real", on)
 	}
 	dir, err := os.MkdirTemp("", "guestbook-")
 	if err != nil {
@@ -32,11 +47,11 @@ func tour(ctx context.Context, out io.Writer, kctrl string) (err error) {
 			sh.summary()
 		}
 	}()
-	fmt.Fprintf(out, "In the new, empty folder %s:\n", dir)
+	fmt.Fprintf(out, "In the new, empty folder %s, and later on %s:\n", dir, server.what)
 	if err := scaffold(ctx, sh); err != nil {
 		return err
 	}
-	return operate(ctx, sh)
+	return operate(ctx, sh, server)
 }
 
 // scaffold goes from the empty folder to an operator that builds.
@@ -56,8 +71,8 @@ func scaffold(ctx context.Context, sh *shell) error {
 }
 
 // operate runs the operator on a control plane and observes what it does to the sample, from creation to deletion.
-func operate(ctx context.Context, sh *shell) (err error) {
-	if err := sh.run(ctx, "kctrl env up --name "+environment); err != nil {
+func operate(ctx context.Context, sh *shell, on server) (err error) {
+	if err := sh.run(ctx, "kctrl env up"+on.up+" --name "+environment); err != nil {
 		return err
 	}
 	defer func() {
