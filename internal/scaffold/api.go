@@ -68,6 +68,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
 		steps = append(steps, func() error { return renderAll(p, templates.Controller(), kind, opts.Force) })
+		steps = append(steps, func() error { return requireInMemory(p, proj) })
 	}
 	steps = append(steps,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },

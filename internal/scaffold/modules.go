@@ -187,6 +187,17 @@ func requireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	mod, sum := templates.ApplyConfigurationModules()
+	return requireAll(p, proj, mod, sum)
+}
+
+// requireInMemory makes go.mod and go.sum hold what tests on an API server in memory import. No other package of a project does.
+func requireInMemory(p *plan.Plan, proj *project.Project) error {
+	mod, sum := templates.InMemoryModules()
+	return requireAll(p, proj, mod, sum)
+}
+
+// requireAll adds to go.mod and go.sum what others have that they do not.
+func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	needed, err := mod.Render(view)
 	if err != nil {

@@ -67,6 +67,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	tidy(t, proj, cacheEnv())
 	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
 	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
+	tested(t, check, proj, mod, sums, cacheEnv())
 
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")
@@ -82,6 +83,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	tidy(t, published, env)
 	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, published, "go.mod")))
 	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, published, "go.sum")))
+	tested(t, check, published, mod, sums, env)
 
 	if stale && *update {
 		t.Fatal("the module templates changed: run make golden once more, for what is made from them")
@@ -97,6 +99,20 @@ import (
 	_ "sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 `
+
+// tested checks what tests on an API server in memory add to a project that had a go.mod and a go.sum.
+func tested(t *testing.T, check func(id string, computed []byte), dir string, mod, sums []byte, env []string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, "applied")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "go.mod"), mod)
+	writeFile(t, filepath.Join(dir, "go.sum"), sourceFile(t, "go.sum"))
+	writeFile(t, filepath.Join(dir, "internal", "tested_test.go"), []byte("package internal_test\n\nimport _ \"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory\"\n"))
+	tidy(t, dir, env)
+	check("inmemory/go.mod", addedRequirements(t, mod, readFile(t, dir, "go.mod")))
+	check("inmemory/go.sum", addedLines(sums, readFile(t, dir, "go.sum")))
+}
 
 // addedRequirements returns a go.mod with the requirements that one has and another has not, or has as indirect ones.
 func addedRequirements(t *testing.T, before, after []byte) []byte {

@@ -29,6 +29,8 @@ func index(t *testing.T) []listed {
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
 	mod, sum := ApplyConfigurationModules()
 	all = append(all, list(ModuleView{}, mod, sum)...)
+	mod, sum = InMemoryModules()
+	all = append(all, list(ModuleView{}, mod, sum)...)
 	for _, license := range Licenses() {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}

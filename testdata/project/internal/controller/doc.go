@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package controller is where the controllers of guestbook are: for each kind a reconciler, which reads what a user wants
-// and makes the world match it, and a test that runs it against a real API server.
+// and makes the world match it, and a test that runs it against an API server.
 package controller
