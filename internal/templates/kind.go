@@ -257,7 +257,7 @@ func variable(kind string) string {
 func takenNames() []string {
 	return []string{
 		"admission", "apierrors", "changed", "client", "context", "controller", "ctx", "d", "defaulted", "desired", "env", "err",
-		"errors", "errs", "field", "fmt", "log", "logger", "longest", "m", "manager", "meta", "metav1", "object", "os", "partOf", "r",
+		"errors", "errs", "field", "fmt", "inmemory", "log", "logger", "longest", "m", "manager", "meta", "metav1", "object", "os", "partOf", "r",
 		"reconcile", "reconciler", "req", "result", "sample", "status", "stop", "stopped", "strings", "t", "testenv", "testing",
 		"time", "tooLong", "v", "webhook", "yaml",
 	}
