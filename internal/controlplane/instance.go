@@ -225,7 +225,7 @@ func unreadable(crash *CrashError) error {
 		return nil
 	}
 	hint := "bring the file back from a copy, or choose another --data-dir"
-	if strings.Contains(said, noSpace) {
+	if strings.Contains(said, "no space left on device") {
 		hint = "free some disk space"
 	}
 	return &diagnostic.Error{Message: said, Hint: hint, Cause: crash}
