@@ -193,9 +193,9 @@ func (s *sequence) configure(kind, mark string) {
 			webhooks = append(webhooks, s.webhook(kind, fmt.Sprintf("h%d.fidelity.kctrl.dev", i), wrong))
 		}
 		sync := s.webhook(kind, "sync.fidelity.kctrl.dev", false)
-		sync["clientConfig"].(map[string]any)["url"] = s.hooks.url + "/deny"
+		sync["clientConfig"] = map[string]any{"url": s.hooks.url + "/deny", "caBundle": s.hooks.bundle}
 		sync["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": kind + mark}}
-		sync["rules"] = []any{map[string]any{"operations": []any{"*"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"*"}}}
+		sync["rules"] = []any{map[string]any{"operations": []any{"*"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"*"}, "scope": "Namespaced"}}
 		for _, field := range []string{"matchConditions", "sideEffects"} {
 			delete(sync, field)
 		}
@@ -205,7 +205,7 @@ func (s *sequence) configure(kind, mark string) {
 		return map[string]any{"webhooks": append([]any{sync}, webhooks...)}
 	}
 	if wrong {
-		s.add(asked{method: "POST", path: path + s.options(), body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(true))})
+		s.add(asked{method: "POST", path: path + s.options(), body: object("admissionregistration.k8s.io/v1", kind+"WebhookConfiguration", name, "", configuration(true)), dry: true})
 	}
 	switch {
 	case s.made[name] && s.IntN(2) == 0:
@@ -273,13 +273,13 @@ func (s *sequence) webhook(kind, name string, wrong bool) map[string]any {
 		"apiGroups":   pick(s, []any{"*"}, []any{"", "fidelity.kctrl.dev"}, []any{"fidelity.kctrl.dev"}, []any{""}),
 		"apiVersions": pick(s, []any{"*"}, []any{"v1"}, []any{"v1beta1"}), "resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"widgets"}, []any{"widgets", "widgets/status"}, []any{"configmaps", "secrets", "widgets"}, []any{"widgets/scale", "widgets/*"}),
 	}
-	if s.IntN(4) == 0 {
-		rule["scope"] = pick(s, "*", "Namespaced", "Cluster")
-	}
+	rule["scope"] = "Namespaced" // namespace selectors do not keep other objects out
 	hook["rules"] = []any{rule}
 	optional(4, "failurePolicy", "Ignore", "Fail")
 	optional(4, "matchPolicy", "Exact", "Equivalent")
-	optional(5, "objectSelector", map[string]any{"matchLabels": map[string]any{"app": "x"}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "DoesNotExist"}}})
+	others := map[string]any{"key": "sync", "operator": "DoesNotExist"}
+	hook["objectSelector"] = map[string]any{"matchExpressions": []any{others}}
+	optional(5, "objectSelector", map[string]any{"matchLabels": map[string]any{"app": "x"}}, map[string]any{"matchExpressions": []any{others, map[string]any{"key": "app", "operator": "DoesNotExist"}}})
 	optional(8, "sideEffects", "NoneOnDryRun")
 	optional(8, "admissionReviewVersions", []any{"v1beta1"}, []any{"v2", "v1"}, []any{"v1beta1", "v1"})
 	optional(5, "matchConditions", []any{map[string]any{"name": "a", "expression": "request.name != 'a'"}}, []any{map[string]any{"name": "a", "expression": "object.spec.color == 'red'"}},
@@ -337,7 +337,7 @@ func (s *sequence) govern(mark string) {
 	} else {
 		s.add(asked{method: "POST", path: path, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", name, "", map[string]any{"spec": spec})})
 		s.add(asked{method: "PATCH", path: bindings + "/" + name + "-b?fieldManager=one", contentType: "application/apply-patch+yaml", body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-b", "", map[string]any{"spec": binding})})
-		syncing := map[string]any{"policyName": name, "validationActions": []any{"Deny"}, "matchResources": map[string]any{"namespaceSelector": s.own(), "objectSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "sync", "operator": "Exists"}}}}}
+		syncing := map[string]any{"policyName": name, "validationActions": []any{"Deny"}, "matchResources": map[string]any{"namespaceSelector": s.own(), "objectSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "sync", "operator": "In", "values": []any{"Policy1", "Policy2", "Policy3"}}}}}}
 		s.add(asked{method: "POST", path: bindings, body: object("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", name+"-a", "", map[string]any{"spec": syncing})})
 	}
 	s.note(name, path)
@@ -354,7 +354,7 @@ func (s *sequence) govern(mark string) {
 func (s *sequence) policy(mark string) map[string]any {
 	spec := map[string]any{
 		"matchConstraints": map[string]any{"namespaceSelector": s.own(), "resourceRules": []any{map[string]any{
-			"operations": pick(s, []any{"CREATE", "UPDATE"}, []any{"*"}), "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"configmaps", "widgets"}),
+			"operations": pick(s, []any{"CREATE", "UPDATE"}, []any{"*"}), "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"configmaps", "widgets"}), "scope": "Namespaced",
 		}}},
 	}
 	first := map[string]any{"expression": "request.operation == 'DELETE' || !has(object.metadata.labels) || !('sync' in object.metadata.labels) || object.metadata.labels.sync != 'Policy" + mark + "'", "message": "sync " + mark}
@@ -385,13 +385,13 @@ func (s *sequence) policy(mark string) map[string]any {
 	}
 	spec["paramKind"] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}
 	if s.IntN(4) == 0 {
-		spec["auditAnnotations"] = []any{map[string]any{"key": "k", "valueExpression": pick(s, "'x'", "null", "object.nothing")}}
+		spec["auditAnnotations"] = []any{map[string]any{"key": "k", "valueExpression": pick(s, "'x'", "null", "string(object.nothing)")}}
 	}
 	return spec
 }
 
 func (s *sequence) policyBinding(policy string) map[string]any {
-	spec := map[string]any{"policyName": policy, "validationActions": pick(s, []any{"Deny"}, []any{"Deny"}, []any{"Warn"}, []any{"Audit"}, []any{"Deny", "Audit"}, []any{"Warn", "Audit"}), "matchResources": map[string]any{"namespaceSelector": s.own()}}
+	spec := map[string]any{"policyName": policy, "validationActions": pick(s, []any{"Deny"}, []any{"Deny"}, []any{"Warn"}, []any{"Audit"}, []any{"Deny", "Audit"}, []any{"Warn", "Audit"}), "matchResources": map[string]any{"namespaceSelector": s.own(), "objectSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "sync", "operator": "DoesNotExist"}}}}}
 	if s.IntN(3) == 0 {
 		spec["paramRef"] = pick(s, map[string]any{"name": "params", "parameterNotFoundAction": "Deny"}, map[string]any{"name": "params", "parameterNotFoundAction": "Allow"}, map[string]any{"name": "a", "namespace": s.namespace, "parameterNotFoundAction": "Allow"},
 			map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "x"}}, "parameterNotFoundAction": "Deny"})
@@ -434,12 +434,22 @@ func (s *sequence) spoilPolicy(spec map[string]any) {
 	}
 }
 
+// forget deletes what sequences that did not come to their end have left behind, such that nothing more could be done.
+func (p *peer) forget(t testing.TB) {
+	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+		p.do(t, asked{method: "DELETE", path: admissionPath + kind})
+	}
+}
+
 // repeat asks until the answer contains a text.
 func (p *peer) repeat(t testing.TB, a asked) (status int, body []byte, header http.Header) {
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(10 * time.Second); ; {
 		status, body, header = p.do(t, a)
-		if strings.Contains(string(body), a.until) || time.Now().After(deadline) {
+		if strings.Contains(string(body), a.until) {
 			return status, body, header
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %s: %.2000s: want %s", p.name, a, body, a.until)
 		}
 	}
 }

@@ -783,7 +783,7 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 		problems = append(problems, field.Invalid(actions, spec.ValidationActions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
 	}
 	if len(spec.ValidationActions) == 0 {
-		problems = append(problems, field.Required(actions, "at least one validation action is required"))
+		problems = append(problems, field.Required(actions, ""))
 	}
 	return problems
 }

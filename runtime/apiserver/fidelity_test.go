@@ -150,6 +150,7 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 		t.Fatal(err)
 	}
 	p := &peer{name: name, client: client, host: config.Host, of: requestsOf}
+	p.forget(t)
 	crds, err := os.ReadFile("testdata/crds.yaml")
 	if err != nil {
 		t.Fatal(err)

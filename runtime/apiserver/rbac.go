@@ -193,7 +193,7 @@ func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (problems f
 				problems = append(problems, field.Required(path.Child(name), message))
 			}
 		}
-		required(len(rule.Verbs) == 0, "verbs", "verbs must contain at least one value")
+		required(len(rule.Verbs) == 0, "verbs", "")
 		if urls := path.Child("nonResourceURLs"); len(rule.NonResourceURLs) > 0 {
 			if namespaced {
 				problems = append(problems, field.Invalid(urls, rule.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
