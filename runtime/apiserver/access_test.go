@@ -368,7 +368,7 @@ func (s *sequence) policy(mark string) map[string]any {
 			v["message"] = pick(s, "wrong it is", " padded ")
 		}
 		if s.IntN(3) == 0 {
-			v["messageExpression"] = pick(s, "'name is ' + object.metadata.name", "'two\\nlines'", "''", "object.spec.color", "'  '")
+			v["messageExpression"] = pick(s, "'name is ' + object.metadata.name", "'two\\nlines'", "''", "string(object.spec.color)", "'  '")
 		}
 		if s.IntN(3) == 0 {
 			v["reason"] = pick(s, "Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -451,5 +451,216 @@ func (p *peer) repeat(t testing.TB, a asked) (status int, body []byte, header ht
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %s: %.2000s: want %s", p.name, a, body, a.until)
 		}
+	}
+}
+
+// groupOf is the group that a user of random sequences is in, if it is one with a group.
+func groupOf(user string) (string, bool) {
+	namespace, ok := strings.CutSuffix(user, "-grouped")
+	return namespace + "-group", ok
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+// rightsOf are requests of a seed by users who may do some of it, about roles among others.
+func rightsOf(seed uint64, salt string) []asked {
+	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 3)), namespace: fmt.Sprintf("r%d%s", seed, salt)}
+	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
+	s.add(asked{method: "POST", path: s.path("serviceaccounts", ""), body: object("v1", "ServiceAccount", "a", "", nil)})
+	for range 1 + s.IntN(3) {
+		for range 2 + s.IntN(4) {
+			pick(s, s.role, s.role, s.bind, s.bind, s.bind)("")
+		}
+		s.syncRights()
+		for range 6 + s.IntN(14) {
+			user := s.user()
+			from := len(s.requests)
+			pick(s, s.create, s.get, s.list, s.update, s.updateStatus, s.patch, s.apply, s.remove, s.removeAll, s.scale, s.core, s.gadgets, s.table, s.discover,
+				s.ask, s.ask, s.ask, s.askToken, s.escalate, s.escalate, s.escalate)()
+			for i := from; i < len(s.requests); i++ {
+				s.requests[i].user = user
+			}
+		}
+	}
+	s.forget()
+	return s.requests
+}
+
+func (s *sequence) user() string {
+	return pick(s, s.namespace+"-one", s.namespace+"-one", s.namespace+"-two", s.namespace+"-grouped", "system:serviceaccount:"+s.namespace+":a", "")
+}
+
+// syncRights asks until the roles and bindings so far are heeded.
+func (s *sequence) syncRights() {
+	s.synced++
+	name := fmt.Sprintf("%s-sync%d", s.namespace, s.synced)
+	for _, scope := range []struct{ kind, path, names string }{
+		{"", rbacPath + "namespaces/" + s.namespace + "/", "configmaps"}, {"Cluster", rbacPath, "secrets"},
+	} {
+		rule := map[string]any{"verbs": []any{"get"}, "apiGroups": []any{""}, "resources": []any{scope.names}}
+		lower := strings.ToLower(scope.kind)
+		s.add(asked{method: "POST", path: scope.path + lower + "roles", body: object("rbac.authorization.k8s.io/v1", scope.kind+"Role", name, "", map[string]any{"rules": []any{rule}})})
+		s.add(asked{method: "POST", path: scope.path + lower + "rolebindings", body: object("rbac.authorization.k8s.io/v1", scope.kind+"RoleBinding", name, "", map[string]any{
+			"roleRef": map[string]any{"kind": scope.kind + "Role", "name": name}, "subjects": []any{map[string]any{"kind": "User", "name": name}},
+		})})
+		if scope.kind != "" {
+			s.note(name, rbacPath+"clusterroles")
+			s.note(name+" ", rbacPath+"clusterrolebindings")
+		}
+		s.add(asked{method: "GET", path: "/api/v1/namespaces/" + s.namespace + "/" + scope.names + "/nothing", user: name, until: `"code":404`})
+	}
+}
+
+// rules are those of a role, which may be wrong.
+func (s *sequence) rules() []any {
+	var rules []any
+	for range 1 + s.IntN(3) {
+		rule := map[string]any{
+			"verbs":     pick(s, []any{"get", "list"}, []any{"*"}, []any{"create", "update", "patch"}, []any{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, []any{"delete"}),
+			"apiGroups": pick(s, []any{"fidelity.kctrl.dev"}, []any{"fidelity.kctrl.dev", ""}, []any{"*"}, []any{""}, []any{"rbac.authorization.k8s.io"}),
+			"resources": pick(s, []any{"widgets"}, []any{"widgets", "widgets/status"}, []any{"configmaps", "secrets"}, []any{"*"}, []any{"*/status", "widgets/scale"}, []any{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, []any{"gadgets"}),
+		}
+		switch s.IntN(12) {
+		case 0:
+			rule["resourceNames"] = []any{"a", "b"}
+		case 1:
+			rule = map[string]any{"verbs": []any{"get"}, "nonResourceURLs": pick(s, []any{"/metrics"}, []any{"/x/*"}, []any{"*"})}
+		case 2:
+			rule["verbs"] = []any{"bind", "escalate", "create", "update", "get"}
+			rule["resources"] = []any{"roles", "rolebindings"}
+			rule["apiGroups"] = []any{"rbac.authorization.k8s.io"}
+		case 3:
+			if s.IntN(3) == 0 {
+				rule[pick(s, "verbs", "apiGroups", "resources")] = pick(s, []any{}, []any(nil))
+			}
+		case 4:
+			if s.IntN(3) == 0 {
+				rule["nonResourceURLs"] = []any{"/x"}
+			}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+func (s *sequence) rbac(kind, name string) (path string) {
+	cluster := strings.HasPrefix(kind, "Cluster")
+	if cluster {
+		return rbacPath + strings.ToLower(kind) + "s/" + name
+	}
+	return rbacPath + "namespaces/" + s.namespace + "/" + strings.ToLower(kind) + "s/" + name
+}
+
+// write makes, changes, reads or deletes an object of a kind of roles.
+func (s *sequence) write(kind, name string, content map[string]any) {
+	path := s.rbac(kind, name)
+	if strings.HasPrefix(kind, "Cluster") {
+		s.note(name+" "+kind, "")
+		s.paths[len(s.paths)-1] = strings.TrimSuffix(path, "/")
+	}
+	collection := strings.TrimSuffix(path, "/"+name)
+	body := object("rbac.authorization.k8s.io/v1", kind, name, "", content)
+	switch s.IntN(10) {
+	case 0, 1, 2, 3:
+		s.add(asked{method: "POST", path: collection + s.options(), body: body})
+	case 4, 5:
+		s.add(asked{method: "PUT", path: path + s.options(), body: object("rbac.authorization.k8s.io/v1", kind, name, pick(s, "", "", "{{version "+name+"}}"), content)})
+	case 6, 7:
+		s.add(asked{method: "PATCH", path: path + "?fieldManager=" + pick(s, "one", "two") + pick(s, "", "&force=true"), contentType: "application/apply-patch+yaml", body: body})
+	case 8:
+		s.add(asked{method: "PATCH", path: path, contentType: pick(s, "application/strategic-merge-patch+json", "application/merge-patch+json"), body: pick(s, `{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"finalizers":["x.y/z"]}}`, `{"metadata":{"finalizers":null}}`, `{"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["nodes"]}]}`)})
+	case 9:
+		s.add(asked{method: pick(s, "GET", "DELETE"), path: path, accept: pick(s, "", "", asTable)})
+	}
+}
+
+func (s *sequence) role(string) {
+	if s.IntN(2) == 0 {
+		s.write("Role", pick(s, "ra", "rb"), map[string]any{"rules": s.rules(), "metadata": s.metadata()})
+		return
+	}
+	content := map[string]any{"rules": s.rules()}
+	if s.IntN(8) == 0 {
+		content["aggregationRule"] = pick(s, map[string]any{"clusterRoleSelectors": []any{map[string]any{"matchLabels": map[string]any{"none": "x"}}}}, map[string]any{}, map[string]any{"clusterRoleSelectors": []any{map[string]any{"matchLabels": map[string]any{"a": "not valid"}}}})
+	}
+	s.write("ClusterRole", s.namespace+pick(s, "-ca", "-cb"), content)
+}
+
+func (s *sequence) bind(string) {
+	subject := func() any {
+		return pick(s, map[string]any{"kind": "User", "name": s.namespace + "-one"}, map[string]any{"kind": "User", "name": s.namespace + "-two"}, map[string]any{"kind": "Group", "name": s.namespace + "-group"},
+			map[string]any{"kind": "ServiceAccount", "name": "a", "namespace": s.namespace}, map[string]any{"kind": "ServiceAccount", "name": "a", "namespace": s.namespace})
+	}
+	subjects := []any{subject(), subject()}
+	if s.IntN(10) == 0 {
+		subjects = []any{pick(s, map[string]any{"kind": "Other", "name": "x"}, map[string]any{"kind": "User"}, map[string]any{"kind": "ServiceAccount", "name": "Not_Valid"}, map[string]any{"kind": "ServiceAccount", "name": "a", "apiGroup": "x"}, map[string]any{"kind": "User", "name": "x", "apiGroup": "y"})}
+	}
+	role := map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": s.namespace + pick(s, "-ca", "-cb", "-missing")}
+	if s.IntN(10) == 0 {
+		role[pick(s, "apiGroup", "kind", "name")] = pick(s, "", "x/y", "Other")
+	}
+	if s.IntN(3) == 0 {
+		s.write("ClusterRoleBinding", s.namespace+pick(s, "-cba", "-cbb"), map[string]any{"roleRef": role, "subjects": subjects})
+		return
+	}
+	if s.IntN(2) == 0 {
+		role = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": pick(s, "ra", "rb", "missing")}
+	}
+	s.write("RoleBinding", pick(s, "ba", "bb"), map[string]any{"roleRef": role, "subjects": subjects, "metadata": s.metadata()})
+}
+
+// escalate writes roles as somebody who may not be allowed to.
+func (s *sequence) escalate() { pick(s, s.role, s.bind)("") }
+
+// ask asks who may do what.
+func (s *sequence) ask() {
+	attributes := map[string]any{"resourceAttributes": map[string]any{
+		"namespace": pick(s, s.namespace, s.namespace, ""), "verb": pick(s, "get", "list", "create", "delete", "*"), "group": pick(s, "", "fidelity.kctrl.dev", "*"),
+		"resource": pick(s, "widgets", "configmaps", "*", "pods"), "subresource": pick(s, "", "", "status"), "name": pick(s, "", "a"),
+	}}
+	switch s.IntN(8) {
+	case 0:
+		attributes = map[string]any{"nonResourceAttributes": map[string]any{"path": pick(s, "/metrics", "/healthz", "/x/y"), "verb": "get"}}
+	case 1:
+		attributes = pick(s, map[string]any{}, map[string]any{"nonResourceAttributes": map[string]any{"path": "/x", "verb": "get"}, "resourceAttributes": map[string]any{"verb": "get"}})
+	}
+	local := attributes
+	subject := map[string]any{}
+	for key, value := range attributes {
+		subject[key] = value
+	}
+	subject["user"] = pick(s, s.namespace+"-one", s.namespace+"-two", "system:serviceaccount:"+s.namespace+":a", "")
+	if s.IntN(3) == 0 {
+		subject["groups"] = []any{s.namespace + "-group"}
+	}
+	const path, version = "/apis/authorization.k8s.io/v1/", "authorization.k8s.io/v1"
+	review := func(kind string, spec any) string {
+		return marshal(map[string]any{"apiVersion": version, "kind": kind, "spec": spec})
+	}
+	switch s.IntN(6) {
+	case 0, 1:
+		s.add(asked{method: "POST", path: path + "selfsubjectaccessreviews", body: review("SelfSubjectAccessReview", local)})
+	case 2:
+		s.add(asked{method: "POST", path: path + "subjectaccessreviews", body: review("SubjectAccessReview", subject)})
+	case 3:
+		body := marshal(map[string]any{"apiVersion": version, "kind": "LocalSubjectAccessReview", "spec": subject, "metadata": pick(s, map[string]any{"namespace": s.namespace}, map[string]any{}, map[string]any{"name": "x"})})
+		s.add(asked{method: "POST", path: path + "namespaces/" + s.namespace + "/localsubjectaccessreviews", body: body})
+	case 4:
+		s.add(asked{method: "POST", path: path + "selfsubjectrulesreviews", body: review("SelfSubjectRulesReview", map[string]any{"namespace": pick(s, s.namespace, "")})})
+	case 5:
+		s.add(asked{method: pick(s, "POST", "POST", "GET"), path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`})
+	}
+}
+
+func (s *sequence) askToken() {
+	request := map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": pick(s, map[string]any{}, map[string]any{"expirationSeconds": 600}, map[string]any{"expirationSeconds": 5}, map[string]any{"audiences": []any{"x"}})}
+	review := map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": map[string]any{"token": pick(s, "{{token}}", "{{token}}", "")}}
+	if s.IntN(4) == 0 {
+		request["metadata"] = pick(s, map[string]any{"name": "b"}, map[string]any{"uid": "00000000-0000-4000-8000-000000000001"}, map[string]any{"namespace": "other"})
+	}
+	if s.IntN(2) == 0 {
+		s.add(asked{method: "POST", path: "/api/v1/namespaces/" + s.namespace + "/serviceaccounts/" + pick(s, "a", "a", "a", "b") + "/token", body: marshal(request)})
+	} else {
+		s.add(asked{method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", body: marshal(review)})
 	}
 }

@@ -26,7 +26,7 @@ var (
 )
 
 // coreKinds are the kinds of the core group.
-func coreKinds() []kind { return []kind{configMaps(), namespaces(), secrets()} }
+func coreKinds() []kind { return []kind{configMaps(), namespaces(), secrets(), serviceAccounts()} }
 
 // coreDefaults are the defaults of the core group, but for those of pods.
 func coreDefaults() []defaulter {
@@ -58,7 +58,7 @@ func namespaces() kind {
 			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
 			part: func(s *Server, r *registry, k *kind, f family) part {
 				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, finalizeRules()})
-				return part{updater{subresource{finalize}}, newScope(k, f, "finalize", finalize.GetResetFields(), r)}
+				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), r)}
 			},
 		}},
 		complete: func(_ *Server, r *registry, e *endpoint) { completeNamespaces(r, e) },
@@ -197,7 +197,8 @@ func secrets() kind {
 			{metav1.TableColumnDefinition{Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"]}, func(object runtime.Object) any { return int64(len(object.(*corev1.Secret).Data)) }},
 			sinceColumn,
 		},
-		fields: func(object runtime.Object, set fields.Set) { set["type"] = string(object.(*corev1.Secret).Type) },
+		fields:     func(object runtime.Object, set fields.Set) { set["type"] = string(object.(*corev1.Secret).Type) },
+		selectable: []string{"type"},
 		rules: rules{
 			unconditional: true,
 			update: func(object, old runtime.Object) {

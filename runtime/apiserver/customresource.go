@@ -186,7 +186,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !d.namespaced()},
 		Serializer: serializer, ParameterCodec: runtime.NewParameterCodec(parameters), StandardSerializers: serializer.media[:2],
 		Creater: customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter, Typer: typer,
-		Defaulter: d.defaulter(parameters), Authorizer: everything{}, EquivalentResourceMapper: d.equivalents(),
+		Defaulter: d.defaulter(parameters), Authorizer: s.authorizer, EquivalentResourceMapper: d.equivalents(),
 		TableConvertor: c.objects, Resource: d.resource().WithVersion(v.Name), Kind: c.objects.kind, HubGroupVersion: gv,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}

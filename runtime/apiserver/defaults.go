@@ -36,8 +36,7 @@ var defaulters = sync.OnceValue(func() map[reflect.Type]func(any) {
 	known := map[reflect.Type]func(any){}
 	for _, list := range [][]defaulter{
 		coreDefaults(), podDefaults(), appsDefaults(), batchDefaults(),
-		rbacDefaults(),
-		admissionDefaults(),
+		authenticationDefaults(), rbacDefaults(), admissionDefaults(),
 	} {
 		for _, d := range list {
 			known[d.of] = d.set

@@ -475,10 +475,10 @@ func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *reque
 func (c *customResource) endpoint() *endpoint {
 	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true}
 	if c.status != nil {
-		e.parts["status"] = part{subresource{c.status}, c.statusScope}
+		e.parts["status"] = part{storage: subresource{c.status}, scope: c.statusScope}
 	}
 	if c.scale != nil {
-		e.parts["scale"] = part{c.scale, c.scaleScope}
+		e.parts["scale"] = part{storage: c.scale, scope: c.scaleScope}
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -27,6 +28,7 @@ import (
 // subjects are what is compared: requests of seeds, and the file with what the real API server has answered to some of them.
 var subjects = map[string]subject{
 	"resources": {"testdata/answers.json.gz", 40, func(testing.TB) requester { return requestsOf }},
+	"rights":    {"testdata/rights.json.gz", 20, func(testing.TB) requester { return rightsOf }},
 	"admission": {"testdata/admission.json.gz", 20, func(t testing.TB) requester { return newHooks(t).admissionOf }},
 }
 
@@ -187,12 +189,13 @@ func (p *peer) await(t testing.TB, path string) {
 type asked struct {
 	method, path, contentType, accept, body string
 
+	user  string // whose rights it is to have; of the administrator without
 	until string // what an answer has to contain, which is asked for until then
 	dry   bool   // whether nothing is to come of it
 }
 
 func (a asked) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s\n%.2000s", a.method, a.path, a.contentType, a.accept, a.body))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s\n%.2000s", a.method, a.path, a.contentType, a.accept, a.user, a.body))
 }
 
 func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.Header) {
@@ -212,6 +215,12 @@ func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.H
 		a.accept = "application/json"
 	}
 	request.Header.Set("Accept", a.accept)
+	if a.user != "" {
+		request.Header.Set("Impersonate-User", a.user)
+		if group, ok := groupOf(a.user); ok {
+			request.Header.Set("Impersonate-Group", group)
+		}
+	}
 	response, err := p.client.Do(request)
 	if err != nil {
 		t.Fatalf("%s: %s: %v", p.name, a, err)
@@ -286,7 +295,7 @@ func (p *peer) compare(t *testing.T, seed uint64, answers []string) {
 		t.Fatalf("seed %d has %d requests, and there are %d answers: record them again", seed, len(requests), len(answers))
 	}
 	for i, a := range requests {
-		if diff := cmp.Diff(answers[i], p.answer(t, m, a)); diff != "" {
+		if diff := gocmp.Diff(answers[i], p.answer(t, m, a)); diff != "" {
 			t.Errorf("seed %d, request %d: %s\n-real +in memory\n%s", seed, i, a, diff)
 			return // what follows differs for that reason
 		}
@@ -301,10 +310,11 @@ type mask struct {
 	latest    map[string]map[string]string // of each object by name: uid and version
 	next      string                       // the last continue token
 	start     string                       // the version of the first list
+	token     string                       // of a service account
 }
 
 func newMask() *mask {
-	return &mask{map[string]string{}, map[string]string{}, map[string]string{}, map[string]map[string]string{}, "", ""}
+	return &mask{map[string]string{}, map[string]string{}, map[string]string{}, map[string]map[string]string{}, "", "", ""}
 }
 
 var (
@@ -316,6 +326,8 @@ var (
 	yamlVersions = regexp.MustCompile(`resourceVersion: "(\d+)"`)
 	listVersion  = regexp.MustCompile(`\n  resourceVersion: "\d+"\n`)
 	ages         = regexp.MustCompile(`^\d+s$`)
+	allowed      = regexp.MustCompile(`RBAC: allowed by .*`) // the first in the order of a map
+	several      = regexp.MustCompile(`RBAC: \[.*\]`)
 	hosts        = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	tooOld       = regexp.MustCompile(`resource version: \d+ \(\d+\)`)
 )
@@ -328,6 +340,8 @@ func (m *mask) fill(text string) string {
 			return m.next
 		case "start":
 			return m.start
+		case "token":
+			return m.token
 		}
 		if known, ok := m.latest[parts[2]]; ok {
 			return known[parts[1]]
@@ -398,6 +412,8 @@ func (m *mask) text(text string) string {
 		return "AGE"
 	}
 	text = uuids.ReplaceAllStringFunc(text, func(uid string) string { return named(m.uids, "uid-", uid) })
+	text = allowed.ReplaceAllString(text, "RBAC: allowed by SOMETHING")
+	text = several.ReplaceAllString(text, "RBAC: [SEVERAL]")
 	text = hosts.ReplaceAllString(text, "HOST")
 	text = tooOld.ReplaceAllString(text, "resource version: N (N)")
 	text = times.ReplaceAllString(text, "TIME")
@@ -415,8 +431,11 @@ func (m *mask) value(value any, name string) any {
 	switch value := value.(type) {
 	case string:
 		switch name {
-		case "creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime":
+		case "creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime", "expirationTimestamp":
 			return "TIME"
+		case "token":
+			m.token = cmp.Or(m.token, value)
+			return "TOKEN"
 		case "uid":
 			return m.text(value)
 		}
@@ -424,6 +443,9 @@ func (m *mask) value(value any, name string) any {
 	case []any:
 		for i := range value {
 			value[i] = m.value(value[i], "")
+		}
+		if name == "resourceRules" || name == "nonResourceRules" || name == "exact" {
+			slices.SortFunc(value, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 		}
 		return value
 	case map[string]any:

@@ -11,6 +11,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -65,6 +67,8 @@ func loadBuiltin() *builtins {
 			coreKinds(),
 			appsKinds(),
 			batchKinds(),
+			authenticationKinds(),
+			authorizationKinds(),
 			rbacKinds(),
 			admissionKinds(),
 		}
@@ -218,7 +222,7 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		rbacv1.AddToScheme, admissionv1.AddToScheme,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
 	} {
 		must(add(scheme))
 	}
@@ -521,7 +525,7 @@ func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupV
 	scope := &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.namespaced},
 		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
-		Typer: f.scheme, Defaulter: f.scheme, Authorizer: everything{}, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
+		Typer: f.scheme, Defaulter: f.scheme, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
 		Resource: k.gvk.GroupVersion().WithResource(k.resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
@@ -545,13 +549,14 @@ var kindPatches = append(slices.Clone(customPatches), string(types.StrategicMerg
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
+	e.scope.Authorizer = s.authorizer // which is asked by updates that make what is not there
 	stored := k.stored()
 	if stored.status != nil {
 		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})
-		e.parts["status"] = part{subresource{status}, newScope(k, f, "status", status.GetResetFields(), r)}
+		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 	}
 	if stored.scale != nil {
-		e.parts["scale"] = part{&kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
+		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
 	}
 	for _, extra := range k.parts {
 		e.parts[extra.name] = extra.part(s, r, k, f)

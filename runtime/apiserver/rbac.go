@@ -34,6 +34,9 @@ func rbacDefaults() []defaulter {
 
 var roleKind = kind{
 	gvk: rbacV1.WithKind("Role"), resource: "roles", namespaced: true,
+	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+		return object.(*rbacv1.Role).Rules, nil
+	}),
 	columns: []column{createdColumn},
 	rules: rules{
 		unconditional: true, creates: true,
@@ -46,6 +49,9 @@ var roleKind = kind{
 
 var clusterRoleKind = kind{
 	gvk: rbacV1.WithKind("ClusterRole"), resource: "clusterroles",
+	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+		return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
+	}),
 	columns: []column{createdColumn},
 	rules: rules{
 		unconditional: true, creates: true,
@@ -62,10 +68,7 @@ var clusterRoleKind = kind{
 
 var roleBindingKind = kind{
 	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
-	columns: bindingColumns("roleBinding", func(object runtime.Object) binding {
-		b := object.(*rbacv1.RoleBinding)
-		return binding{b.RoleRef, b.Subjects}
-	}),
+	columns: bindingColumns("roleBinding", roleBindingOf), complete: completeBinding(roleBindingOf),
 	rules: rules{
 		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
@@ -76,17 +79,14 @@ var roleBindingKind = kind{
 			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
 			problems := append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
 			problems = append(problems, validateMetadataUpdate(object, old)...)
-			return append(problems, validation.ValidateImmutableField(b.RoleRef, was.RoleRef, field.NewPath("roleRef"))...)
+			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
 }
 
 var clusterRoleBindingKind = kind{
 	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
-	columns: bindingColumns("clusterRoleBinding", func(object runtime.Object) binding {
-		b := object.(*rbacv1.ClusterRoleBinding)
-		return binding{b.RoleRef, b.Subjects}
-	}),
+	columns: bindingColumns("clusterRoleBinding", clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
 	rules: rules{
 		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
@@ -97,7 +97,7 @@ var clusterRoleBindingKind = kind{
 			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
 			problems := append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
 			problems = append(problems, validateMetadataUpdate(object, old)...)
-			return append(problems, validation.ValidateImmutableField(b.RoleRef, was.RoleRef, field.NewPath("roleRef"))...)
+			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
 }
@@ -114,6 +114,16 @@ var createdColumn = column{
 type binding struct {
 	role     rbacv1.RoleRef
 	subjects []rbacv1.Subject
+}
+
+func roleBindingOf(object runtime.Object) binding {
+	b := object.(*rbacv1.RoleBinding)
+	return binding{b.RoleRef, b.Subjects}
+}
+
+func clusterRoleBindingOf(object runtime.Object) binding {
+	b := object.(*rbacv1.ClusterRoleBinding)
+	return binding{b.RoleRef, b.Subjects}
 }
 
 // names are those of the subjects of a kind.
@@ -208,6 +218,9 @@ func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (problems f
 	}
 	return problems
 }
+
+// shownRole is a role as errors show it, which is as the real server has it in memory.
+type shownRole struct{ APIGroup, Kind, Name string }
 
 func validateBinding(role rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced bool) (problems field.ErrorList) {
 	path, kinds := field.NewPath("roleRef"), []string{"ClusterRole"}

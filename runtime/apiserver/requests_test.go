@@ -53,7 +53,7 @@ func (s *sequence) gadget() string { return s.namespace + "-" + pick(s, "a", "b"
 func (s *sequence) path(resource, name string) string {
 	prefix := "/apis/fidelity.kctrl.dev/v1"
 	switch resource {
-	case "configmaps", "secrets":
+	case "configmaps", "secrets", "serviceaccounts":
 		prefix = "/api/v1"
 	case "widgets":
 		if s.IntN(6) == 0 && name != "" {

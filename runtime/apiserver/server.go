@@ -55,7 +55,9 @@ type Server struct {
 	crdScope   *handlers.RequestScope // of the status, for what the server itself writes
 	resolver   request.RequestInfoResolver
 	admission  admission.Interface
+	roles      *roleAuthorizer
 	authorizer authorizer.Authorizer
+	key        []byte                        // that tokens are signed with
 	hosts      hosts                         // of webhooks in this process
 	clients    func() *webhook.ClientManager // of webhooks
 	ctx        context.Context               // ends with Close
@@ -111,7 +113,9 @@ func newServer(options Options) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
-	s.authorizer = everything{}
+	s.roles = s.newAuthorizer()
+	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
+	s.addFirstRoles()
 	s.clients = sync.OnceValue(s.newClients)
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
@@ -167,8 +171,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	ctx := request.WithRequestInfo(r.Context(), info)
-	if _, named := request.UserFrom(ctx); !named {
-		ctx = request.WithUser(ctx, administrator)
+	who, denied, reason, err := s.identify(ctx, r)
+	if err != nil {
+		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
+		return
+	}
+	if denied == nil {
+		ctx = request.WithUser(ctx, who)
+		attributes := attributesOf(ctx, info)
+		var decision authorizer.Decision
+		if decision, reason, err = s.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
+			if denied = &attributes; reason != "" {
+				reason = "rbac: " + reason
+			}
+		}
+	}
+	if denied != nil {
+		responsewriters.Forbidden(denied, w, r.WithContext(ctx), reason, metaCodecs)
+		return
 	}
 	ctx = request.WithReceivedTimestamp(ctx, time.Now())
 	ctx = audit.WithAuditContext(ctx)
@@ -190,7 +210,8 @@ var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string
 // endpoint is a kind that is served in one version.
 type endpoint struct {
 	objects  rest.StandardStorage
-	registry *registry // to which objects may add something
+	registry *registry    // to which objects may add something
+	review   rest.Creater // of what is answered and not stored
 	scope    *handlers.RequestScope
 	parts    map[string]part // subresources by name
 	patches  []string        // types of patches
@@ -203,6 +224,7 @@ type endpoint struct {
 type part struct {
 	storage rest.Updater
 	scope   *handlers.RequestScope
+	creater rest.NamedCreater // of one that can only be created
 }
 
 var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
@@ -222,6 +244,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 		return
 	}
 	if serveVerbatim(w, r, info, e) {
+		return
+	}
+	if e.review != nil {
+		if info.Verb != "create" {
+			notAllowed(w, r, info, e)
+			return
+		}
+		handlers.CreateResource(e.review, e.scope, admit)(w, r)
 		return
 	}
 	switch info.Verb {
@@ -254,6 +284,10 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	switch {
 	case !ok:
 		http.NotFound(w, r)
+	case p.creater != nil && info.Verb == "create":
+		handlers.CreateNamedResource(p.creater, p.scope, admit)(w, r)
+	case p.storage == nil:
+		notAllowed(w, r, info, e)
 	case info.Verb == "get" && patches:
 		handlers.GetResource(patcher, p.scope)(w, r)
 	case info.Verb == "update":
@@ -325,23 +359,6 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// everything allows all that is asked.
-type everything struct{}
-
-func (everything) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionAllow, "", nil
-}
-
-// ConditionsAwareAuthorize allows it too.
-func (e everything) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
-	return authorizer.ConditionsAwareDecisionFromParts(e.Authorize(ctx, a))
-}
-
-// EvaluateConditions is never asked: there are no conditions.
-func (everything) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
 // lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.

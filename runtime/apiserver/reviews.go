@@ -1,0 +1,410 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1: questions that are answered and not stored; and tokens of service accounts.
+
+var (
+	authenticationV1 = authenticationv1.SchemeGroupVersion
+	authorizationV1  = authorizationv1.SchemeGroupVersion
+)
+
+func authenticationKinds() []kind {
+	return []kind{
+		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", false, (*Server).reviewSelf),
+		reviewKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", false, (*Server).reviewToken),
+	}
+}
+
+func authorizationKinds() []kind {
+	return []kind{
+		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true, (*Server).reviewLocal),
+		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false, (*Server).reviewOwnAccess),
+		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, (*Server).reviewRules),
+		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, (*Server).reviewAccess),
+	}
+}
+
+func authenticationDefaults() []defaulter {
+	return []defaulter{defaultsOf(func(spec *authenticationv1.TokenRequestSpec) { setPointer(&spec.ExpirationSeconds, 3600) })}
+}
+
+// reviewKind is a kind that can only be created, which answers it.
+func reviewKind[T runtime.Object](gvk schema.GroupVersionKind, resource string, namespaced bool, answer func(s *Server, ctx context.Context, question T) (runtime.Object, error)) kind {
+	return kind{
+		gvk: gvk, resource: resource, namespaced: namespaced, verbs: []string{"create"},
+		complete: func(s *Server, r *registry, e *endpoint) {
+			e.review = &reviewer[T]{r, func(ctx context.Context, question T) (runtime.Object, error) { return answer(s, ctx, question) }}
+		},
+	}
+}
+
+// reviewer answers questions of a kind.
+type reviewer[T runtime.Object] struct {
+	*registry
+	answer func(ctx context.Context, question T) (runtime.Object, error)
+}
+
+func (r *reviewer[T]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	answer, err := r.answer(ctx, object.(T))
+	if err == nil && validate != nil {
+		err = validate(ctx, object.DeepCopyObject())
+	}
+	return answer, err
+}
+
+func infoOf(who user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	for key, value := range who.GetExtra() {
+		info.Extra[key] = value
+	}
+	return info
+}
+
+func (s *Server) reviewSelf(ctx context.Context, _ *authenticationv1.SelfSubjectReview) (runtime.Object, error) {
+	who, _ := request.UserFrom(ctx)
+	return &authenticationv1.SelfSubjectReview{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Now()}, Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: infoOf(who)},
+	}, nil
+}
+
+func (s *Server) reviewToken(_ context.Context, review *authenticationv1.TokenReview) (runtime.Object, error) {
+	if review.Spec.Token == "" {
+		return nil, apierrors.NewBadRequest("token is required for TokenReview in authentication")
+	}
+	wanted := review.Spec.Audiences
+	if len(wanted) == 0 {
+		wanted = []string{issuer}
+	}
+	who, audiences, err := s.authenticate(review.Spec.Token, wanted)
+	review.Status = authenticationv1.TokenReviewStatus{}
+	if err != nil {
+		review.Status.Error = err.Error()
+		return review, nil
+	}
+	review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: infoOf(who), Audiences: audiences}
+	return review, nil
+}
+
+func (s *Server) reviewRules(ctx context.Context, review *authorizationv1.SelfSubjectRulesReview) (runtime.Object, error) {
+	if review.Spec.Namespace == "" {
+		return nil, apierrors.NewBadRequest("no namespace on request")
+	}
+	who, _ := request.UserFrom(ctx)
+	rules, problems := s.roles.allRules(who, review.Spec.Namespace)
+	status := authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}}
+	for _, rule := range rules {
+		if len(rule.Resources) > 0 {
+			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+		}
+		if len(rule.NonResourceURLs) > 0 {
+			status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+		}
+	}
+	if len(problems) > 0 {
+		status.EvaluationError = utilerrors.NewAggregate(problems).Error()
+	}
+	return &authorizationv1.SelfSubjectRulesReview{Status: status}, nil
+}
+
+func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (runtime.Object, error) {
+	problems := validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	problems = append(problems, validateNoMetadata(review.ObjectMeta, "must be empty")...)
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	who, _ := request.UserFrom(ctx)
+	review.Status = s.decide(ctx, who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return review, nil
+}
+
+func (s *Server) reviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (runtime.Object, error) {
+	problems := append(validateSubjectAccess(&review.Spec), validateNoMetadata(review.ObjectMeta, "must be empty")...)
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	review.Status = s.decide(ctx, subjectOf(&review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return review, nil
+}
+
+func (s *Server) reviewLocal(ctx context.Context, review *authorizationv1.LocalSubjectAccessReview) (runtime.Object, error) {
+	meta, spec := review.ObjectMeta, &review.Spec
+	meta.Namespace = ""
+	problems := append(validateSubjectAccess(spec), validateNoMetadata(meta, "must be empty except for namespace")...)
+	if spec.ResourceAttributes != nil && spec.ResourceAttributes.Namespace != review.Namespace {
+		problems = append(problems, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
+	}
+	if spec.NonResourceAttributes != nil {
+		problems = append(problems, field.Invalid(field.NewPath("spec.nonResourceAttributes"), spec.NonResourceAttributes, "disallowed on this kind of request"))
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
+	}
+	if namespace := request.NamespaceValue(ctx); namespace != review.Namespace {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
+	}
+	review.Status = s.decide(ctx, subjectOf(spec), spec.ResourceAttributes, spec.NonResourceAttributes)
+	return review, nil
+}
+
+func subjectOf(spec *authorizationv1.SubjectAccessReviewSpec) user.Info {
+	who := &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID, Extra: map[string][]string{}}
+	for key, value := range spec.Extra {
+		who.Extra[key] = value
+	}
+	return who
+}
+
+func validateSubjectAccess(spec *authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
+	problems := validateAccess(spec.ResourceAttributes, spec.NonResourceAttributes)
+	if spec.User == "" && len(spec.Groups) == 0 {
+		problems = append(problems, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
+	}
+	return problems
+}
+
+func validateAccess(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
+	if (resource == nil) != (path == nil) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), path, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+}
+
+func validateNoMetadata(meta metav1.ObjectMeta, message string) field.ErrorList {
+	given := meta
+	if meta.ManagedFields = nil; equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata"), given, message)}
+}
+
+// decide says whether a user may do something.
+func (s *Server) decide(ctx context.Context, who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
+	a := authorizer.AttributesRecord{User: who}
+	if path != nil {
+		a.Path, a.Verb = path.Path, path.Verb
+	} else {
+		a.ResourceRequest, a.Verb, a.Namespace, a.APIGroup, a.APIVersion = true, resource.Verb, resource.Namespace, resource.Group, resource.Version
+		a.Resource, a.Subresource, a.Name = resource.Resource, resource.Subresource, resource.Name
+	}
+	decision, reason, err := s.authorizer.Authorize(ctx, a)
+	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
+	if err != nil {
+		status.EvaluationError = err.Error()
+	}
+	return status
+}
+
+// issuer of tokens, and their audience unless another one is asked for.
+const issuer = "https://kubernetes.default.svc"
+
+// claims of a token.
+type claims struct {
+	Issuer    string   `json:"iss"`
+	Subject   string   `json:"sub"`
+	Audiences []string `json:"aud"`
+	Expires   int64    `json:"exp"`
+	NotBefore int64    `json:"nbf"`
+	IssuedAt  int64    `json:"iat"`
+	ID        string   `json:"jti"`
+	Private   struct {
+		Namespace      string      `json:"namespace"`
+		ServiceAccount objectClaim `json:"serviceaccount"`
+	} `json:"kubernetes.io"`
+}
+
+type objectClaim struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+const tokenHeader = `{"alg":"HS256","typ":"JWT"}`
+
+func (s *Server) signed(c claims) string {
+	data, err := json.Marshal(c)
+	must(err)
+	text := base64.RawURLEncoding.EncodeToString([]byte(tokenHeader)) + "." + base64.RawURLEncoding.EncodeToString(data)
+	return text + "." + base64.RawURLEncoding.EncodeToString(s.signature(text))
+}
+
+func (s *Server) signature(text string) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+var errInvalidToken = errors.New("invalid bearer token")
+
+// authenticate is the service account of a token that one of the audiences may see, and those that it is for.
+func (s *Server) authenticate(token string, wanted []string) (user.Info, []string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, nil, errInvalidToken
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(signature, s.signature(parts[0]+"."+parts[1])) {
+		return nil, nil, errInvalidToken
+	}
+	data, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil, nil, errInvalidToken
+	}
+	var c claims
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, nil, errInvalidToken
+	}
+	audiences := slices.DeleteFunc(slices.Clone(wanted), func(audience string) bool { return !slices.Contains(c.Audiences, audience) })
+	switch now := time.Now().Unix(); {
+	case len(audiences) == 0:
+		return nil, nil, fmt.Errorf("[invalid bearer token, token audiences %q is invalid for the target audiences %q]", c.Audiences, wanted)
+	case now >= c.Expires:
+		return nil, nil, errors.New("[invalid bearer token, service account token has expired]")
+	case now < c.NotBefore:
+		return nil, nil, errors.New("[invalid bearer token, service account token is not valid yet]")
+	}
+	account := s.serviceAccount(c.Private.Namespace, c.Private.ServiceAccount.Name)
+	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID {
+		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
+	}
+	who := serviceaccount.UserInfo(account.Namespace, account.Name, string(account.UID))
+	if info, ok := who.(*user.DefaultInfo); ok {
+		info.Groups = append(info.Groups, user.AllAuthenticated)
+		info.Extra = map[string][]string{user.CredentialIDKey: {"JTI=" + c.ID}}
+	}
+	return who, audiences, nil
+}
+
+func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
+	record := s.store.table(schema.GroupResource{Resource: "serviceaccounts"}).get("/registry/serviceaccounts/" + namespace + "/" + name)
+	if record == nil {
+		return nil
+	}
+	return record.object.(*corev1.ServiceAccount)
+}
+
+// tokens make tokens of service accounts.
+type tokens struct{ server *Server }
+
+func (tokens) New() runtime.Object { return &authenticationv1.TokenRequest{} }
+func (tokens) Destroy()            {}
+func (tokens) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return authenticationV1.WithKind("TokenRequest")
+}
+
+func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, namespace, kind := object.(*authenticationv1.TokenRequest), request.NamespaceValue(ctx), authenticationV1.WithKind("TokenRequest").GroupKind()
+	mismatch := func(member, given, what string) error {
+		return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("metadata", member), given, "must match the service account "+what+" if specified")})
+	}
+	if asked.Name != "" && asked.Name != name {
+		return nil, mismatch("name", asked.Name, "name")
+	}
+	if asked.Namespace != "" && asked.Namespace != namespace {
+		return nil, mismatch("namespace", asked.Namespace, "namespace")
+	}
+	account := t.server.serviceAccount(namespace, name)
+	if account == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, name)
+	}
+	if asked.UID != "" && asked.UID != account.UID {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name, fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
+	}
+	if len(asked.Spec.Audiences) == 0 {
+		asked.Spec.Audiences = []string{issuer}
+	}
+	now := time.Now()
+	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp, asked.Status = name, namespace, account.UID, metav1.NewTime(now), authenticationv1.TokenRequestStatus{}
+	path, seconds := field.NewPath("spec", "expirationSeconds"), *asked.Spec.ExpirationSeconds
+	var problems field.ErrorList
+	if seconds < 600 {
+		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))
+	}
+	if seconds > 1<<32 {
+		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(kind, "", problems)
+	}
+	if validate != nil {
+		if err := validate(ctx, asked.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	c := claims{
+		Issuer: issuer, Subject: serviceaccount.MakeUsername(namespace, name), Audiences: asked.Spec.Audiences, ID: string(t.server.names.uid()),
+		IssuedAt: now.Unix(), NotBefore: now.Unix(), Expires: now.Unix() + seconds,
+	}
+	c.Private.Namespace, c.Private.ServiceAccount = namespace, objectClaim{name, string(account.UID)}
+	asked.Status = authenticationv1.TokenRequestStatus{Token: t.server.signed(c), ExpirationTimestamp: metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))}
+	return asked, nil
+}
+
+// identify finds out who a request is from: who has a token, or else whom its connection has named, or else the administrator;
+// and whose rights he wants.
+func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
+	who, named := request.UserFrom(ctx)
+	if !named {
+		who = administrator
+	}
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		if who, _, err = s.authenticate(strings.TrimSpace(token), []string{issuer}); err != nil {
+			return nil, nil, "", apierrors.NewUnauthorized("Unauthorized")
+		}
+	}
+	return s.impersonated(ctx, r.Header, who)
+}
+
+// tokenPart is the subresource of service accounts that makes their tokens.
+func tokenPart() extraPart {
+	return extraPart{
+		name: "token", kind: authenticationV1.WithKind("TokenRequest"), verbs: []string{"create"},
+		part: func(s *Server, r *registry, k *kind, f family) part {
+			return part{creater: tokens{s}, scope: newScopeOf(k, f, authenticationV1.WithKind("TokenRequest"), authenticationV1, "token", nil, r)}
+		},
+	}
+}
+
+func serviceAccounts() kind {
+	return kind{
+		gvk: coreV1.WithKind("ServiceAccount"), resource: "serviceaccounts", short: []string{"sa"}, namespaced: true, returned: true, parts: []extraPart{tokenPart()},
+		columns: []column{sinceColumn},
+		rules: rules{
+			unconditional: true,
+			validate: typed1(func(a *corev1.ServiceAccount) field.ErrorList {
+				return validateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)
+			}),
+			validateUpdate: typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
+				return append(validateMetadataUpdate(a, old), validateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
+			}),
+		},
+	}
+}
