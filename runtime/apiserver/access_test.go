@@ -478,7 +478,9 @@ func rightsOf(seed uint64, salt string) []asked {
 			pick(s, s.create, s.get, s.list, s.update, s.updateStatus, s.patch, s.apply, s.remove, s.removeAll, s.scale, s.core, s.gadgets, s.table, s.discover,
 				s.ask, s.ask, s.ask, s.askToken, s.escalate, s.escalate, s.escalate)()
 			for i := from; i < len(s.requests); i++ {
-				s.requests[i].user = user
+				if s.requests[i].user == "" {
+					s.requests[i].user = user
+				}
 			}
 		}
 	}
@@ -648,7 +650,8 @@ func (s *sequence) ask() {
 	case 4:
 		s.add(asked{method: "POST", path: path + "selfsubjectrulesreviews", body: review("SelfSubjectRulesReview", map[string]any{"namespace": pick(s, s.namespace, "")})})
 	case 5:
-		s.add(asked{method: pick(s, "POST", "POST", "GET"), path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`})
+		s.add(asked{method: pick(s, "POST", "POST", "GET"), path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`,
+			user: pick(s, s.namespace+"-one", s.namespace+"-grouped", "system:serviceaccount:"+s.namespace+":a")})
 	}
 }
 

@@ -54,7 +54,7 @@ func (a *roleAuthorizer) Authorize(_ context.Context, attributes authorizer.Attr
 		return authorizer.DecisionAllow, reason, nil
 	}
 	if len(problems) > 0 {
-		reason = fmt.Sprintf("RBAC: %v", utilerrors.NewAggregate(problems))
+		reason = fmt.Sprintf("rbac: RBAC: %v", utilerrors.NewAggregate(problems))
 	}
 	return authorizer.DecisionNoOpinion, reason, nil
 }

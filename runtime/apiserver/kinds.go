@@ -226,6 +226,7 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	} {
 		must(add(scheme))
 	}
+	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, setAllDefaults)
 	for _, kinds := range groups {
 		for i := range kinds {
 			k := &kinds[i]

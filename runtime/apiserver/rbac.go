@@ -41,8 +41,8 @@ var roleKind = kind{
 	rules: rules{
 		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return append(validateRole(object.(*rbacv1.Role)), validateMetadataUpdate(object, old)...)
+		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+			return append(validatePolicyRules(object.(*rbacv1.Role).Rules, true), validateFinalizersTwice(object)...)
 		},
 	},
 }
@@ -56,12 +56,13 @@ var clusterRoleKind = kind{
 	rules: rules{
 		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
-			return validateClusterRole(object.(*rbacv1.ClusterRole), metav1validation.LabelSelectorValidationOptions{})
+			role := object.(*rbacv1.ClusterRole)
+			return append(validateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			// A selector that was stored with a wrong value may stay.
 			options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: hasInvalidSelector(old.(*rbacv1.ClusterRole))}
-			return append(validateClusterRole(object.(*rbacv1.ClusterRole), options), validateMetadataUpdate(object, old)...)
+			return append(validateClusterRules(object.(*rbacv1.ClusterRole), options), validateFinalizersTwice(object)...)
 		},
 	},
 }
@@ -77,8 +78,7 @@ var roleBindingKind = kind{
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
-			problems := append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
-			problems = append(problems, validateMetadataUpdate(object, old)...)
+			problems := append(validateBinding(b.RoleRef, b.Subjects, true), validateFinalizersTwice(object)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
@@ -95,8 +95,7 @@ var clusterRoleBindingKind = kind{
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
-			problems := append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
-			problems = append(problems, validateMetadataUpdate(object, old)...)
+			problems := append(validateBinding(b.RoleRef, b.Subjects, false), validateFinalizersTwice(object)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
@@ -143,7 +142,7 @@ func (b binding) names(kind string) string {
 
 func bindingColumns(what string, of func(object runtime.Object) binding) []column {
 	columns := []column{
-		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"]}, func(object runtime.Object) any {
+		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: strings.TrimSuffix(rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], " This field is immutable.")}, func(object runtime.Object) any {
 			role := of(object).role
 			return role.Kind + "/" + role.Name
 		}},
@@ -158,14 +157,20 @@ func bindingColumns(what string, of func(object runtime.Object) binding) []colum
 	return columns
 }
 
+// validateFinalizersTwice checks them as the real server does in updates, where the metadata is checked for all kinds besides.
+func validateFinalizersTwice(object runtime.Object) field.ErrorList {
+	problems := validateFinalizerNames(mustAccess(object), field.NewPath("metadata"))
+	return append(problems, problems...)
+}
+
 func roleName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func validateRole(role *rbacv1.Role) field.ErrorList {
 	return append(validateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
 }
 
-func validateClusterRole(role *rbacv1.ClusterRole, options metav1validation.LabelSelectorValidationOptions) field.ErrorList {
-	problems := append(validateMetadata(&role.ObjectMeta, false, roleName), validatePolicyRules(role.Rules, false)...)
+func validateClusterRules(role *rbacv1.ClusterRole, options metav1validation.LabelSelectorValidationOptions) field.ErrorList {
+	problems := validatePolicyRules(role.Rules, false)
 	if role.AggregationRule == nil {
 		return problems
 	}

@@ -164,7 +164,7 @@ func (s *Server) reviewLocal(ctx context.Context, review *authorizationv1.LocalS
 		problems = append(problems, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
 	}
 	if spec.NonResourceAttributes != nil {
-		problems = append(problems, field.Invalid(field.NewPath("spec.nonResourceAttributes"), spec.NonResourceAttributes, "disallowed on this kind of request"))
+		problems = append(problems, field.Invalid(field.NewPath("spec.nonResourceAttributes"), (*shownPath)(spec.NonResourceAttributes), "disallowed on this kind of request"))
 	}
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
@@ -192,11 +192,14 @@ func validateSubjectAccess(spec *authorizationv1.SubjectAccessReviewSpec) field.
 	return problems
 }
 
+// shownPath is a path as errors show it, which is as the real server has it in memory.
+type shownPath struct{ Path, Verb string }
+
 func validateAccess(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
 	if (resource == nil) != (path == nil) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec"), path, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
 }
 
 func validateNoMetadata(meta metav1.ObjectMeta, message string) field.ErrorList {

@@ -181,9 +181,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		attributes := attributesOf(ctx, info)
 		var decision authorizer.Decision
 		if decision, reason, err = s.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
-			if denied = &attributes; reason != "" {
-				reason = "rbac: " + reason
-			}
+			denied = &attributes
 		}
 	}
 	if denied != nil {
