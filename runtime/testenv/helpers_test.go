@@ -74,11 +74,12 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// use makes Start use that command, and start a server by it.
+// use makes Start use that command, and start a server by it, of the version that it has by itself.
 func use(t *testing.T, command string) {
 	t.Helper()
 	t.Setenv(testenv.CommandVariable, command)
 	t.Setenv(testenv.KubeconfigVariable, "")
+	t.Setenv(testenv.KubernetesVariable, "")
 }
 
 func contains(t *testing.T, text string, parts ...string) {

@@ -10,7 +10,6 @@ import (
 )
 
 func TestOptionsAreArgumentsOfTheCommand(t *testing.T) {
-	t.Setenv(testenv.KubernetesVariable, "")
 	folder := t.TempDir()
 	said := filepath.Join(folder, "said")
 	use(t, script(t, `echo "$@" >>`+said+`
