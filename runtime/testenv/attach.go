@@ -31,9 +31,16 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	if o.faults || o.kubernetes != "" || len(o.args) > 0 {
 		t.Fatalf("use an API server that runs already: it has no processes to give faults, a version, feature gates or controllers to: use testenv.Start")
 	}
+	objects, err := o.prepare(t)
+	if err != nil {
+		t.Fatalf("create objects: %v", err)
+	}
 	env := &Env{Config: rest.CopyConfig(config)}
 	if err := createAll(t.Context(), env, o.crds); err != nil {
 		t.Fatalf("install CRDs: %v", err)
+	}
+	if err := createObjects(t.Context(), env, objects); err != nil {
+		t.Fatalf("create objects: %v", err)
 	}
 	if o.collect {
 		collectGarbage(t, env)

@@ -1,4 +1,4 @@
-// Package testenv gives a test a real API server.
+// Package testenv gives a test a real API server; package inmemory below it gives one in memory, with the same face.
 //
 //	func TestReconcile(t *testing.T) {
 //		env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
@@ -22,4 +22,11 @@
 // variable KCTRL_TEST_KUBERNETES names: the same tests run on each version that an operator is for.
 //
 // There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
+//
+// # In memory
+//
+// Package inmemory has another Start, which takes the same options and gives the same [Env] of an API server in the test's own
+// process: it is there in milliseconds, and needs no kctrl command. KCTRL_TEST_SERVER=real has it start the real one of this package,
+// so that a suite runs on either. It is a package of its own because of what it links: the API server's libraries are more than 300
+// packages, which tests that only want a real server, or [Await] on a server of their own, are not to compile.
 package testenv

@@ -48,6 +48,7 @@ type Option func(*options)
 
 type options struct {
 	crds       []string
+	objects    []initial
 	args       []string
 	kubernetes string
 	faults     bool
@@ -95,12 +96,19 @@ func Start(t testing.TB, opts ...Option) *Env {
 	for _, opt := range opts {
 		opt(&o)
 	}
+	objects, err := o.prepare(t)
+	if err != nil {
+		t.Fatalf("create objects: %v", err)
+	}
 	env, err := o.start(t)
 	if err != nil {
 		t.Fatalf("start an API server: %v", err)
 	}
 	if err := installCRDs(t.Context(), command(), env.Kubeconfig, o.crds); err != nil {
 		t.Fatalf("install CRDs: %v", err)
+	}
+	if err := createObjects(t.Context(), env, objects); err != nil {
+		t.Fatalf("create objects: %v", err)
 	}
 	if o.collect {
 		collectGarbage(t, env)

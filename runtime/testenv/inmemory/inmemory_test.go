@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -92,6 +94,42 @@ func TestReconcilesInABubble(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestInitialObjects gives a server a definition and objects, on either server.
+func TestInitialObjects(t *testing.T) {
+	var definition, widget unstructured.Unstructured
+	if err := yaml.Unmarshal([]byte(widgets), &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	widget.Object = map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "one", "name": "w"}, "spec": map[string]any{}, "status": map[string]any{"seen": int64(1)}}
+	version := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	version["subresources"] = map[string]any{"status": map[string]any{}}
+	if err := unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": map[string]any{"seen": map[string]any{"type": "integer"}}}, "schema", "openAPIV3Schema", "properties", "status"); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	before := namespace.DeepCopy()
+	env := inmemory.Start(t, testenv.WithObjects(scheme, namespace, &widget, &definition))
+	if !reflect.DeepEqual(namespace, before) || widget.GetUID() != "" {
+		t.Errorf("the objects were changed: %v, %v", namespace, widget)
+	}
+	live, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := widget.DeepCopy()
+	if err := live.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
+		t.Fatal(err)
+	}
+	seen, _, _ := unstructured.NestedInt64(got.Object, "status", "seen")
+	if size, _, _ := unstructured.NestedInt64(got.Object, "spec", "size"); size != 3 || seen != 1 || got.GetUID() == "" {
+		t.Errorf("got %v", got)
+	}
 }
 
 func TestCollectsGarbage(t *testing.T) {
