@@ -1,0 +1,78 @@
+// The fake client, and the API server in memory.
+
+package before
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// `WithScheme`, `WithObjects`: a client, and objects that are there
+func FakeClient(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
+}
+
+// `WithLists`, `WithRuntimeObjects`: objects of lists
+func FakeLists(scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
+}
+
+// `WithStatusSubresource`: which writes leave out the status. Here the kind says so, or its CRD
+func FakeStatus(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
+}
+
+// `WithIndex`: lists by an index. The API server selects by the fields that the kind has, a cache by any
+func FakeIndex(scheme *runtime.Scheme, owners client.IndexerFunc) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
+}
+
+// `WithInterceptorFuncs`: calls that fail
+func FakeInterceptor(scheme *runtime.Scheme) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Update: func(ctx context.Context, next client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return errors.New("no")
+		},
+	}).Build()
+}
+
+// Server-side apply, with conflicts between managers
+func FakeApply(ctx context.Context, c client.Client) error {
+	pod := corev1ac.Pod("web", "default").WithLabels(map[string]string{"app": "web"})
+	return c.Apply(ctx, pod, client.FieldOwner("me"), client.ForceOwnership)
+}
+
+// `WithTypeConverters`: how lists are merged by apply. Here the schema says so, and managedFields are there
+func FakeTypes(scheme *runtime.Scheme) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+}
+
+// A deletion that a finalizer holds up: an object with a deletion timestamp. Here it is deleted, as in life
+func FakeDeletion(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
+}
+
+// `WithObjectTracker`: what is there, behind the back of the client. Here another client sees and writes it
+func FakeTracker(tracker clienttesting.ObjectTracker, pod *corev1.Pod) error {
+	return tracker.Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
+}
+
+// `WithRESTMapper`: kinds and resources. Here they are what the server serves
+func FakeMapper(scheme *runtime.Scheme, mapper meta.RESTMapper) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build()
+}
+
+// A watch
+func FakeWatch(ctx context.Context, c client.WithWatch) (watch.Interface, error) {
+	return c.Watch(ctx, &corev1.PodList{}, client.InNamespace("default"))
+}
