@@ -89,6 +89,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	switch {
 	case err != nil:
 		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
+	// Asked only when nothing was found, since it may take a request of discovery.
 	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, i.gvk):
 		key.Namespace = "" // as the live client does
 		return c.get(ctx, i, key, prototype, o)
@@ -104,6 +105,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	var first []*write
 	var m mark
 	if !o.DisableReadYourWritesConsistency {
+		// Before all else: the writes that this read has to see are those until now.
 		first, m = p.ledger.begin(key)
 	}
 	if !isClosed(i.begun) {
@@ -112,6 +114,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	if err := i.ready(ctx, p); err != nil {
 		return nil, err
 	}
+	// Nothing was open when the read began, or nobody minds: whatever the store has will do.
 	if !m.open {
 		obj, _ := p.Store().Get(key)
 		return obj, nil
@@ -186,6 +189,7 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	c.dropNamespace(ctx, gvk, &o)
+	// What has items of a form that is not known here, the server may still fill.
 	prototype, ok := itemOf(list)
 	if !ok {
 		return r.Live.List(ctx, list, opts...)
@@ -222,6 +226,7 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 // not older than the writes before the call, for which it waits. found may be called again when it has found one that is.
 func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
 	r := &reading{informer: i}
+	// All ledgers first, so that the read is of one moment: waiting for one part takes time.
 	for _, part := range parts {
 		var first []*write
 		var m mark
@@ -252,10 +257,12 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)
+	// A token of the server is for the server, which knows where its page has ended.
 	if _, fromCache := afterToken(o.Continue); !fromCache || !ok {
 		return nil, nil, nil
 	}
 	parts := i.in(o.Namespace)
+	// The namespace is not cached; without a namespace there is nothing to list, which is an answer.
 	if len(parts) == 0 && o.Namespace != "" {
 		return nil, nil, nil
 	}
@@ -264,6 +271,7 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 
 // fill makes list a copy of the objects, which are shared if that was asked for.
 func fill(list object.List, matching []object.Object, version string, o client.ListOptions, convert convert) error {
+	// Pages need an order, and the one of the server is what programs have seen so far.
 	slices.SortFunc(matching, func(a, b object.Object) int { return compareKeys(object.KeyOf(a), object.KeyOf(b)) })
 	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {

@@ -53,6 +53,7 @@ func (f *floor) add(w journal.Write, most int) {
 		return
 	}
 	if len(f.vague) == most {
+		// Bounded for kinds that are written for ever and never declared.
 		f.vague, f.lost = nil, true
 	}
 	w.Object, w.ResourceVersion = nil, ""
@@ -77,6 +78,7 @@ func (f *floor) lay(l *ledger) {
 
 // newer returns the later of two versions, either of which may be empty.
 func newer(a, b string) string {
+	// Versions are numbers without leading zeros: the longer is the later.
 	if len(a) != len(b) {
 		if len(a) > len(b) {
 			return a

@@ -102,6 +102,7 @@ func (q *eventQueue[R]) AddAfter(request R, d time.Duration) {
 func (q *eventQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, q.debounce)
 	o.Interrupt = workqueue.InterruptLimited
+	// Before a worker can get them: an event that comes then has a backoff to interrupt.
 	q.noteFailures(o, requests)
 	q.queue.AddWith(o, requests...)
 }
@@ -141,6 +142,7 @@ func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
 	s = q.stateLocked(request)
 	q.begun++
 	s.running, s.begun = true, q.begun
+	// What comes from here on is why of the next reconcile.
 	because, s.reason = s.reason, reason{}
 	return s, because
 }
@@ -162,6 +164,7 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 
 // postpone keeps an event until the end of the reconcile, and reports whether there was room for it.
 func (q *eventQueue[R]) postpone(s *requestState[R], u undecided) bool {
+	// Some may be decided by now: their writes were told meanwhile.
 	if len(s.undecided) == maxUndecided {
 		s.undecided = slices.DeleteFunc(s.undecided, func(u undecided) bool {
 			return q.isAnswer(s.request, u) || q.own.made(u.event)
@@ -180,6 +183,7 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	defer q.mu.Unlock()
 	events := s.undecided
 	s.running, s.failed, s.undecided = false, failed, nil
+	// With a reason it was added again: its state is needed at the next begin.
 	if !failed && !s.reason.known {
 		delete(q.requests, s.request)
 		if *s = (requestState[R]{}); len(q.free) < maxFree {
@@ -195,6 +199,7 @@ func (q *eventQueue[R]) counts(request R, u undecided) bool {
 	if q.isAnswer(request, u) || q.own.made(u.event) {
 		return false
 	}
+	// Asked again after the look at what is under way: the write may have been told in between.
 	return !q.own.whenTold(u.kind, u.event, u.writes, func() { q.decide(request, u) }) && !q.own.made(u.event)
 }
 
@@ -205,6 +210,7 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	s, ok := q.requests[request]
 	unseen := ok && s.failed && s.begun == u.begun
 	q.mu.Unlock()
+	// Without the lock, which is not held while another one is taken.
 	if unseen && !q.own.made(u.event) {
 		q.queue.AddWith(u.opts, request)
 	}
@@ -237,6 +243,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	c.queue.noteFailures(o, requests)
 	plain := c.note(o, requests)
 	o.Interrupt = workqueue.InterruptLimited
+	// All in one step: so it is for nearly every event.
 	if plain == nil {
 		c.queue.queue.AddWith(o, requests...)
 		return
@@ -259,6 +266,7 @@ func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []boo
 	for i, request := range requests {
 		s := c.queue.stateLocked(request)
 		s.reason.add(c.kind, c.event)
+		// There is no backoff that it could interrupt, now or at the end of a reconcile.
 		if !s.running && !s.failed {
 			continue
 		}
@@ -285,6 +293,7 @@ func (q quietQueue[R]) AddAfter(request R, d time.Duration) {
 
 func (q quietQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	if o.Priority == 0 {
+		// A start or a resync of thousands shall not hold up what somebody has just changed.
 		o.Priority = quietPriority
 	}
 	q.queue.noteFailures(o, requests)

@@ -49,6 +49,7 @@ func (p *parking[R]) hold(request R, unseen writes) {
 	w.timer = time.AfterFunc(timeout, func() { p.release(request, w) })
 	p.waiters[request] = w
 	p.mu.Unlock()
+	// Without the lock: they may be seen already, and then release is called from here.
 	if !unseen.WhenSeen(func() { p.release(request, w) }) {
 		p.release(request, w)
 	}
@@ -62,6 +63,7 @@ func (p *parking[R]) release(request R, w *waiter) {
 		p.dropLocked(request)
 	}
 	p.mu.Unlock()
+	// Without the lock, since it adds to the queue. Nobody else has w: it was dropped.
 	if current && w.parked {
 		p.open(request, w.priority)
 	}

@@ -32,6 +32,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // until they have.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
+	// It is Done, and no worker waits with it: what opens the parking adds it again.
 	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
@@ -41,15 +42,18 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, writes := journal.Track(log.IntoContext(ctx, logger))
+	// As late as can be: an event that comes after this has a state that the reconcile may not have read.
 	state, because := c.events.begin(request)
 	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
 	}
 	result, err := c.reconcile(tracking, request)
 	c.metrics.seconds.ObserveSince(start, c.name)
+	// Before it can be got again, by the queue or by Done.
 	c.parking.hold(request, writes)
 
 	outcome := outcomeOf(ctx, result, err)
+	// After the switch, which begins the backoff that events may interrupt, and before Done.
 	defer func() { c.events.end(state, outcome == failed) }()
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
@@ -107,6 +111,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 				return
 			}
 			c.metrics.timeouts.Inc(c.name)
+			// Most reconcilers return only that a context has ended: the log shall say whose.
 			if err != nil && !errors.Is(err, errTooLong) {
 				err = fmt.Errorf("%w: %w", errTooLong, err)
 			}
@@ -143,6 +148,7 @@ func (o outcome) String() string {
 func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
 	switch {
 	case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		// No failure of the request: the next leader begins it without a backoff.
 		return stopped
 	case errors.Is(err, reconcile.ErrTerminal):
 		return terminal

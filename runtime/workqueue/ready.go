@@ -74,6 +74,7 @@ func (r *readyList[T]) push(e *entry[T], now instant) {
 
 // level returns the level of a priority, and makes it when there is none.
 func (r *readyList[T]) level(p priority) *level[T] {
+	// Nearly all entries are of one priority, and a map is asked for each push and each pop.
 	if r.used != nil && r.used.priority == p {
 		return r.used
 	}
@@ -90,6 +91,7 @@ func (r *readyList[T]) level(p priority) *level[T] {
 // its age has put it before them.
 func (r *readyList[T]) raise(e *entry[T], p priority, now instant) {
 	e.priority = p
+	// It keeps the better of two ranks: a raise must not cost it the age that it has.
 	if r.rank(p, now) < e.rank {
 		r.remove(e)
 		r.push(e, now)
@@ -112,6 +114,7 @@ func (r *readyList[T]) remove(e *entry[T]) {
 	switch {
 	case l.entries.first == nil:
 		r.byRank.remove(l)
+	// The level stands by its first entry.
 	case first:
 		r.byRank.fix(l)
 	}
