@@ -201,8 +201,8 @@ func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 // mostly a watch that was forgotten.
 func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
 	c.mu.Lock()
-	_, told := c.undeclared[gvk]
-	tell := !told && c.hasBegun()
+	_, logged := c.undeclared[gvk]
+	tell := !logged && c.hasBegun()
 	if tell {
 		c.undeclared[gvk] = struct{}{}
 	}

@@ -66,7 +66,7 @@ func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, a
 		n := 0
 		return meta.EachListItem(decoded, func(item runtime.Object) error {
 			n++
-			if err := settleItem(item, asked); err != nil {
+			if err := acceptItem(item, asked); err != nil {
 				return fmt.Errorf("item %d: %w", n-1, err)
 			}
 			return nil
@@ -74,8 +74,8 @@ func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, a
 	})
 }
 
-// settleItem checks an item of a list, and gives it the kind that was asked for.
-func settleItem(item runtime.Object, asked wire.Asked) error {
+// acceptItem checks an item of a list, and gives it the kind that was asked for.
+func acceptItem(item runtime.Object, asked wire.Asked) error {
 	kind, name := item.GetObjectKind(), "none"
 	if o, ok := item.(metav1.Object); ok {
 		name = o.GetName()
@@ -87,8 +87,8 @@ func settleItem(item runtime.Object, asked wire.Asked) error {
 	return nil
 }
 
-// decodeAs sets obj to what data is, once settle has found that to be what was asked for.
-func decodeAs(data []byte, obj runtime.Object, settle func(decoded runtime.Object) error) error {
+// decodeAs sets obj to what data is, once accept has found that to be what was asked for.
+func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Object) error) error {
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
 	decoded := fresh.Interface().(runtime.Object)
 	err := utiljson.Unmarshal(data, decoded)
@@ -100,7 +100,7 @@ func decodeAs(data []byte, obj runtime.Object, settle func(decoded runtime.Objec
 	if err != nil {
 		return err
 	}
-	if err := settle(decoded); err != nil {
+	if err := accept(decoded); err != nil {
 		return err
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())

@@ -266,7 +266,7 @@ func NewNamespacedClient(c Client, namespace string) Client {
 	n := namespaced{client: c, namespace: namespace}
 	return Intercept(c, Interceptor{
 		Get: func(ctx context.Context, c Client, key object.Key, obj object.Object, opts ...GetOption) error {
-			if err := n.settle(obj, &key.Namespace); err != nil {
+			if err := n.fillNamespace(obj, &key.Namespace); err != nil {
 				return err
 			}
 			return c.Get(ctx, key, obj, opts...)
@@ -330,8 +330,8 @@ type namespaced struct {
 	namespace string
 }
 
-// settle makes namespace that of the client if the kind of obj has namespaces.
-func (n namespaced) settle(obj runtime.Object, namespace *string) error {
+// fillNamespace makes namespace that of the client if the kind of obj has namespaces.
+func (n namespaced) fillNamespace(obj runtime.Object, namespace *string) error {
 	has, err := n.client.IsObjectNamespaced(obj)
 	switch {
 	case err != nil:
@@ -348,7 +348,7 @@ func (n namespaced) settle(obj runtime.Object, namespace *string) error {
 // within returns the option that keeps a List in the namespace.
 func (n namespaced) within(obj runtime.Object) (in InNamespace, err error) {
 	namespace := ""
-	err = n.settle(obj, &namespace)
+	err = n.fillNamespace(obj, &namespace)
 	return InNamespace(namespace), err
 }
 
@@ -356,7 +356,7 @@ func (n namespaced) within(obj runtime.Object) (in InNamespace, err error) {
 func (n namespaced) do(obj object.Object, call func() error) error {
 	before := obj.GetNamespace()
 	namespace := before
-	if err := n.settle(obj, &namespace); err != nil {
+	if err := n.fillNamespace(obj, &namespace); err != nil {
 		return err
 	}
 	obj.SetNamespace(namespace)

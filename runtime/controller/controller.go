@@ -309,7 +309,7 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
 	stop := f.stop
 	// Run may have waited for nothing but this one.
-	c.settleLocked(f)
+	c.noteSyncedLocked(f)
 	c.mu.Unlock()
 	if stop != nil {
 		// Without the lock, which the source takes when it says that it has synced.
@@ -334,7 +334,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		f.waiting = true
 		running.Go(func() {
 			defer close(f.ended)
-			err := f.source.Run(feeding, c.events, func() { c.settle(f) })
+			err := f.source.Run(feeding, c.events, func() { c.noteSynced(f) })
 			// One that was dropped, or stopped with the rest, may end in any way.
 			if err != nil && feeding.Err() == nil {
 				fail(&sourceError{err})
@@ -345,7 +345,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 		c.start(f)
 	}
 	// A controller without sources has synced.
-	c.settleLocked(nil)
+	c.noteSyncedLocked(nil)
 	return func() {
 		c.mu.Lock()
 		// Before the wait, so that Subscribe adds nothing that nobody waits for.
@@ -370,15 +370,15 @@ func sourceFailure(ctx context.Context) error {
 	return nil
 }
 
-// settle notes that Run need not wait for a feed any more.
-func (c *Controller[R]) settle(f *feed[R]) {
+// noteSynced notes that Run need not wait for a feed any more.
+func (c *Controller[R]) noteSynced(f *feed[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settleLocked(f)
+	c.noteSyncedLocked(f)
 }
 
-// settleLocked is settle; with nil it only looks whether there is something to wait for.
-func (c *Controller[R]) settleLocked(f *feed[R]) {
+// noteSyncedLocked is noteSynced; with nil it only looks whether there is something to wait for.
+func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
 	if f != nil {
 		f.waiting = false
 	}

@@ -45,8 +45,8 @@ type Broadcaster struct {
 	filtered int
 	// stamp is the last one that was given.
 	stamp time.Duration
-	// told is when each trouble was last logged.
-	told map[trouble]time.Time
+	// logged is when each trouble was last logged.
+	logged map[trouble]time.Time
 	// watchers is replaced and not changed, so that it can be read after mu has been given back.
 	watchers []*Watcher
 	// started is set by Run, closed at the end of its context: the sink gets nothing new then.
@@ -68,7 +68,7 @@ func New(opts Options) *Broadcaster {
 		sweep:      &record{},
 		correlator: newCorrelator(opts),
 		unwritten:  map[*record]struct{}{},
-		told:       map[trouble]time.Time{},
+		logged:     map[trouble]time.Time{},
 	}
 }
 
@@ -425,10 +425,10 @@ func (b *Broadcaster) toTell(about trouble) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if last, ok := b.told[about]; ok && now.Sub(last) < tellInterval {
+	if last, ok := b.logged[about]; ok && now.Sub(last) < tellInterval {
 		return false
 	}
-	b.told[about] = now
+	b.logged[about] = now
 	return true
 }
 

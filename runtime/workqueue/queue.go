@@ -162,7 +162,7 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 	q.processings--
 	q.returnLocked(e)
 	// After the entry went back: it may be ready again, and then the queue is not idle.
-	q.settleLocked()
+	q.closeIdleLocked()
 	return worked, true
 }
 
@@ -510,11 +510,11 @@ func (q *Queue[T]) ShutDown() {
 		q.unscheduleLocked(e)
 		q.releaseLocked(e)
 	}
-	q.settleLocked()
+	q.closeIdleLocked()
 }
 
-// settleLocked closes idle if the time for it has come.
-func (q *Queue[T]) settleLocked() {
+// closeIdleLocked closes idle if the time for it has come.
+func (q *Queue[T]) closeIdleLocked() {
 	if !q.closed || q.ready.count > 0 || q.processings > 0 {
 		return
 	}

@@ -160,7 +160,7 @@ func (d *Decoder[T]) setCBOR(c *cursor, event *Event[T], raw []byte, known Known
 		}
 		var reused bool
 		if event.Object, reused, err = d.cborObject(c, raw, known); err == nil && !reused {
-			err = d.settle(event.Object, false)
+			err = d.accept(event.Object, false)
 		}
 		return err
 	case watch.Error:

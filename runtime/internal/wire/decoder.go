@@ -156,9 +156,9 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 	return built, nil
 }
 
-// settle checks that a decoded object is one of those that were asked for, and makes it what callers get: with its
+// accept checks that a decoded object is one of those that were asked for, and makes it what callers get: with its
 // apiVersion and kind, and marked if it is masked. An item of a list may be without a kind.
-func (d *Decoder[T]) settle(obj T, item bool) error {
+func (d *Decoder[T]) accept(obj T, item bool) error {
 	kind := obj.GetObjectKind()
 	got := kind.GroupVersionKind()
 	if !item {

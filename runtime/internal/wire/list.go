@@ -63,7 +63,7 @@ func (r *listReader[T]) page() (*Page[T], error) {
 		if r.reused != nil && r.reused[i] {
 			continue
 		}
-		if err := r.decoder.settle(item, true); err != nil {
+		if err := r.decoder.accept(item, true); err != nil {
 			return nil, &Error{fmt.Errorf("item %d: %w", i, err)}
 		}
 	}

@@ -166,7 +166,7 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 			return err
 		}
 		event.Object.GetObjectKind().SetGroupVersionKind(kind)
-		return d.settle(event.Object, false)
+		return d.accept(event.Object, false)
 	case watch.Bookmark:
 		if err != nil {
 			return err
@@ -317,7 +317,7 @@ func (r *protoLister[T]) item(message []byte) error {
 		return err
 	}
 	if !reused {
-		if err := r.decoder.settle(obj, true); err != nil {
+		if err := r.decoder.accept(obj, true); err != nil {
 			return err
 		}
 	}

@@ -259,7 +259,7 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 	if event.Type == watch.Bookmark || reused {
 		return event, nil
 	}
-	if err = d.settle(event.Object, false); err != nil {
+	if err = d.accept(event.Object, false); err != nil {
 		return Event[T]{}, err
 	}
 	return event, nil
