@@ -1,0 +1,41 @@
+package manager_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+// A program that runs what a setup function adds in its own way, such as again after an error, collects it.
+func ExampleManager_Collect() {
+	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1"}, manager.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	attempts := 0
+	added, err := m.Collect(manager.Collection{Owner: "sweeper"}, func(m *manager.Manager) error {
+		return m.Add(manager.RunnableFunc(func(context.Context) error {
+			if attempts++; attempts == 1 {
+				return fmt.Errorf("%s has failed", m.Owner())
+			}
+			return nil
+		}))
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range added {
+		for err := r.Run(context.Background()); err != nil; err = r.Run(context.Background()) {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println("attempts:", attempts)
+	// Output:
+	// sweeper has failed
+	// attempts: 2
+}
