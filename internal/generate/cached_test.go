@@ -1,10 +1,13 @@
 package generate_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
@@ -271,5 +275,259 @@ func TestChangesThatDoNotCount(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestDamagedEntryIsMadeAnew(t *testing.T) {
+	dir := cachedProject(t)
+	o := everything()
+	o.Cache.Dir = t.TempDir()
+	cachedRun(t, dir, o)
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty":         func([]byte) []byte { return nil },
+		"cut off":       func(text []byte) []byte { return text[:len(text)-1] },
+		"longer":        func(text []byte) []byte { return append(text, 0) },
+		"other format":  func(text []byte) []byte { return append([]byte("x"), text[1:]...) },
+		"wrong content": func(text []byte) []byte { text[len(text)-40] ^= 1; return text },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for file := range entries(t, o.Cache) {
+				text := read(t, o.Cache.Dir, file)
+				write(t, o.Cache.Dir, file, string(damage([]byte(text))))
+			}
+			for _, want := range []bool{false, true} {
+				if hit := cachedRun(t, dir, o); hit != want {
+					t.Errorf("from the cache %v, want %v", hit, want)
+				}
+			}
+		})
+	}
+}
+
+// TestEntryOfAnotherProjectIsMadeAnew puts the entry of one project in the place of that of another.
+func TestEntryOfAnotherProjectIsMadeAnew(t *testing.T) {
+	o := everything()
+	o.Cache.Dir = t.TempDir()
+	cachedRun(t, cachedProject(t), o)
+	var foreign string
+	for name := range entries(t, o.Cache) {
+		foreign = read(t, o.Cache.Dir, name)
+		remove(t, o.Cache.Dir, name)
+	}
+	dir := cachedProject(t)
+	cachedRun(t, dir, o)
+	for name := range entries(t, o.Cache) {
+		write(t, o.Cache.Dir, name, foreign)
+	}
+	if cachedRun(t, dir, o) {
+		t.Error("the entry of another project was used")
+	}
+}
+
+func TestErrorsAreNotCached(t *testing.T) {
+	dir := cachedProject(t)
+	o := everything()
+	o.Cache.Dir = t.TempDir()
+	edit(t, dir, "units/units.go", "string", "Nothing")
+	for range 2 {
+		if err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o); err == nil {
+			t.Error("no error")
+		}
+	}
+	if n := len(entries(t, o.Cache)); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestWarningsAreRepeated(t *testing.T) {
+	dir := cachedProject(t)
+	// Nothing is made of this type.
+	write(t, dir, "units/idle.go", "package units\n\n// +kubebuilder:validation:Minimun=1\ntype Idle int\n")
+	o := everything()
+	o.Cache.Dir = t.TempDir()
+	var runs [2][]string
+	for i := range runs {
+		o.Warn = func(f lint.Finding) { runs[i] = append(runs[i], f.Error.Error()+"; "+f.Hint) }
+		if err := generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(runs[0]) != 1 || cmp.Diff(runs[0], runs[1]) != "" {
+		t.Errorf("first %q, then %q", runs[0], runs[1])
+	}
+}
+
+func TestRunsAtTheSameTime(t *testing.T) {
+	dir := cachedProject(t)
+	o := everything()
+	o.Cache.Dir = t.TempDir()
+	want := run(t, dir, everything())
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 3 {
+				p := plan.New(os.DirFS(dir))
+				if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
+					t.Error(err)
+				} else if diff := cmp.Diff(want, outputs(p)); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(entries(t, o.Cache)); n != 1 {
+		t.Errorf("%d files in the cache, want 1", n)
+	}
+}
+
+func TestCacheThatCannotBeWritten(t *testing.T) {
+	dir := cachedProject(t)
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, filepath.Dir(file), "file", "in the way")
+	o := everything()
+	o.Cache.Dir = filepath.Join(file, "cache")
+	p := plan.New(os.DirFS(dir))
+	if err := generate.Run(t.Context(), dir, p, nil, o); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(run(t, dir, everything()), outputs(p)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// goCalls puts a go command in PATH that counts its calls, and returns how many there were.
+func goCalls(t *testing.T) func() int {
+	t.Helper()
+	command, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := exec.CommandContext(t.Context(), command, "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	log := filepath.Join(bin, "log")
+	script := fmt.Sprintf("#!/bin/sh\necho call >>'%s'\nexec '%s' \"$@\"\n", log, command)
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOROOT", strings.TrimSpace(string(root)))
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return func() int {
+		calls, err := os.ReadFile(log)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Count(string(calls), "\n")
+	}
+}
+
+// planned runs all generators without writing.
+func planned(t *testing.T, dir string, o generate.Options) error {
+	t.Helper()
+	return generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o)
+}
+
+// TestListedPackagesAreAskedForOnce makes changes that the go command could see, in projects whose packages it lists.
+func TestListedPackagesAreAskedForOnce(t *testing.T) {
+	calls := goCalls(t)
+	for name, test := range map[string]struct {
+		change  func(t *testing.T, dir string)
+		nothing bool // the change means nothing
+		fails   bool // the change is a mistake
+	}{
+		"nothing":        {nothing: true, change: func(*testing.T, string) {}},
+		"a test":         {nothing: true, change: func(t *testing.T, dir string) { write(t, dir, "units/units_test.go", "package units\n") }},
+		"generated code": {nothing: true, change: func(t *testing.T, dir string) { remove(t, dir, "api/v1/zz_generated.deepcopy.go") }},
+		"a type":         {change: func(t *testing.T, dir string) { edit(t, dir, "units/units.go", "string", "int") }},
+		"a file":         {change: func(t *testing.T, dir string) { write(t, dir, "units/more.go", "package units\n") }},
+		"a constraint": {change: func(t *testing.T, dir string) {
+			edit(t, dir, "units/units.go", "package", "//go:build !none\n\npackage")
+		}},
+		"a type of another module":   {change: func(t *testing.T, dir string) { edit(t, dir, "../shared/shared.go", "Minimum=1", "Minimum=2") }},
+		"a file of another module":   {change: func(t *testing.T, dir string) { write(t, dir, "../shared/more.go", "package shared\n") }},
+		"go.mod of another module":   {change: func(t *testing.T, dir string) { edit(t, dir, "../shared/go.mod", "1.26", "1.25") }},
+		"another module that is not": {fails: true, change: func(t *testing.T, dir string) { remove(t, dir, "../shared/go.mod") }},
+		"go.mod":                     {change: func(t *testing.T, dir string) { edit(t, dir, "go.mod", "module", "// Ours.\nmodule") }},
+		"go.sum":                     {change: func(t *testing.T, dir string) { write(t, dir, "go.sum", read(t, dir, "go.sum")+"\n") }},
+		"go.work":                    {change: func(t *testing.T, dir string) { write(t, dir, "../go.work", "go 1.26.0\n\nuse ./cached\n") }},
+		"a module in the project":    {fails: true, change: func(t *testing.T, dir string) { write(t, dir, "units/go.mod", "module example.com/units\n") }},
+		"GOFLAGS":                    {change: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-trimpath") }},
+		"GOOS":                       {change: func(t *testing.T, _ string) { t.Setenv("GOOS", "plan9") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOFIPS140", asksGo)
+			dir := cachedProject(t)
+			o := everything()
+			o.Cache.Dir = filepath.Join(t.TempDir(), "cache")
+			if name == "generated code" {
+				cachedRun(t, dir, o)
+			}
+			if err := planned(t, dir, o); err != nil {
+				t.Fatal(err)
+			}
+			before := calls()
+			if err := planned(t, dir, o); err != nil || calls() != before {
+				t.Fatalf("before the change: %d calls, %v", calls()-before, err)
+			}
+			test.change(t, dir)
+			err := planned(t, dir, o)
+			if (err != nil) != test.fails {
+				t.Errorf("after the change: %v", err)
+			}
+			if called := calls() != before; called == test.nothing {
+				t.Errorf("after the change: called %v, want %v", called, !test.nothing)
+			}
+		})
+	}
+}
+
+// TestWhatTheGoCommandLooksAtMayBeUnknown has projects in which it is not known when packages change.
+func TestWhatTheGoCommandLooksAtMayBeUnknown(t *testing.T) {
+	calls := goCalls(t)
+	for name, prepare := range map[string]func(t *testing.T, dir string){
+		"a driver": func(t *testing.T, _ string) {
+			driver := filepath.Join(t.TempDir(), "driver")
+			if err := os.WriteFile(driver, []byte("#!/bin/sh\ngo version >/dev/null\necho '{\"NotHandled\":true}'\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("GOPACKAGESDRIVER", driver)
+		},
+		"flags that say where files are": func(t *testing.T, dir string) {
+			write(t, dir, "../overlay.json", "{}")
+			t.Setenv("GOFLAGS", "-overlay="+filepath.Join(filepath.Dir(dir), "overlay.json"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOFIPS140", asksGo)
+			dir := cachedProject(t)
+			prepare(t, dir)
+			o := everything()
+			o.Cache.Dir = filepath.Join(t.TempDir(), "cache")
+			for range 2 {
+				before := calls()
+				if err := planned(t, dir, o); err != nil {
+					t.Fatal(err)
+				}
+				if calls() == before {
+					t.Error("the go command was not called")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkUnchanged generates everything for a project in which nothing has changed since the last run.
+func BenchmarkUnchanged(b *testing.B) {
+	dir := project(b, "scaffold")
+	o := everything()
+	o.Cache = incremental.Store{Dir: b.TempDir()}
+	for b.Loop() {
+		p := plan.New(os.DirFS(dir))
+		if err := generate.Run(b.Context(), dir, p, nil, o); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
