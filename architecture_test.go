@@ -220,7 +220,8 @@ var internalLayers = []internalLayer{
 	{"yamlnode", "", "what reads and changes YAML that was parsed, whatever it is"},
 	{"transaction", "diagnostic regular", "it writes files, whatever is in them"},
 	{"watch", "", "it sees files change, and who runs it says what for"},
-	{"kubectl", "diagnostic regular", "it talks to any API server, also to one that kctrl has not started"},
+	{"kustomize", "diagnostic", "it builds kustomizations, whoever made them"},
+	{"kubectl", "diagnostic regular kustomize", "it talks to any API server, also to one that kctrl has not started"},
 	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
 	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
 
@@ -236,6 +237,7 @@ var internalLayers = []internalLayer{
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
 	{"scaffold/versions", "diagnostic", "one version of a kind from another, as text: what kinds a project has is nothing to it"},
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions", "what commands do to a project; generators come later"},
+	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "markers load generate/artifact", "what a generator is, to all who have one or run some"},

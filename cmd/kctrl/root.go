@@ -14,6 +14,7 @@ var commands = []func(*streams) *cobra.Command{
 	newCreateCommand,
 	newGenerateCommand,
 	newManifestsCommand,
+	newBuildCommand,
 	newGenCommand,
 	newExplainCommand,
 	newEnvCommand,

@@ -17,10 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kustomize"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
@@ -95,14 +94,9 @@ func manifestFiles(path string) ([]string, error) {
 
 // BuildKustomization returns the objects that the kustomization in folder makes.
 func BuildKustomization(folder string) ([]Manifest, error) {
-	if info, err := os.Stat(folder); err != nil {
-		return nil, fileProblem(folder, err)
-	} else if !info.IsDir() {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: "is no folder", Hint: "-k wants the folder of a kustomization, -f takes files"}
-	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	resources, err := kustomize.Build(folder, "-k wants a folder with a kustomization that kustomize builds, -f takes files")
 	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: diagnostic.OneLine(err.Error()), Hint: "-k wants a folder with a kustomization that kustomize builds", Cause: err}
+		return nil, err
 	}
 	content, err := resources.AsYaml()
 	if err != nil {

@@ -187,3 +187,15 @@ func (v WebhooksView) CRDPattern() string {
 	}
 	return strings.Join(names, "|")
 }
+
+// ChartView is what the frame of a Helm chart is rendered from.
+type ChartView struct {
+	// Name is that of the chart, and Version that of it and of the operator in it.
+	Name, Version string
+	// Prefix begins the names of objects, without a hyphen.
+	Prefix string
+	// ServiceAccount is the name of the manager's, without the prefix.
+	ServiceAccount string
+	// Selector selects the manager's pods.
+	Selector string
+}

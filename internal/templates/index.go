@@ -23,6 +23,9 @@ type Template[V any] struct {
 	// Ownership says whether an existing file may be replaced.
 	Ownership Ownership
 
+	// Helm says that what is written is a template itself: actions of this one stand between brackets.
+	Helm bool
+
 	path func(V) string
 }
 
@@ -228,6 +231,20 @@ func WebhookDoc() Template[KindView] {
 // Register returns the file that makes the kinds and controllers of a project known to its manager.
 func Register() Template[RegisterView] {
 	return at[RegisterView]("register", "cmd/zz_generated.register.go", Generated)
+}
+
+// Chart returns what every Helm chart has besides values and a template for each object. Their paths are relative to the chart.
+func Chart() []Template[ChartView] {
+	list := []Template[ChartView]{
+		at[ChartView]("chart", ".helmignore", Shared),
+		at[ChartView]("chart", "Chart.yaml", Users),
+		at[ChartView]("chart", "templates/NOTES.txt", Shared),
+		at[ChartView]("chart", "templates/_helpers.tpl", Shared),
+	}
+	for i := range list {
+		list[i].Helm = true
+	}
+	return list
 }
 
 // Source names where the content comes from, for the lock.

@@ -25,7 +25,11 @@ func (t Template[V]) Render(view V) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.ID, err)
 	}
-	parsed, err := template.New(t.ID).Funcs(functions()).Option("missingkey=error").Parse(string(source))
+	left, right := "{{", "}}"
+	if t.Helm {
+		left, right = "[[", "]]"
+	}
+	parsed, err := template.New(t.ID).Delims(left, right).Funcs(functions()).Option("missingkey=error").Parse(string(source))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.ID, err)
 	}

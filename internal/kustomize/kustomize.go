@@ -1,0 +1,54 @@
+// Package kustomize builds kustomizations, as the kustomize program does, without one.
+package kustomize
+
+import (
+	"bytes"
+	"go/token"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Build returns the objects that the kustomization in folder makes, in the order in which they can be applied. It only
+// reads. hint is for an error: what to name instead.
+func Build(folder, hint string) (resmap.ResMap, error) {
+	return BuildWith(folder, hint, nil)
+}
+
+// BuildWith is Build with files as if they had other contents, by their absolute paths.
+func BuildWith(folder, hint string, contents map[string][]byte) (resmap.ResMap, error) {
+	if info, err := os.Stat(folder); err != nil {
+		e := diagnostic.AtFile(folder, "cannot read", err)
+		if e.Hint == "" {
+			e.Hint = hint
+		}
+		return nil, e
+	} else if !info.IsDir() {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: "is no folder", Hint: hint}
+	}
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&overlay{filesys.MakeFsOnDisk(), contents}, folder)
+	if err != nil {
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: diagnostic.OneLine(err.Error()), Hint: hint, Cause: err}
+	}
+	return resources, nil
+}
+
+// overlay is a file system with other contents for some files.
+type overlay struct {
+	filesys.FileSystem
+	contents map[string][]byte
+}
+
+func (o *overlay) ReadFile(name string) ([]byte, error) {
+	if absolute, err := filepath.Abs(name); err == nil {
+		if content, ok := o.contents[absolute]; ok {
+			return bytes.Clone(content), nil
+		}
+	}
+	return o.FileSystem.ReadFile(name)
+}

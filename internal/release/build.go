@@ -1,0 +1,198 @@
+package release
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/pkg/util"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kustomize"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// Source is what is released.
+type Source struct {
+	// Dir is the absolute path of the project.
+	Dir string
+	// Kustomization is the folder of the objects, relative to Dir. Empty means config/default.
+	Kustomization string
+	// Image is what the manager runs. Empty means what the objects say.
+	Image string
+}
+
+// folder returns the kustomization's, as an absolute path.
+func (s Source) folder() string {
+	return filepath.Join(s.Dir, filepath.FromSlash(cmp.Or(s.Kustomization, "config/default")))
+}
+
+const buildHint = "name a folder with a kustomization that kustomize builds: --kustomize config/default"
+
+// objects returns what is released, as if some files had other contents.
+func (s Source) objects(contents map[string][]byte) ([]*object, error) {
+	resources, err := kustomize.BuildWith(s.folder(), buildHint, contents)
+	if err != nil {
+		return nil, inProject(s.Dir, err)
+	}
+	content, err := resources.AsYaml()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := parseObjects(content)
+	if err != nil || s.Image == "" {
+		return objects, err
+	}
+	return objects, setImage(objects, s.Image)
+}
+
+// inProject makes the position of an error relative to the project.
+func inProject(dir string, err error) error {
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+		e.Pos = diagnostic.Relative(dir, e.Pos)
+		e.Message = strings.ReplaceAll(e.Message, dir+string(filepath.Separator), "")
+	}
+	return err
+}
+
+// object is one manifest.
+type object struct {
+	*yaml.Node // a mapping
+	group, kind,
+	namespace, name string
+}
+
+func parseObjects(content []byte) ([]*object, error) {
+	var objects []*object
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document yaml.Node
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return objects, nil
+		} else if err != nil {
+			return nil, err
+		}
+		node := document.Content[0]
+		group, _ := path.Split(text(node, "apiVersion"))
+		objects = append(objects, &object{
+			Node:      node,
+			group:     strings.TrimSuffix(group, "/"),
+			kind:      text(node, "kind"),
+			namespace: text(node, "metadata", "namespace"),
+			name:      text(node, "metadata", "name"),
+		})
+	}
+}
+
+// text returns the scalar at keys, or "".
+func text(node *yaml.Node, keys ...string) string {
+	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
+}
+
+// managerLabel is what the workload of the manager has, with managerValue.
+const (
+	managerLabel = "control-plane"
+	managerValue = "controller-manager"
+)
+
+// isManager reports whether an object is the workload that runs the manager.
+func (o *object) isManager() bool {
+	return (o.kind == "Deployment" || o.kind == "StatefulSet") && text(o.Node, "metadata", "labels", managerLabel) == managerValue
+}
+
+// podSpec returns that of a workload, or nil.
+func (o *object) podSpec() *yaml.Node {
+	for _, keys := range [][]string{
+		{"spec", "template", "spec"},
+		{"spec", "jobTemplate", "spec", "template", "spec"},
+		{"spec"},
+	} {
+		if spec := yamlnode.Value(o.Node, keys...); yamlnode.Value(spec, "containers") != nil {
+			return spec
+		}
+	}
+	return nil
+}
+
+// containers returns those of a workload, in both lists.
+func (o *object) containers() []*yaml.Node {
+	var all []*yaml.Node
+	for _, key := range []string{"initContainers", "containers"} {
+		if list := yamlnode.Value(o.podSpec(), key); list != nil {
+			all = append(all, list.Content...)
+		}
+	}
+	return all
+}
+
+// managerContainer returns the container of the manager in its workload, or nil: the one that is named so, or the only one.
+func (o *object) managerContainer() *yaml.Node {
+	list := yamlnode.Value(o.podSpec(), "containers")
+	if list == nil {
+		return nil
+	}
+	if at := slices.IndexFunc(list.Content, func(c *yaml.Node) bool { return text(c, "name") == "manager" }); at >= 0 {
+		return list.Content[at]
+	}
+	if len(list.Content) == 1 {
+		return list.Content[0]
+	}
+	return nil
+}
+
+// placeholder is the image that a project says until it is told another.
+const placeholder = "controller"
+
+// setImage makes containers run an image: those that name the placeholder, or else that of the manager.
+func setImage(objects []*object, image string) error {
+	var found []*yaml.Node
+	for _, o := range objects {
+		for _, container := range o.containers() {
+			if name, _, _ := util.SplitImageName(text(container, "image")); name == placeholder {
+				found = append(found, container)
+			}
+		}
+	}
+	if len(found) == 0 {
+		for _, o := range objects {
+			if container := o.managerContainer(); o.isManager() && container != nil {
+				found = append(found, container)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return &diagnostic.Error{
+			Message: "no container runs the manager: none has the image " + placeholder + ", and no Deployment has the label " + managerLabel + ": " + managerValue,
+			Hint:    "write image: " + placeholder + ":latest into the manager's container, which --image replaces",
+		}
+	}
+	for _, container := range found {
+		yamlnode.Insert{}.Set(container, "image", scalar(image))
+	}
+	return nil
+}
+
+func scalar(value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+}
+
+// encode returns the YAML of a node as kustomize writes it.
+func encode(node *yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(node); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), encoder.Close()
+}

@@ -1,0 +1,312 @@
+package release
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/semver"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// Chart is what a Helm chart is called, and where it is.
+type Chart struct {
+	// Dir is the folder of the chart, relative to the project.
+	Dir string
+	// Name is that of the chart and of its operator.
+	Name string
+	// Version is that of the chart and of the operator in it. Empty means what Chart.yaml says, or 0.1.0.
+	Version string
+	// Force replaces files that somebody has edited.
+	Force bool
+}
+
+// chartTemplate is what PROJECT.lock calls the files of a chart.
+const chartTemplate = "release/chart"
+
+// PlanChart plans a Helm chart: a template for each object, values, and what belongs to every chart. Of a chart that is there
+// already it keeps what somebody has edited or added, adds new values, and takes away templates of objects that are gone.
+func PlanChart(p *plan.Plan, c Chart, s Source) error {
+	if c.Version != "" && !semver.IsValid("v"+strings.TrimPrefix(c.Version, "v")) {
+		return &diagnostic.Error{Message: "--version " + diagnostic.Quote(c.Version) + " is no semantic version, such as 1.2.3", Class: diagnostic.ErrUsage}
+	}
+	c.Version, c.Dir = strings.TrimPrefix(c.Version, "v"), path.Clean(c.Dir)
+	r, err := load(s)
+	if err != nil {
+		return err
+	}
+	w := &chartWriter{Chart: c, plan: p, source: s, released: r, author: newAuthor(c.Name, r), written: map[string]bool{}}
+	return w.write()
+}
+
+// chartWriter plans the files of one chart.
+type chartWriter struct {
+	Chart
+	plan     *plan.Plan
+	source   Source
+	released *released
+	author   *author
+	written  map[string]bool // paths
+}
+
+func (w *chartWriter) write() error {
+	steps := []func() error{w.frame, w.writeValues, w.templates, w.sweep}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame plans what belongs to every chart. Chart.yaml is the user's once it is there.
+func (w *chartWriter) frame() error {
+	view := templates.ChartView{
+		Name:           w.Name,
+		Version:        cmp.Or(w.Version, "0.1.0"),
+		Prefix:         cmp.Or(strings.TrimSuffix(w.released.prefix, "-"), w.Name),
+		ServiceAccount: cmp.Or(w.author.short(w.author.account), managerValue),
+		Selector:       managerLabel + "=" + managerValue,
+	}
+	for _, t := range templates.Chart() {
+		content, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if t.Ownership == templates.Users {
+			err = w.putOnce(t.Path(view), content)
+		} else {
+			err = w.put(t.Path(view), content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putOnce plans a file that is the user's once it is there, but for the version in it.
+func (w *chartWriter) putOnce(name string, content []byte) error {
+	file := path.Join(w.Dir, name)
+	have, err := w.plan.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate})
+	}
+	if err != nil || w.Version == "" {
+		return err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(have, &document); err != nil {
+		return diagnostic.YAML(file, have, err, "repair it, then run the command again")
+	}
+	for _, key := range []string{"version", "appVersion"} {
+		was := text(root(&document), key)
+		if was == "" || was == w.Version {
+			continue
+		}
+		if have, err = edit.ReplaceScalar(have, file, []string{key}, []string{was}, w.Version); err != nil {
+			return err
+		}
+	}
+	return w.plan.WriteFile(plan.File{Path: file, Content: have, Policy: plan.Edit})
+}
+
+// put plans a file that stays as it is once somebody has edited it.
+func (w *chartWriter) put(name string, content []byte) error {
+	file := path.Join(w.Dir, name)
+	w.written[file] = true
+	edited, err := w.edited(file)
+	if err != nil {
+		return err
+	}
+	if edited && !w.Force {
+		if have, err := w.plan.Read(file); err != nil || bytes.Equal(have, content) {
+			return err
+		}
+		w.plan.Note(&diagnostic.Error{
+			Pos:     token.Position{Filename: file},
+			Message: "was edited, and stays as it is",
+			Hint:    "remove it to have it written anew",
+		})
+		return nil
+	}
+	return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Policy: policy(w.Force)})
+}
+
+// edited reports whether a file is there that is not as kctrl has left it.
+func (w *chartWriter) edited(file string) (bool, error) {
+	content, err := w.plan.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	lock, _, err := w.plan.Lock()
+	if err != nil {
+		return false, err
+	}
+	return lock.Touched(file, content), nil
+}
+
+// templates plans one for each object. The namespace is Helm's to make.
+func (w *chartWriter) templates() error {
+	names := map[string]int{}
+	for _, o := range w.released.all() {
+		if o.kind == "Namespace" && o.name == w.released.namespace {
+			continue
+		}
+		content, err := w.author.template(o)
+		if err != nil {
+			return err
+		}
+		name := w.templateName(o)
+		if names[name]++; names[name] > 1 {
+			name = fmt.Sprintf("%s-%d", name, names[name])
+		}
+		if err := w.put("templates/"+name+".yaml", []byte(content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// templateName returns the file of an object, without its ending: what it is and how it is called.
+func (w *chartWriter) templateName(o *object) string {
+	kind := strings.ToLower(o.kind)
+	if o.kind == "CustomResourceDefinition" {
+		kind = "crd"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == ':' || r == '/' {
+			return '-'
+		}
+		return r
+	}, kind+"-"+w.author.short(o.name))
+}
+
+// sweep takes away the files of the chart that kctrl has written for objects that are gone, but for those that were edited.
+func (w *chartWriter) sweep() error {
+	lock, _, err := w.plan.Lock()
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for e := range lock.All() {
+		if e.Template == chartTemplate && strings.HasPrefix(e.Path, w.Dir+"/templates/") && !w.written[e.Path] {
+			gone = append(gone, e.Path)
+		}
+	}
+	for _, file := range gone {
+		edited, err := w.edited(file)
+		if err != nil {
+			return err
+		}
+		if edited && !w.Force {
+			w.plan.Note(&diagnostic.Error{
+				Pos: token.Position{Filename: file}, Message: "is for an object that is gone, and stays, since it was edited",
+				Hint: "remove it if the chart should not have it",
+			})
+			continue
+		}
+		if err := w.plan.Delete(file, plan.Own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeValues plans values.yaml, or adds to one that was edited what it does not have.
+func (w *chartWriter) writeValues() error {
+	file := path.Join(w.Dir, "values.yaml")
+	w.written[file] = true
+	sections := w.released.values(w.released.prefix)
+	have, err := w.plan.Read(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	there := err == nil
+	if there && w.source.Image == "" {
+		keepImage(sections, have)
+	}
+	edited, err := w.edited(file)
+	if err != nil {
+		return err
+	}
+	if !edited || w.Force {
+		content, err := renderValues(w.Name, sections)
+		if err != nil {
+			return err
+		}
+		return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Policy: policy(w.Force)})
+	}
+	return w.addValues(file, have, sections)
+}
+
+func (w *chartWriter) addValues(file string, have []byte, sections []section) error {
+	merged, missing, err := mergeValues(have, sections)
+	if err != nil {
+		return diagnostic.YAML(file, have, err, "repair it, then run the command again")
+	}
+	if len(missing) > 0 {
+		w.plan.Note(notAdded(file, missing))
+	}
+	if w.source.Image != "" {
+		if merged, err = setImageValues(merged, file, sections); err != nil {
+			return err
+		}
+	}
+	return w.plan.WriteFile(plan.File{Path: file, Content: merged, Policy: plan.Edit})
+}
+
+// imageKeys are those of values.yaml that say what the manager runs.
+var imageKeys = []string{"repository", "tag", "digest"}
+
+// keepImage lets sections name the image of a values.yaml: who builds a chart without naming an image does not want another.
+func keepImage(sections []section, have []byte) {
+	var document yaml.Node
+	if yaml.Unmarshal(have, &document) != nil {
+		return
+	}
+	for _, s := range sections {
+		for _, key := range imageKeys {
+			value := yamlnode.Value(root(&document), s.key, "image", key)
+			if mine := yamlnode.Value(s.value, "image", key); mine != nil && value != nil && value.Kind == yaml.ScalarNode {
+				mine.Value = value.Value
+			}
+		}
+	}
+}
+
+// setImageValues makes an edited values.yaml name the image of sections.
+func setImageValues(src []byte, file string, sections []section) ([]byte, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(src, &document); err != nil {
+		return nil, err
+	}
+	for _, s := range sections {
+		for _, key := range imageKeys {
+			want, have := yamlnode.Value(s.value, "image", key), yamlnode.Value(root(&document), s.key, "image", key)
+			if want == nil || have == nil || want.Value == have.Value {
+				continue
+			}
+			edited, err := edit.ReplaceScalar(src, file, []string{s.key, "image", key}, []string{have.Value}, want.Value)
+			if err != nil {
+				return nil, err
+			}
+			src = edited
+		}
+	}
+	return src, nil
+}

@@ -1,0 +1,58 @@
+package release
+
+import "strings"
+
+// feature is a group of objects that an administrator may leave out.
+type feature struct {
+	key     string // in values.yaml, below which is the switch
+	option  string // the switch
+	comment string
+	needs   string // another condition, or ""
+	has     func(*object, string) bool
+}
+
+// features are those that a chart can have, in the order of values.yaml. An object is of the first that has it; its second
+// argument is its name without the prefix.
+var features = []feature{
+	{"crds", "install", "The CRDs of the operator. What is kept survives helm uninstall, with all objects of these kinds.", "", func(o *object, _ string) bool {
+		return o.kind == "CustomResourceDefinition"
+	}},
+	{"serviceAccount", "create", "The account that the manager runs as. Without a name it has one that begins as all names do.", "", func(o *object, _ string) bool {
+		return o.kind == "ServiceAccount"
+	}},
+	{"prometheus", "enabled", "A monitor for the Prometheus operator. It needs the metrics.", ".Values.metrics.enabled", func(o *object, _ string) bool {
+		return o.group == "monitoring.coreos.com"
+	}},
+	{"networkPolicy", "enabled", "Who may talk to the manager.", "", func(o *object, _ string) bool {
+		return o.kind == "NetworkPolicy"
+	}},
+	{"certManager", "enabled", "Certificates of cert-manager, which has to be in the cluster.", "", func(o *object, _ string) bool {
+		return o.group == "cert-manager.io"
+	}},
+	{"metrics", "enabled", "The metrics of the manager, and who may read them.", "", func(o *object, name string) bool {
+		return strings.Contains(name, "metrics") && (o.kind == "Service" || o.group == rbacGroup)
+	}},
+	{"userRoles", "create", "Roles for those who use the operator's kinds.", "", func(o *object, name string) bool {
+		return o.group == rbacGroup && (strings.HasSuffix(name, "-admin-role") || strings.HasSuffix(name, "-editor-role") || strings.HasSuffix(name, "-viewer-role"))
+	}},
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// condition is that of the objects of a feature, in a template.
+func (f feature) condition() string {
+	at := ".Values." + f.key + "." + f.option
+	if f.needs != "" {
+		return "and " + f.needs + " " + at
+	}
+	return at
+}
+
+func featureOf(o *object, name string) (feature, bool) {
+	for _, f := range features {
+		if f.has(o, name) {
+			return f, true
+		}
+	}
+	return feature{}, false
+}

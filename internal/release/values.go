@@ -1,0 +1,284 @@
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"go/token"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/pkg/util"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// section is what values.yaml has below one key.
+type section struct {
+	key     string
+	comment string
+	value   *yaml.Node
+}
+
+// pair adds a key to a mapping, with a comment.
+func pair(mapping *yaml.Node, key string, value *yaml.Node, comment string) {
+	name := scalar(key)
+	if comment != "" {
+		name.HeadComment = "# " + comment
+	}
+	mapping.Content = append(mapping.Content, name, value)
+}
+
+func mapping() *yaml.Node  { return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"} }
+func sequence() *yaml.Node { return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"} }
+
+func boolean(value bool) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(value)}
+}
+
+// quoted is a string that is written with quotes.
+func quoted(value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: yaml.DoubleQuotedStyle}
+}
+
+// or returns a copy of a node, or another one if there is none.
+func or(node, absent *yaml.Node) *yaml.Node {
+	if node == nil {
+		return absent
+	}
+	return yamlnode.Clone(node)
+}
+
+// values returns what values.yaml says of the objects. Its sections follow from them: a chart has no value that does nothing.
+func (r *released) values(prefix string) []section {
+	sections := []section{{"nameOverride", "What the names of all objects begin with, instead of " + strings.TrimSuffix(prefix, "-") + ".", quoted("")}}
+	for _, o := range r.objects {
+		if o.isManager() {
+			sections = append(sections, section{"manager", "The " + o.kind + " of the manager.", managerValues(o)})
+		}
+	}
+	for _, f := range features {
+		here := func(o *object) bool {
+			of, ok := featureOf(o, strings.TrimPrefix(o.name, prefix))
+			return ok && of.key == f.key
+		}
+		on := slices.ContainsFunc(r.objects, here)
+		if !on && !slices.ContainsFunc(r.optional, here) {
+			continue
+		}
+		value := mapping()
+		pair(value, f.option, boolean(on), "")
+		for _, more := range featureValues[f.key] {
+			pair(value, more.key, yamlnode.Clone(more.value), more.comment)
+		}
+		sections = append(sections, section{f.key, f.comment, value})
+	}
+	return sections
+}
+
+// featureValues are what features have besides their switch.
+var featureValues = map[string][]section{
+	"crds":           {{"keep", "", boolean(true)}},
+	"serviceAccount": {{"name", "", quoted("")}, {"annotations", "", mapping()}},
+}
+
+// managerValues returns the values of the workload that runs the manager.
+func managerValues(o *object) *yaml.Node {
+	values, pod, container := mapping(), o.podSpec(), o.managerContainer()
+	pair(values, "replicas", or(yamlnode.Value(o.Node, "spec", "replicas"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"}), "")
+	repository, tag, digest := util.SplitImageName(text(container, "image"))
+	image := mapping()
+	pair(image, "repository", scalar(repository), "")
+	pair(image, "tag", quoted(tag), "The version of the chart's operator if it is empty, and digest is too.")
+	pair(image, "digest", quoted(digest), "")
+	pair(image, "pullPolicy", quoted(text(container, "imagePullPolicy")), "")
+	pair(values, "image", image, "")
+	pair(values, "resources", or(yamlnode.Value(container, "resources"), mapping()), "")
+	pair(values, "extraArgs", sequence(), "Flags and variables of the manager besides those of its "+o.kind+".")
+	pair(values, "extraEnv", sequence(), "")
+	for _, key := range podKeys {
+		empty := sequence()
+		if key == "nodeSelector" || key == "affinity" {
+			empty = mapping()
+		}
+		pair(values, key, or(yamlnode.Value(pod, key), empty), "")
+	}
+	for _, key := range podScalars {
+		pair(values, key, quoted(text(pod, key)), "")
+	}
+	pair(values, "podAnnotations", mapping(), "")
+	pair(values, "podLabels", mapping(), "")
+	return values
+}
+
+// render returns values.yaml.
+func renderValues(chart string, sections []section) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What the chart of %s can be told. kctrl build chart keeps what you change here, and adds what is new.\n", chart)
+	for _, s := range sections {
+		content, err := s.render()
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("\n")
+		b.Write(content)
+	}
+	return b.Bytes(), nil
+}
+
+func (s section) render() ([]byte, error) {
+	document := mapping()
+	pair(document, s.key, s.value, s.comment)
+	return encode(document)
+}
+
+// mergeValues adds to a values.yaml that somebody has edited the keys that it does not have. All other bytes stay. missing are
+// the keys whose place is not certain.
+func mergeValues(src []byte, sections []section) (merged []byte, missing []string, err error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(src, &document); err != nil {
+		return nil, nil, err
+	}
+	m := &merge{lines: strings.SplitAfter(string(src), "\n"), inserts: map[place]string{}}
+	var end bytes.Buffer
+	for _, s := range sections {
+		have := yamlnode.Value(root(&document), s.key)
+		if have == nil {
+			content, err := s.render()
+			if err != nil {
+				return nil, nil, err
+			}
+			end.WriteString("\n")
+			end.Write(content)
+			continue
+		}
+		if err := m.below(s.key, have, s.value); err != nil {
+			return nil, nil, err
+		}
+	}
+	merged = m.result(end.String())
+	if keys := root(&document).Content; len(keys) > 0 && keys[0].Column > 1 || !keeps(merged, src) {
+		return src, []string{"what a new one has"}, nil
+	}
+	return merged, m.missing, nil
+}
+
+// root returns the mapping of a document, or an empty one.
+func root(document *yaml.Node) *yaml.Node {
+	if len(document.Content) > 0 && document.Content[0].Kind == yaml.MappingNode {
+		return document.Content[0]
+	}
+	return mapping()
+}
+
+// merge collects what comes into a file.
+type merge struct {
+	lines   []string
+	inserts map[place]string
+	missing []string
+}
+
+// place is one in front of which something comes. Both count from 1, the column in runes.
+type place struct{ line, column int }
+
+// below adds what a mapping wants and has not, in front of its first key. Below that only the image is of keys that kctrl
+// knows: what resources and the like hold is the user's as a whole.
+func (m *merge) below(path string, have, want *yaml.Node) error {
+	if have.Kind != yaml.MappingNode {
+		return nil
+	}
+	added := mapping()
+	for i := 0; i < len(want.Content); i += 2 {
+		key, value := want.Content[i], want.Content[i+1]
+		if there := yamlnode.Value(have, key.Value); there == nil {
+			added.Content = append(added.Content, key, value)
+		} else if key.Value == "image" {
+			if err := m.below(path+"."+key.Value, there, value); err != nil {
+				return err
+			}
+		}
+	}
+	if len(added.Content) == 0 {
+		return nil
+	}
+	if len(have.Content) == 0 || have.Content[0].Kind != yaml.ScalarNode || have.Content[0].Value == "<<" {
+		for i := 0; i < len(added.Content); i += 2 {
+			m.missing = append(m.missing, path+"."+added.Content[i].Value)
+		}
+		return nil
+	}
+	return m.insert(have, added)
+}
+
+func (m *merge) insert(have, added *yaml.Node) error {
+	first := have.Content[0]
+	if have.Style&yaml.FlowStyle != 0 {
+		for _, node := range added.Content {
+			node.HeadComment = ""
+		}
+		added.Style |= yaml.FlowStyle
+		content, err := encode(added)
+		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(content)), "{"), "}")
+		m.inserts[place{first.Line, first.Column}] += text + ", "
+		return err
+	}
+	content, err := encode(added)
+	pad := strings.Repeat(" ", first.Column-1)
+	line := first.Line
+	if first.HeadComment != "" {
+		line -= strings.Count(first.HeadComment, "\n") + 1
+	}
+	m.inserts[place{line, 1}] += pad + strings.ReplaceAll(strings.TrimSuffix(string(content), "\n"), "\n", "\n"+pad) + "\n"
+	return err
+}
+
+func (m *merge) result(end string) []byte {
+	var b bytes.Buffer
+	for i, line := range m.lines {
+		column := 1
+		for _, r := range line {
+			b.WriteString(m.inserts[place{i + 1, column}])
+			b.WriteRune(r)
+			column++
+		}
+	}
+	if content := b.Bytes(); end != "" && len(content) > 0 && content[len(content)-1] != '\n' {
+		b.WriteString("\n")
+	}
+	b.WriteString(end)
+	return b.Bytes()
+}
+
+// keeps reports whether a file says all that another says, in YAML.
+func keeps(merged, have []byte) bool {
+	var all, some any
+	return yaml.Unmarshal(merged, &all) == nil && yaml.Unmarshal(have, &some) == nil && contains(all, some)
+}
+
+func contains(all, some any) bool {
+	wanted, ok := some.(map[string]any)
+	if !ok {
+		return some == nil || reflect.DeepEqual(all, some)
+	}
+	have, ok := all.(map[string]any)
+	if !ok {
+		return false
+	}
+	for key, value := range wanted {
+		if there, ok := have[key]; !ok || !contains(there, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// notAdded says which keys a values.yaml does not have.
+func notAdded(file string, keys []string) *diagnostic.Error {
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: file},
+		Message: "does not have " + strings.Join(keys, ", ") + ", which templates of the chart ask for",
+		Hint:    "add them, or write the mapping that they belong to on lines of its own",
+	}
+}
