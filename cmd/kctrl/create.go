@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate"
@@ -24,7 +25,7 @@ func newCreateCommand(s *streams) *cobra.Command {
 			}
 		},
 	}
-	cmd.AddCommand(newCreateAPICommand(s), newCreateWebhookCommand(s))
+	cmd.AddCommand(newCreateAPICommand(s), newCreateControllerCommand(s), newCreateWebhookCommand(s))
 	return cmd
 }
 
@@ -34,6 +35,13 @@ type createPlan struct {
 	plan       func(*openedProject) (*plan.Plan, error)
 	generators func(generator.Generator) bool
 	next       []string
+}
+
+// addExternalFlags adds the flags that say where the Go types of a kind of somebody else are.
+func addExternalFlags(flags *pflag.FlagSet, path, domain, module *string) {
+	flags.StringVar(path, "external-api-path", "", "import `path` of the Go types of a kind of somebody else")
+	flags.StringVar(domain, "external-api-domain", "", "what the API group of such a kind ends in behind --group")
+	flags.StringVar(module, "external-api-module", "", "Go `module` that these types are in, with its version")
 }
 
 // follows says that a generator makes what follows from a kind or a controller.

@@ -3,12 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 func newCreateAPICommand(s *streams) *cobra.Command {
 	var opts scaffold.APIOptions
+	var foreign scaffold.ControllerOptions
 	conversion := true
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
@@ -23,9 +25,21 @@ on the way, and what has API servers call them. One version is stored: the first
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
+			if named := foreign.Name + foreign.Path; opts.Resource && named != "" {
+				return &diagnostic.Error{
+					Message: "a controller of its own name, or for a kind of somebody else, comes without a resource",
+					Hint:    "kctrl create controller takes these flags",
+					Class:   diagnostic.ErrUsage,
+				}
+			}
 			return runCreate(cmd.Context(), s, createPlan{
-				write:      write,
-				plan:       func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanAPI(p.fsys, p.Project, opts) },
+				write: write,
+				plan: func(p *openedProject) (*plan.Plan, error) {
+					if opts.Resource || !opts.Controller {
+						return scaffold.PlanAPI(p.fsys, p.Project, opts)
+					}
+					return scaffold.PlanController(p.fsys, p.Project, controllerAlone(opts, foreign))
+				},
 				generators: follows,
 				next:       []string{"make generate manifests", "make test"},
 			})
@@ -38,10 +52,19 @@ on the way, and what has API servers call them. One version is stored: the first
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
 	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
+	flags.StringVar(&foreign.Name, "controller-name", "", "with --resource=false, the name of the controller (default: the kind's)")
+	addExternalFlags(flags, &foreign.Path, &foreign.Domain, &foreign.Module)
 	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of the kind live in namespaces; false makes it cluster scoped")
 	flags.BoolVar(&conversion, "conversion", true, "convert the versions of a kind that has several; false leaves it to the API server, which changes the apiVersion alone")
 	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "store the objects of the kind in this version from now on")
 	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
 	write.addFlags(flags)
 	return cmd
+}
+
+// controllerAlone returns what kctrl create controller would be asked for.
+func controllerAlone(opts scaffold.APIOptions, foreign scaffold.ControllerOptions) scaffold.ControllerOptions {
+	foreign.Group, foreign.Version, foreign.Kind, foreign.Plural = opts.Group, opts.Version, opts.Kind, opts.Plural
+	foreign.Namespaced, foreign.Force, foreign.Kctrl = opts.Namespaced, opts.Force, opts.Kctrl
+	return foreign
 }

@@ -31,10 +31,6 @@ var peerFlags = map[string]string{
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
 	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
 
-	"controller-name":         "leave --controller-name out: a kind has one controller, which has its name",
-	"external-api-domain":     externalHint,
-	"external-api-module":     externalHint,
-	"external-api-path":       externalHint,
 	"image":                   imageHint,
 	"image-container-command": imageHint,
 	"image-container-port":    imageHint,
@@ -44,8 +40,7 @@ var peerFlags = map[string]string{
 }
 
 const (
-	externalHint = "kctrl has none: kctrl create api writes controllers for kinds of the project"
-	imageHint    = "kctrl has none: what a kind deploys is written by hand, into the controller of kctrl create api"
+	imageHint = "kctrl has none: what a kind deploys is written by hand, into the controller of kctrl create api"
 )
 
 // peerCommand says what to do instead of a command of another tool.

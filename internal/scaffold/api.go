@@ -104,8 +104,9 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		// All versions of a kind are one resource, and have one controller, which sees each of them as its own.
 		resource.Plural = cmp.Or(resource.Plural, other.Plural)
 		resource.Namespaced = other.Namespaced
-		resource.Controller = resource.Controller && !other.Controller
+		opts.Controller = opts.Controller && !other.Controller
 	}
+	resource.Controller = opts.Controller
 	if resource.Plural == "" {
 		resource.Plural = project.Plural(resource.Kind)
 	}

@@ -57,18 +57,25 @@ func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
 	for i, r := range proj.Resources {
 		kind := templates.NewKind(kindNames(proj, r, ""))
-		for _, c := range []struct {
+		type promise struct {
 			listed            bool
 			field, value      string // of PROJECT
-			without           string // of the value
+			without           string // the value without it
 			file, declaration string
-		}{
+		}
+		promises := []promise{
 			{r.API, "api", "true", "false", kind.TypesFile(), kind.Kind},
 			{r.Controller, "controller", "true", "false", kind.ControllerFile(".go"), kind.Reconciler},
 			{r.Hub != "", "hub", r.Hub, `""`, kind.ConversionFile(".go"), kind.Conversion},
 			{r.Defaulting, "defaulting", "true", "false", kind.WebhookFile(defaulting.file, ".go"), kind.Kind + defaulting.suffix},
 			{r.Validation, "validation", "true", "false", kind.WebhookFile(validation.file, ".go"), kind.Kind + validation.suffix},
-		} {
+		}
+		for _, c := range controllersOf(proj, r, "") {
+			if c.ControllerName != kind.ControllerName {
+				promises = append(promises, promise{true, "controllers", "[" + c.ControllerName + "]", "[]", c.ControllerFile(".go"), c.Reconciler})
+			}
+		}
+		for _, c := range promises {
 			if !c.listed {
 				continue
 			}

@@ -161,6 +161,8 @@ func planOf(fsys fs.FS, proj *project.Project, opts any) (*plan.Plan, error) {
 		return scaffold.PlanAPI(fsys, proj, opts)
 	case scaffold.WebhookOptions:
 		return scaffold.PlanWebhook(fsys, proj, opts)
+	case scaffold.ControllerOptions:
+		return scaffold.PlanController(fsys, proj, opts)
 	}
 	return nil, fmt.Errorf("no command takes %T", opts)
 }

@@ -160,6 +160,7 @@ func kindNames(proj *project.Project, r project.Resource, header string) templat
 		Kind:        r.Kind,
 		Plural:      r.Plural,
 		Namespaced:  r.Namespaced,
+		Path:        r.Path,
 	}
 	if proj.Namespaced {
 		names.RestrictedTo = templates.Namespace(proj.Name)
@@ -220,21 +221,23 @@ func registerView(p *plan.Plan, proj *project.Project, header string, others []s
 		return view, err
 	}
 	setup := func(importPath, wanted, name string) {
-		alias, _ := imports.name(importPath, wanted)
-		expr, fallible, failure := made.setup(importPath, alias, name)
+		expr, fallible, failure := made.setup(importPath, name, func() string {
+			alias, _ := imports.name(importPath, wanted)
+			return alias
+		})
 		view.Setups = append(view.Setups, expr)
 		view.Fallible = view.Fallible || fallible
 		err = errors.Join(err, failure)
 	}
 	for _, r := range proj.Resources {
 		kind := templates.NewKind(kindNames(proj, r, header))
-		if r.API {
+		if r.API || r.Path != "" {
 			if name, first := imports.name(kind.ImportPath, kind.Alias); first {
 				view.APIs = append(view.APIs, name)
 			}
 		}
-		if r.Controller {
-			setup(kind.ControllerImportPath, kind.ControllerAlias, kind.Reconciler)
+		for _, c := range controllersOf(proj, r, header) {
+			setup(c.ControllerImportPath, c.ControllerAlias, c.Reconciler)
 		}
 		for _, w := range webhooksOf(r) {
 			setup(kind.WebhookImportPath, kind.WebhookAlias, kind.Kind+w.suffix)
@@ -249,6 +252,20 @@ func registerView(p *plan.Plan, proj *project.Project, header string, others []s
 	}
 	view.Imports = imports.sorted()
 	return view, err
+}
+
+// controllersOf returns the controllers of a kind.
+func controllersOf(proj *project.Project, r project.Resource, header string) []templates.KindView {
+	var all []templates.KindView
+	names := kindNames(proj, r, header)
+	if r.Controller {
+		all = append(all, templates.NewKind(names))
+	}
+	for _, name := range r.Controllers {
+		names.Controller = name
+		all = append(all, templates.NewKind(names))
+	}
+	return all
 }
 
 // conversionSetup returns the expression that registers the conversions of a kind, whose hub is kind.

@@ -81,11 +81,12 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 	}
 }
 
-// setup returns the expression that sets up a type of a package, which is imported as alias, and whether it calls made.
-func (m makers) setup(importPath, alias, name string) (expr string, fallible bool, err error) {
+// setup returns the expression that sets up a type of a package, and whether it calls made. alias imports the package, if the
+// expression names it.
+func (m makers) setup(importPath, name string, alias func() string) (expr string, fallible bool, err error) {
 	found := m[importPath+"."+name]
 	if len(found) == 0 {
-		return fmt.Sprintf("new(%s.%s).SetupWithManager(m)", alias, name), false, nil
+		return fmt.Sprintf("new(%s.%s).SetupWithManager(m)", alias(), name), false, nil
 	}
 	one := found[0]
 	switch {
@@ -99,7 +100,7 @@ func (m makers) setup(importPath, alias, name string) (expr string, fallible boo
 		return "", false, &diagnostic.Error{
 			Pos:     one.pos,
 			Message: fmt.Sprintf("%s makes a %s, and register has no more to give to it than m *manager.Manager", one.name, name),
-			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m *manager.Manager; flags and all else can be variables of package main", one.name, alias, name),
+			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m *manager.Manager; flags and all else can be variables of package main", one.name, gopath.Base(importPath), name),
 		}
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"

@@ -285,7 +285,11 @@ func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Reso
 	for _, name := range slices.SortedFunc(maps.Keys(functions.Imports), func(a, b string) int {
 		return strings.Compare(functions.Imports[a], functions.Imports[b])
 	}) {
-		view.Imports = append(view.Imports, templates.Import{Alias: name, Path: functions.Imports[name]})
+		imported := templates.Import{Alias: name, Path: functions.Imports[name]}
+		if name == path.Base(imported.Path) {
+			imported.Alias = ""
+		}
+		view.Imports = append(view.Imports, imported)
 	}
 	return view, functions.Left, nil
 }

@@ -155,6 +155,24 @@ func Controller() []Template[KindView] {
 	}
 }
 
+// FurtherController returns the files of a controller of a kind that is not the project's, or that has one already.
+func FurtherController() []Template[KindView] {
+	return []Template[KindView]{
+		{ID: "controller/internal/controller/further_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/further_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+	}
+}
+
+// StandIn returns the CRD that tests have for a kind that is neither the project's nor built in.
+func StandIn() Template[KindView] {
+	return Template[KindView]{
+		ID: "controller/internal/controller/testdata/kind_crd.yaml", Ownership: Users,
+		path: func(k KindView) string {
+			return path.Join(k.ControllerFolder, "testdata", k.Plural+"."+k.QualifiedGroup+".yaml")
+		},
+	}
+}
+
 // Conversion returns the files of the conversion of one version of a kind.
 func Conversion() []Template[ConversionView] {
 	of := func(file, end string) Template[ConversionView] {

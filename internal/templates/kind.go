@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/gobuffalo/flect"
 )
 
 // KindNames are the choices that a kind is made from. All are valid names.
@@ -24,6 +26,10 @@ type KindNames struct {
 	Version, Kind, Plural string
 	// Namespaced says that objects of the kind live in namespaces.
 	Namespaced bool
+	// Controller is the name of a further controller of the kind; empty for the one that has its name.
+	Controller string
+	// Path is the import path of a Go type that is not the project's own.
+	Path string
 }
 
 // KindView is what the files of one kind, and of its controller, are rendered from.
@@ -41,6 +47,8 @@ type KindView struct {
 	Variable string
 	// Reconciler is the Go type of the controller.
 	Reconciler string
+	// TestCRDs is the folder of the CRD that tests install; empty for a kind that every API server has.
+	TestCRDs string
 	// ControllerPackage is the name of the controller's Go package.
 	ControllerPackage string
 	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
@@ -71,6 +79,8 @@ type KindView struct {
 	// SampleFile is the file of the sample in config/samples, SampleName the object in it. SampleNamespace is where it
 	// lives: empty for a cluster scoped kind, and where only the namespace of the manager will do.
 	SampleFile, SampleName, SampleNamespace string
+	// controller is what the files of the controller are named after.
+	controller string
 	// Protected says that the group is the Kubernetes community's, whose kinds want to be approved.
 	Protected bool
 }
@@ -99,6 +109,7 @@ func NewKind(n KindNames) KindView {
 		Alias:             apiAlias(n),
 		Variable:          variable(n.Kind),
 		Reconciler:        n.Kind + "Reconciler",
+		controller:        lower,
 		ControllerPackage: "controller",
 		ControllerFolder:  "internal/controller",
 		ControllerAlias:   "controller",
@@ -132,6 +143,16 @@ func NewKind(n KindNames) KindView {
 			v.CRDBases = "../" + v.CRDBases
 		}
 	}
+	switch {
+	case n.Path == "":
+		v.TestCRDs = v.CRDBases
+	case !strings.HasPrefix(n.Path, "k8s.io/api/"):
+		v.TestCRDs = "testdata"
+	}
+	if n.Controller != "" {
+		v.ControllerName, v.controller = n.Controller, strings.ReplaceAll(n.Controller, "-", "_")
+		v.Reconciler = flect.Pascalize(v.controller) + "Reconciler"
+	}
 	v.ControllerImportPath = path.Join(n.Repo, v.ControllerFolder)
 	v.Root = "../.."
 	if n.MultiGroup && n.Group != "" {
@@ -163,6 +184,9 @@ func newVersion(n KindNames) VersionView {
 		v.Folder = path.Join("api", n.Group, n.Version)
 	}
 	v.ImportPath = path.Join(n.Repo, v.Folder)
+	if n.Path != "" {
+		v.ImportPath, v.Folder, v.Package = n.Path, "", path.Base(n.Path)
+	}
 	return v
 }
 
@@ -182,7 +206,7 @@ func (k KindView) roleFile(role string) string {
 
 // ControllerFile returns where the controller goes, or its test when end is _test.go.
 func (k KindView) ControllerFile(end string) string {
-	return path.Join(k.ControllerFolder, strings.ToLower(k.Kind)+"_controller"+end)
+	return path.Join(k.ControllerFolder, k.controller+"_controller"+end)
 }
 
 // ConversionFile returns where the conversion of the kind's version goes, or its test when end is _test.go.
@@ -201,7 +225,7 @@ func shortGroup(n KindNames) string {
 		return n.Group
 	}
 	first, _, _ := strings.Cut(n.Domain, ".")
-	return first
+	return cmp.Or(first, "core")
 }
 
 // protected reports whether API servers take a CRD of the group only with the annotation api-approved.kubernetes.io.

@@ -84,7 +84,7 @@ func TestVariableHidesNothing(t *testing.T) {
 // TestTakenNamesAreComplete fails when a template has an import or a local variable that a kind's variable could hide.
 func TestTakenNamesAreComplete(t *testing.T) {
 	kind := NewKind(guestbook())
-	for _, template := range slices.Concat(Controller(), Defaulter(), Validator()) {
+	for _, template := range slices.Concat(Controller(), FurtherController(), Defaulter(), Validator()) {
 		code, err := template.Render(kind)
 		if err != nil {
 			t.Fatal(err)

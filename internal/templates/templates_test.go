@@ -35,8 +35,8 @@ func index(t *testing.T) []listed {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}
 	all = append(all, list(kind.VersionView, Version(), VersionRegister())...)
-	all = append(all, list(kind, Types(), Sample(), WebhookDoc())...)
-	all = append(all, list(kind, slices.Concat(Roles(), Controller(), Defaulter(), Validator())...)...)
+	all = append(all, list(kind, Types(), Sample(), WebhookDoc(), StandIn())...)
+	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Defaulter(), Validator())...)...)
 	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization())...)
 	newer := guestbook()
 	newer.Version = "v2"

@@ -31,7 +31,7 @@ const Version = "kctrl/v1"
 // field is one field of a mapping in the PROJECT file, in the order in which they are written.
 type field struct {
 	key string
-	// value is a *string or a *bool in the Project or Resource it belongs to.
+	// value is a *string, a *[]string or a *bool in the Project or Resource it belongs to.
 	value any
 	// check is for texts that are not empty; nil accepts all.
 	check    func(string) error
@@ -66,6 +66,8 @@ func resourceFields(r *Resource) []field {
 		{key: "namespaced", value: &r.Namespaced},
 		{key: "api", value: &r.API},
 		{key: "controller", value: &r.Controller},
+		{key: "controllers", value: &r.Controllers, check: ValidateController},
+		{key: "path", value: &r.Path, check: validateImportPath},
 		{key: "hub", value: &r.Hub, check: ValidateVersion},
 		{key: "defaulting", value: &r.Defaulting},
 		{key: "validation", value: &r.Validation},
@@ -383,8 +385,30 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 			return
 		}
 		*target = strings.EqualFold(node.Value, "true")
+	case *[]string:
+		values, ok := r.list(node, f.key)
+		if !ok {
+			return
+		}
+		*target = values
 	}
 	at.broken = false
+}
+
+// list reads a list of texts.
+func (r *reader) list(node *yaml.Node, key string) (values []string, ok bool) {
+	items := []*yaml.Node{node}
+	if node.Kind == yaml.SequenceNode {
+		items = node.Content
+	}
+	for _, item := range items {
+		if node.Kind != yaml.SequenceNode || item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
+			r.fail(item, fmt.Sprintf("%s: want a list of texts, got %s", key, edit.Describe(item)), fmt.Sprintf("write %s: [backup]", key))
+			return nil, false
+		}
+		values = append(values, item.Value)
+	}
+	return values, true
 }
 
 func (r *reader) resources(list *yaml.Node) {
@@ -498,7 +522,7 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 	node := f.node()
 	i := yamlnode.Index(mapping, f.key, 0)
 	switch {
-	case i < 0 && (node.Value == "" || node.Value == "false"):
+	case i < 0 && (node.Value == "" || node.Value == "false") && len(node.Content) == 0:
 		return false
 	case i < 0:
 		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.key}
@@ -506,6 +530,13 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 		return true
 	}
 	old := mapping.Content[i+1]
+	if node.Kind == yaml.SequenceNode {
+		same := slices.EqualFunc(old.Content, node.Content, func(a, b *yaml.Node) bool { return a.Value == b.Value })
+		if !same {
+			old.Content = node.Content
+		}
+		return !same
+	}
 	if old.Value == node.Value || node.Tag == "!!bool" && strings.EqualFold(old.Value, node.Value) {
 		return false
 	}
@@ -520,6 +551,11 @@ func (f field) node() *yaml.Node {
 		node.Value = *value
 	case *bool:
 		node.Tag, node.Value = "!!bool", strconv.FormatBool(*value)
+	case *[]string:
+		*node = yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, item := range *value {
+			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: item})
+		}
 	}
 	return node
 }

@@ -111,6 +111,28 @@ func ValidatePlural(plural string) error {
 	}))
 }
 
+// ValidateController checks the name of a controller: a DNS label in lower case that begins with a letter.
+func ValidateController(name string) error {
+	reason := YAMLProblem(name)
+	if len(validation.IsDNS1035Label(name)) != 0 {
+		reason = "want lower-case letters, digits and dashes, beginning with a letter"
+	}
+	if reason == "" {
+		return nil
+	}
+	return invalidName("name of a controller", name, reason, orExample(dnsCharacters(name, "-"), "backup", func(s string) bool {
+		return s != name && ValidateController(s) == nil
+	}))
+}
+
+// validateImportPath checks the import path of a Go package.
+func validateImportPath(importPath string) error {
+	if err := module.CheckImportPath(importPath); err != nil {
+		return invalidName("import path", importPath, "the go command knows none of that form", "k8s.io/api/apps/v1")
+	}
+	return nil
+}
+
 // YAMLProblem returns what is wrong with a name that manifests cannot hold as it is, such as no or 12, or nothing.
 func YAMLProblem(name string) string {
 	var value any

@@ -79,6 +79,10 @@ type Resource struct {
 	API bool
 	// Controller says that the project has a controller for the kind.
 	Controller bool
+	// Controllers are the names of further controllers of the kind.
+	Controllers []string
+	// Path is the import path of the Go types of a kind that is not the project's own, such as k8s.io/api/apps/v1.
+	Path string
 	// Hub is the version of the kind that objects of this version are converted to and from; empty for one that is not
 	// converted, or is the hub itself.
 	Hub string
@@ -152,6 +156,13 @@ func (p *Project) Validate() error {
 func (p *Project) checkFields(prefix string, fields []field) error {
 	var errs []error
 	for _, f := range fields {
+		if list, ok := f.value.(*[]string); ok {
+			for _, text := range *list {
+				if e, ok := errors.AsType[*diagnostic.Error](f.check(text)); ok {
+					errs = append(errs, p.problem(prefix+f.key, "", e.Message, e.Hint))
+				}
+			}
+		}
 		text, isText := f.text()
 		switch {
 		case !isText || text == "" && !f.required || p.places[prefix+f.key].broken:

@@ -307,6 +307,11 @@ func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f,
 	if !w.element(&inner, converted, value, from.of(f.Value), to.of(t.Value), depth+1) {
 		return false
 	}
+	if same(from.of(f.Value), to.of(t.Value)) {
+		fmt.Fprintf(out, "if %s != nil {\n%s = make(%s, len(%s))\nfor %s, %s := range %s {\n%s[%s] = %s\n}\n}\n",
+			src, dst, w.text(whole), src, key, value, src, dst, newKey, value)
+		return true
+	}
 	fmt.Fprintf(out, "if %s != nil {\n%s = make(%s, len(%s))\nfor %s, %s := range %s {\nvar %s %s\n%s%s[%s] = %s\n}\n}\n",
 		src, dst, w.text(whole), src, key, value, src, converted, w.text(to.of(t.Value)), inner.String(), dst, newKey, converted)
 	return true

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+func newCreateControllerCommand(s *streams) *cobra.Command {
+	var opts scaffold.ControllerOptions
+	write := writeOptions{command: "kctrl create controller"}
+	cmd := &cobra.Command{
+		Use:   "controller --group apps --version v1 --kind Deployment",
+		Short: "Add a controller for a kind, whoever made the kind",
+		Long: `Add a controller with its test and its rights: for a kind of the project, for one that every API server has, such as apps/v1
+Deployment (core is the group of Pods), or for one of somebody else, whose Go types --external-api-path names. A kind may have
+several controllers: --controller-name tells them apart.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Kctrl = kctrlBuild()
+			return runCreate(cmd.Context(), s, createPlan{
+				write:      write,
+				plan:       func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanController(p.fsys, p.Project, opts) },
+				generators: follows,
+				next:       []string{"make manifests", "make test"},
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
+	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 (required)")
+	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Deployment (required)")
+	flags.StringVar(&opts.Plural, "plural", "", "name of the resource of a kind that is new to the project (default: the English plural of the kind)")
+	flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
+	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of a kind of somebody else live in namespaces; false for a cluster scoped one")
+	flags.BoolVar(&opts.Force, "force", false, "write the files of a controller that exists anew, whatever was changed in them")
+	write.addFlags(flags)
+	return cmd
+}

@@ -1,0 +1,274 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// ControllerOptions say which controller to add to a project.
+type ControllerOptions struct {
+	// Group, Version, Kind and Plural name the kind, as in [APIOptions]: one of the project's own, or of everybody, such as apps, v1 and
+	// Deployment; core is the group that has no name.
+	Group, Version, Kind, Plural string
+	// Name tells a further controller of a kind from the others. Empty is the one that has the name of the kind.
+	Name string
+	// Path is the import path of the Go types of a kind that is neither the project's nor built in, Domain what its group ends in,
+	// and Module the Go module that they are in: it only helps to say what is missing.
+	Path, Domain, Module string
+	// Namespaced says that objects of the kind live in namespaces. Kinds that are known keep their scope.
+	Namespaced bool
+	// Force writes the files of a controller that is there already anew, whatever the user made of them.
+	Force bool
+	// Kctrl is the kctrl that adds the controller.
+	Kctrl Build
+}
+
+// PlanController adds a controller to project and plans its files, as [PlanAPI] does for a kind.
+func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (*plan.Plan, error) {
+	resource, err := addController(proj, opts)
+	if err != nil {
+		return nil, err
+	}
+	p := plan.New(fsys)
+	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
+		return nil, err
+	}
+	if err := PlanRuntime(p, proj); err != nil {
+		return nil, err
+	}
+	header, err := goHeader(p)
+	if err != nil {
+		return nil, err
+	}
+	names := kindNames(proj, resource, header)
+	names.Controller = opts.Name
+	kind := templates.NewKind(names)
+	list := templates.FurtherController()
+	if resource.API && opts.Name == "" {
+		list = templates.Controller()
+	}
+	steps := []func() error{
+		func() error { return requirePackage(p, resource.Path, opts.Module) },
+		func() error { return checkReconciler(p, kind) },
+		func() error { return renderAll(p, list, kind, opts.Force) },
+		func() error { return writeStandIn(p, resource, kind) },
+		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
+		func() error { return writeRegistration(p, proj) },
+		func() error { return writeProject(p, proj) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// writeStandIn plans the CRD of a kind that tests cannot have from anywhere else.
+func writeStandIn(p *plan.Plan, r project.Resource, kind templates.KindView) error {
+	if r.API || kind.TestCRDs == "" {
+		return nil
+	}
+	return render(p, templates.StandIn(), kind, false)
+}
+
+// addController records in the project what opts ask for, and returns the whole resource.
+func addController(proj *project.Project, opts ControllerOptions) (project.Resource, error) {
+	if err := validateController(opts); err != nil {
+		return project.Resource{}, err
+	}
+	r, err := findKind(proj, opts)
+	if err != nil {
+		return project.Resource{}, err
+	}
+	has := r.Controller
+	if opts.Name != "" {
+		has = slices.Contains(r.Controllers, opts.Name)
+	}
+	switch {
+	case has && !opts.Force:
+		what := "the controller of the kind " + r.String()
+		if opts.Name != "" {
+			what = fmt.Sprintf("the controller %s of the kind %s", opts.Name, r)
+		}
+		err := existsError(what).(*diagnostic.Error)
+		err.Hint += ", --controller-name adds another one"
+		return project.Resource{}, err
+	case has:
+	case opts.Name != "":
+		if err := checkControllerName(proj, opts.Name); err != nil {
+			return project.Resource{}, err
+		}
+		r.Controllers = append(r.Controllers, opts.Name)
+	default:
+		for _, other := range proj.Versions(*r) {
+			if other.Controller {
+				return project.Resource{}, &diagnostic.Error{
+					Message: fmt.Sprintf("%s has a controller, which sees the objects of all versions as its own", other),
+					Hint:    "--controller-name adds another one for " + r.Version,
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+		}
+		r.Controller = true
+	}
+	probe := *r
+	probe.Controller = true
+	return *r, checkScope(proj, probe)
+}
+
+// checkControllerName refuses a name that another controller of the project has.
+func checkControllerName(proj *project.Project, name string) error {
+	for _, r := range proj.Resources {
+		own := templates.NewKind(kindNames(proj, r, "")).ControllerName
+		if slices.Contains(r.Controllers, name) || r.Controller && own == name {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("the controller of %s has the name %s", r, name),
+				Hint:    "give the new one another --controller-name",
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+	}
+	return nil
+}
+
+func validateController(opts ControllerOptions) error {
+	if missing := missingNames(APIOptions{Version: opts.Version, Kind: opts.Kind}); missing != "" {
+		return &diagnostic.Error{
+			Message: "create controller needs " + missing,
+			Hint: fmt.Sprintf("kctrl create controller --group %s --version %s --kind %s",
+				project.ValidOr(opts.Group, "apps", project.ValidateGroup),
+				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
+				project.ValidOr(opts.Kind, "Deployment", project.ValidateKind)),
+			Class: diagnostic.ErrUsage,
+		}
+	}
+	err := validateAPI(APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Controller: true})
+	if opts.Name != "" {
+		err = errors.Join(err, project.ValidateController(opts.Name))
+	}
+	return err
+}
+
+// findKind returns the kind that opts name, as the project has it from now on.
+func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource, error) {
+	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
+	foreign := foreignKind(opts)
+	for _, r := range []project.Resource{own, foreign} {
+		if found, ok := proj.Find(r.APIGroup(), r.Version, r.Kind); ok && (r.Path == "" || found.Path == r.Path) && (opts.Path == "" || r.Path != "") {
+			if opts.Plural != "" && opts.Plural != found.Plural {
+				return nil, &diagnostic.Error{
+					Message: fmt.Sprintf("the plural of %s is %s, not %s", found, found.Plural, opts.Plural),
+					Hint:    "leave --plural out",
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+			return found, nil
+		}
+	}
+	if foreign.Path == "" {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
+			Hint:    "kctrl create api makes one; for a kind of somebody else add --external-api-path with the import path of its Go types",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	if err := proj.Add(foreign); err != nil {
+		return nil, err
+	}
+	return &proj.Resources[len(proj.Resources)-1], nil
+}
+
+// foreignKind returns the kind that opts name if it is not the project's own. Without a path there is none.
+func foreignKind(opts ControllerOptions) project.Resource {
+	r := project.Resource{
+		Group: opts.Group, Domain: opts.Domain, Version: opts.Version, Kind: opts.Kind, Path: opts.Path,
+		Plural: cmp.Or(opts.Plural, project.Plural(opts.Kind)), Namespaced: opts.Namespaced,
+	}
+	if opts.Path != "" {
+		return r
+	}
+	for _, g := range builtinGroups {
+		if opts.Group == g.folder || opts.Group == g.group || opts.Group == strings.TrimSuffix(g.group, ".k8s.io") {
+			r.Group, r.Domain = g.group, ""
+			r.Path = path.Join("k8s.io/api", g.folder, opts.Version)
+			r.Namespaced = !slices.Contains(clusterScoped, opts.Kind)
+		}
+	}
+	return r
+}
+
+// builtinGroups are the groups of k8s.io/api, and their folders there.
+var builtinGroups = []struct{ group, folder string }{
+	{"", "core"},
+	{"admissionregistration.k8s.io", "admissionregistration"},
+	{"apps", "apps"},
+	{"autoscaling", "autoscaling"},
+	{"batch", "batch"},
+	{"certificates.k8s.io", "certificates"},
+	{"coordination.k8s.io", "coordination"},
+	{"discovery.k8s.io", "discovery"},
+	{"events.k8s.io", "events"},
+	{"flowcontrol.apiserver.k8s.io", "flowcontrol"},
+	{"networking.k8s.io", "networking"},
+	{"node.k8s.io", "node"},
+	{"policy", "policy"},
+	{"rbac.authorization.k8s.io", "rbac"},
+	{"resource.k8s.io", "resource"},
+	{"scheduling.k8s.io", "scheduling"},
+	{"storage.k8s.io", "storage"},
+	{"storagemigration.k8s.io", "storagemigration"},
+}
+
+// clusterScoped are the kinds of these groups whose objects are in no namespace.
+var clusterScoped = []string{
+	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "ComponentStatus", "DeviceClass",
+	"FlowSchema", "IPAddress", "IngressClass", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+	"Namespace", "Node", "PersistentVolume", "PriorityClass", "PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass", "ServiceCIDR",
+	"StorageClass", "StorageVersionMigration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	"VolumeAttachment", "VolumeAttributesClass",
+}
+
+// requirePackage makes the project's go.mod say that its own packages import one, and refuses a package of a module that is not
+// required: which version it should be nobody else can say.
+func requirePackage(p *plan.Plan, importPath, mod string) error {
+	if importPath == "" {
+		return nil
+	}
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return err
+	}
+	isIn := func(r *modfile.Require) bool {
+		return r.Mod.Path == importPath || strings.HasPrefix(importPath, r.Mod.Path+"/")
+	}
+	at := slices.IndexFunc(file.Require, isIn)
+	if at < 0 && !strings.HasPrefix(importPath, file.Module.Mod.Path+"/") {
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: goModFile},
+			Message: "requires no module that has the package " + importPath,
+			Hint:    "go get " + cmp.Or(mod, importPath+"@latest") + " adds it, then run the command again",
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return requireDirectly(p, file.Require[at].Mod.Path)
+}

@@ -1,0 +1,308 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// randomProject is a project in memory, to which anything is added. What generators would write is not there, but for what
+// kustomizations list.
+type randomProject struct {
+	*testing.T
+	fs afero.Fs
+}
+
+func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
+	p := &randomProject{t, afero.NewMemMapFs()}
+	plan, err := scaffold.PlanInit(afero.NewIOFS(p.fs), scaffold.InitOptions{
+		Domain: "example.com", Repo: "example.com/guestbook", License: "none", MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0,
+		// Without hundreds of files that are the same every time.
+		Runtime: project.Module, Kctrl: scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run does what a create command does, and reports whether the command line was one that makes sense here.
+func (p *randomProject) run(opts any) bool {
+	p.Helper()
+	fsys := afero.NewIOFS(p.fs)
+	proj, err := project.Load(fsys)
+	if err != nil {
+		p.Fatal(err)
+	}
+	plan, err := planOf(fsys, proj, opts)
+	if errors.Is(err, diagnostic.ErrUsage) {
+		return false
+	}
+	if err != nil {
+		p.Fatalf("%+v: %v", opts, err)
+	}
+	if err := plan.Apply(p.Context(), p.fs, "test"); err != nil {
+		p.Fatalf("%+v: %v", opts, err)
+	}
+	return true
+}
+
+// wantNothing runs a command once more, on what nobody has touched since.
+func (p *randomProject) wantNothing(opts any) {
+	p.Helper()
+	fsys := afero.NewIOFS(p.fs)
+	proj, err := project.Load(fsys)
+	if err != nil {
+		p.Fatal(err)
+	}
+	plan, err := planOf(fsys, proj, forced(opts))
+	if err != nil {
+		p.Fatalf("%+v again: %v", opts, err)
+	}
+	if plan.Len() > 0 {
+		p.Fatalf("%+v again changes\n%s", opts, plan.Diff())
+	}
+}
+
+func forced(opts any) any {
+	switch o := opts.(type) {
+	case scaffold.APIOptions:
+		o.Force = true
+		return o
+	case scaffold.WebhookOptions:
+		o.Force = true
+		return o
+	case scaffold.ControllerOptions:
+		o.Force = true
+		return o
+	}
+	return opts
+}
+
+// tree returns all files but those of the bundled runtime.
+func (p *randomProject) tree() map[string][]byte {
+	p.Helper()
+	tree := map[string][]byte{}
+	err := fs.WalkDir(afero.NewIOFS(p.fs), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasPrefix(name, "third_party/") {
+			return err
+		}
+		tree[name], err = afero.ReadFile(p.fs, name)
+		return err
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return tree
+}
+
+// check fails unless all Go is formatted, all YAML is YAML, and config/default and the samples can be built.
+func (p *randomProject) check() {
+	p.Helper()
+	tree := p.tree()
+	disk := filesys.MakeFsInMemory()
+	for name, content := range tree {
+		switch path.Ext(name) {
+		case ".go":
+			if bytes.Contains(content, []byte("\r\n")) {
+				content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+			}
+			if formatted, err := format.Source(content); err != nil || !bytes.Equal(formatted, content) {
+				p.Errorf("%s is not formatted: %v\n%s", name, err, content)
+			}
+		case ".yaml", ".yml":
+			if _, err := edit.Documents(content); err != nil {
+				p.Errorf("%s: %v", name, err)
+			}
+			if err := disk.WriteFile("/"+name, content); err != nil {
+				p.Fatal(err)
+			}
+		}
+	}
+	p.generate(disk)
+	for _, folder := range []string{"/config/default", "/config/samples"} {
+		if !disk.Exists(folder + "/kustomization.yaml") {
+			continue
+		}
+		if _, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, folder); err != nil {
+			p.Errorf("kustomize build %s: %v", folder, err)
+		}
+	}
+}
+
+// generate writes what generators would, as far as kustomize asks for it.
+func (p *randomProject) generate(disk filesys.FileSystem) {
+	p.Helper()
+	proj, err := project.Load(afero.NewIOFS(p.fs))
+	if err != nil {
+		p.Fatal(err)
+	}
+	webhooks := "{}\n"
+	for _, r := range proj.Resources {
+		if r.API {
+			name := r.Plural + "." + r.APIGroup()
+			text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: " + name + "\nspec: {group: " + r.APIGroup() + "}\n"
+			if err := disk.WriteFile("/config/crd/bases/"+r.APIGroup()+"_"+r.Plural+".yaml", []byte(text)); err != nil {
+				p.Fatal(err)
+			}
+		}
+		if r.Defaulting || r.Validation {
+			webhooks = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata:\n  name: validating-webhook-configuration\n"
+		}
+	}
+	if webhooks != "{}\n" {
+		if err := disk.WriteFile("/config/webhook/manifests.yaml", []byte(webhooks)); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// randomOptions are what create commands may be asked for.
+func randomOptions(r *rand.Rand) any {
+	pick := func(all ...string) string { return all[r.IntN(len(all))] }
+	yes := func() bool { return r.IntN(2) == 0 }
+	kind, version := pick("Guestbook", "Shelf", "Client"), pick("v1", "v1", "v2", "v1beta1", "v3")
+	switch r.IntN(5) {
+	case 0:
+		return scaffold.WebhookOptions{
+			Group: "webapp", Version: version, Kind: kind, Defaulting: yes(), Validation: yes(), Conversion: r.IntN(4) == 0, Certificates: pick("", "", project.SelfSigned, project.CertManager),
+		}
+	case 1:
+		return scaffold.ControllerOptions{Group: "webapp", Version: version, Kind: kind, Name: pick("", "backup", "restore")}
+	case 2:
+		return scaffold.ControllerOptions{Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress"), Name: pick("", "other"), Namespaced: true}
+	}
+	return scaffold.APIOptions{
+		Group: "webapp", Version: version, Kind: kind, Resource: true, Controller: yes(), Namespaced: kind != "Shelf", NoConversion: r.IntN(4) == 0, StorageVersion: r.IntN(4) == 0,
+	}
+}
+
+// edits are what users do to files of theirs.
+var edits = map[string]func([]byte) []byte{
+	"CRLF":       func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")) },
+	"braces":     func(text []byte) []byte { return append(text, "\n// {{ .Resource.Kind }} stays as it is.\n"...) },
+	"build tags": func(text []byte) []byte { return append([]byte("//go:build !none\n\n"), text...) },
+}
+
+// TestRandomCommandsKeepTheTreeWhole runs random commands in random projects: what made sense once changes nothing the second time,
+// and all that is written can be read.
+func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 0))
+			p := newRandomProject(t, r)
+			ran := 0
+			for range 14 {
+				opts := randomOptions(r)
+				if p.run(opts) {
+					p.wantNothing(opts)
+					ran++
+				}
+			}
+			if ran == 0 {
+				t.Log("no command made sense")
+			}
+			p.check()
+		})
+	}
+}
+
+// TestCommandsLeaveWhatUsersWrote edits the types and the main function in every way before further commands: but for the marker of the
+// version that is stored, they stay as they are.
+func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
+	for name, change := range edits {
+		t.Run(name, func(t *testing.T) {
+			p := newRandomProject(t, rand.New(rand.NewPCG(1, 1)))
+			p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			mine := map[string][]byte{}
+			for file, text := range p.tree() {
+				if strings.HasPrefix(path.Base(file), "guestbook_") && path.Ext(file) == ".go" || file == "cmd/main.go" {
+					mine[file] = change(slices.Clone(text))
+					if err := afero.WriteFile(p.fs, file, mine[file], 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, opts := range []any{
+				scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Controller: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true},
+				scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Name: "backup"},
+			} {
+				if !p.run(opts) {
+					t.Fatalf("%+v is refused", opts)
+				}
+			}
+			for file, text := range p.tree() {
+				marker := "// +kubebuilder:storageversion\n"
+				if bytes.Contains(text, []byte("\r\n")) {
+					marker = "// +kubebuilder:storageversion\r\n"
+				}
+				if before, ok := mine[file]; ok && !bytes.Equal(bytes.Replace(text, []byte(marker), nil, 1), before) {
+					t.Errorf("%s is\n%q\nand was\n%q", file, text, before)
+				}
+			}
+			p.check()
+		})
+	}
+}
+
+// TestIndependentCommandsCommute runs two commands about different kinds in both orders.
+func TestIndependentCommandsCommute(t *testing.T) {
+	about := func(kind string) []any {
+		return []any{
+			scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: kind, Resource: true},
+			scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: kind, Defaulting: true},
+			scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: kind, Validation: true},
+			scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: kind, Name: strings.ToLower(kind) + "-backup"},
+		}
+	}
+	// Lists are in the order of the commands.
+	ordered := []string{"PROJECT", "PROJECT.lock", "cmd/zz_generated.register.go", "config/samples/kustomization.yaml"}
+	for _, a := range about("Guestbook") {
+		for _, b := range about("Client") {
+			var trees []map[string][]byte
+			for _, commands := range [][]any{{a, b}, {b, a}} {
+				p := newRandomProject(t, rand.New(rand.NewPCG(2, 2)))
+				for _, kind := range []string{"Guestbook", "Client"} {
+					p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true, Namespaced: true})
+				}
+				for _, opts := range commands {
+					if !p.run(opts) {
+						t.Fatalf("%+v is refused", opts)
+					}
+				}
+				trees = append(trees, p.tree())
+			}
+			for name, content := range trees[0] {
+				other, found := trees[1][name]
+				if !slices.Contains(ordered, name) && (!found || !bytes.Equal(content, other)) {
+					t.Errorf("%+v and %+v: %s depends on the order\n%s\n%s", a, b, name, content, other)
+				}
+			}
+			if len(trees[0]) != len(trees[1]) {
+				t.Errorf("%+v and %+v make %d and %d files", a, b, len(trees[0]), len(trees[1]))
+			}
+		}
+	}
+}
