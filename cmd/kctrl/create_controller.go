@@ -20,8 +20,11 @@ several controllers: --controller-name tells them apart.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
 			return runCreate(cmd.Context(), s, createPlan{
-				write:      write,
-				plan:       func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanController(p.fsys, p.Project, opts) },
+				write: write,
+				plan: func(p *openedProject) (*plan.Plan, error) {
+					opts.Types = typesOf(p.dir)
+					return scaffold.PlanController(p.fsys, p.Project, opts)
+				},
 				generators: follows,
 				next:       []string{"make manifests", "make test"},
 			})

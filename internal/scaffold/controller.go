@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/versions"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -30,11 +31,19 @@ type ControllerOptions struct {
 	Path, Domain, Module string
 	// Namespaced says that objects of the kind live in namespaces. Kinds that are known keep their scope.
 	Namespaced bool
+	// Types finds Go types that are not the project's own. Nil finds none, and leaves mistakes in their names to the go command.
+	Types Types
 	// Force writes the files of a controller that is there already anew, whatever the user made of them.
 	Force bool
 	// Kctrl is the kctrl that adds the controller.
 	Kctrl Build
 }
+
+// TypesFile is a Go file of a package with types, under the name that messages say.
+type TypesFile = versions.File
+
+// Types returns the Go files of a package, or that it is not found.
+type Types func(importPath string) (files []TypesFile, found bool)
 
 // PlanController adds a controller to project and plans its files, as [PlanAPI] does for a kind.
 func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (*plan.Plan, error) {
@@ -186,10 +195,44 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 			Class:   diagnostic.ErrUsage,
 		}
 	}
+	if err := checkForeign(&foreign, opts.Types); err != nil {
+		return nil, err
+	}
 	if err := proj.Add(foreign); err != nil {
 		return nil, err
 	}
 	return &proj.Resources[len(proj.Resources)-1], nil
+}
+
+// checkForeign refuses a kind that its package does not declare, and takes its scope from there.
+func checkForeign(r *project.Resource, types Types) error {
+	if types == nil {
+		return nil
+	}
+	files, found := types(r.Path)
+	if !found {
+		return nil
+	}
+	pkg, err := versions.Parse(files)
+	if err != nil {
+		return err
+	}
+	kinds := pkg.Kinds()
+	if !slices.Contains(kinds, r.Kind) {
+		e := &diagnostic.Error{
+			Message: fmt.Sprintf("%s declares no kind %s", r.Path, r.Kind),
+			Hint:    "its kinds are " + strings.Join(kinds, ", "),
+			Class:   diagnostic.ErrUsage,
+		}
+		if near, ok := diagnostic.Near(r.Kind, kinds); ok {
+			e.Hint = "did you mean " + near + "?"
+		}
+		return e
+	}
+	if pkg.ClusterScoped(r.Kind) {
+		r.Namespaced = false
+	}
+	return nil
 }
 
 // foreignKind returns the kind that opts name if it is not the project's own. Without a path there is none.

@@ -7,6 +7,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -58,6 +59,46 @@ func Parse(files []File) (*Package, error) {
 		}
 	}
 	return p, nil
+}
+
+// Kinds returns the types that are kinds, by name: structs that embed the metadata of an object.
+func (p *Package) Kinds() []string {
+	var kinds []string
+	for name, declared := range p.types {
+		structure, ok := declared.spec.Type.(*ast.StructType)
+		if !ok || !ast.IsExported(name) {
+			continue
+		}
+		for _, f := range structure.Fields.List {
+			if len(f.Names) == 0 && embeddedName(f.Type) == "ObjectMeta" {
+				kinds = append(kinds, name)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// ClusterScoped reports whether the markers of a kind say that its objects are in no namespace.
+func (p *Package) ClusterScoped(kind string) bool {
+	declared := p.types[kind]
+	if declared == nil {
+		return false
+	}
+	f := declared.file
+	for _, decl := range f.syntax.Decls {
+		if !slices.Contains(names(decl), kind) {
+			continue
+		}
+		comments := string(f.Source[f.start(decl):f.offset(decl.Pos())])
+		for line := range strings.Lines(comments) {
+			text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//"))
+			if text == "+genclient:nonNamespaced" || strings.HasPrefix(text, "+kubebuilder:resource:") && strings.Contains(text, "scope=Cluster") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func notGo(name string, err error) error {
