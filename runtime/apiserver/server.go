@@ -305,7 +305,10 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 	}
 	message, code := "", 0
+	_, known := e.parts[info.Subresource]
 	switch accept := r.Header.Get("Accept"); {
+	case info.Subresource != "" && !known:
+		return true // which has no path
 	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
 		message, code = "415: Unsupported Media Type", http.StatusUnsupportedMediaType
 	case accept != "" && !names(accept, append(produced, "*/*")):
