@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kctrl-dev/kctrl/bench/internal/process"
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/client"
@@ -99,37 +100,43 @@ var figures = []figure{
 	}},
 }
 
-// measure returns what each figure takes, in microseconds.
+// measure returns what each figure takes, in microseconds: of time, and, under its name with CPU behind it, of the processors, for the
+// client and the processes of the server together.
 func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures, error) {
 	found := table.Figures{}
 	for _, f := range figures {
 		if f.server && s.http == nil {
 			continue
 		}
-		took, err := s.time(ctx, f, least)
+		took, used, err := s.time(ctx, f, least)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
-		found[f.name] = float64(took.Nanoseconds()) / 1e3
+		found[f.name], found[f.name+cpu] = float64(took.Nanoseconds())/1e3, float64(used.Nanoseconds())/1e3
 	}
 	return found, nil
 }
 
+const cpu = " CPU"
+
 // time does a figure until that has taken a while, and returns what one took. What it has made is deleted from time to time, which
 // does not count: so a side that is fast does not have more.
-func (s *side) time(ctx context.Context, f figure, least time.Duration) (time.Duration, error) {
+func (s *side) time(ctx context.Context, f figure, least time.Duration) (took, used time.Duration, err error) {
 	const batch = 500
-	var took time.Duration
-	done := 0
+	done := time.Duration(0)
 	for took < least {
 		if err := s.tidy(ctx, f); err != nil {
-			return 0, err
+			return 0, 0, err
+		}
+		before, err := s.cpu()
+		if err != nil {
+			return 0, 0, err
 		}
 		start := time.Now()
 		for range batch {
 			s.count++
 			if err := f.do(ctx, s); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			done++
 			if time.Since(start) > least {
@@ -137,8 +144,27 @@ func (s *side) time(ctx context.Context, f figure, least time.Duration) (time.Du
 			}
 		}
 		took += time.Since(start)
+		after, err := s.cpu()
+		if err != nil {
+			return 0, 0, err
+		}
+		used += after - before
 	}
-	return took / time.Duration(done*f.each), nil
+	done *= time.Duration(f.each)
+	return took / done, used / done, nil
+}
+
+// cpu is what this process and those of the server have used.
+func (s *side) cpu() (time.Duration, error) {
+	total := process.CPU()
+	for _, pid := range s.processes {
+		used, err := process.CPUOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		total += used
+	}
+	return total, nil
 }
 
 // tidy deletes what was made. For watches it changes each of the objects that are listed, of which they then hear.

@@ -33,6 +33,9 @@ type side struct {
 	kctrl  *kctrl.REST // nil of the fake client, as is http
 	http   *http.Client
 	url    string
+
+	processes []int // of the server, but this one
+
 	count  int    // of what was done
 	before string // the version before the changes that are watched
 
@@ -78,6 +81,9 @@ func newSides(ctx context.Context, command string) (sides []*side, stop func(), 
 		if err != nil {
 			stop()
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if name == "real" {
+			s.processes = started.PIDs
 		}
 		sides = append(sides, s)
 	}

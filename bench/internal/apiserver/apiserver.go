@@ -18,6 +18,7 @@ import (
 type Server struct {
 	Kubeconfig string
 	Stop       func() error
+	PIDs       []int
 	kctrl      string
 }
 
@@ -48,7 +49,10 @@ func Start(kctrl, dataDir string) (*Server, error) {
 		stdin.Close()
 		return cmd.Wait()
 	}
-	var ready struct{ Kubeconfig string }
+	var ready struct {
+		Kubeconfig string
+		Processes  []struct{ PID int }
+	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &ready)
@@ -57,7 +61,11 @@ func Start(kctrl, dataDir string) (*Server, error) {
 		_ = stop()
 		return nil, fmt.Errorf("start an API server: %w", err)
 	}
-	return &Server{Kubeconfig: ready.Kubeconfig, Stop: stop, kctrl: kctrl}, nil
+	server := &Server{Kubeconfig: ready.Kubeconfig, Stop: stop, kctrl: kctrl}
+	for _, one := range ready.Processes {
+		server.PIDs = append(server.PIDs, one.PID)
+	}
+	return server, nil
 }
 
 // Config returns how to reach the server, without a limit of the client's own.

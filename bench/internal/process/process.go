@@ -20,6 +20,26 @@ func CPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
+// CPUOf is the same of another process.
+func CPUOf(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(data), ") ") // what follows the name, which may have spaces
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("the account of process %d has %d fields", pid, len(fields))
+	}
+	user, err := strconv.Atoi(fields[11])
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.Atoi(fields[12])
+	const tick = 10 * time.Millisecond // which is that of the kernel's accounts
+	return time.Duration(user+system) * tick, err
+}
+
 // The lines of the kernel's account of the memory of a process.
 const (
 	Resident = "VmRSS" // now
