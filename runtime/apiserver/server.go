@@ -304,21 +304,24 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	if info.Verb == "list" || info.Verb == "watch" {
 		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 	}
-	message, code := "", 0
 	_, known := e.parts[info.Subresource]
 	switch accept := r.Header.Get("Accept"); {
 	case info.Subresource != "" && !known:
-		return true // which has no path
+		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
-		message, code = "415: Unsupported Media Type", http.StatusUnsupportedMediaType
+		routeError(w, r, info, http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	case accept != "" && !names(accept, append(produced, "*/*")):
-		message, code = "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "), http.StatusNotAcceptable
+		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
 	default:
 		return true
 	}
-	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
-	responsewriters.ErrorNegotiated(err, e.scope.Serializer, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 	return false
+}
+
+// routeError is an error of the router.
+func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, code int, message string) {
+	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 }
 
 // names reports whether one of the types in a header, which may have parameters, is one of the given ones.
@@ -334,7 +337,7 @@ func names(header string, types []string) bool {
 
 func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) {
 	if !e.custom {
-		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed)
+		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 		return
 	}
 	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
