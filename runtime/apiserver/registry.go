@@ -324,7 +324,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 		return nil, apierrors.NewConflict(r.qualified(ctx), name, errors.New(optimisticLockMessage))
 	}
 	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
-		return nil, err
+		return nil, distinctCauses(r.strategy, err)
 	}
 	if object, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, object, existing); err != nil {
 		return nil, err
@@ -338,6 +338,22 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 		return object, errEmptied
 	}
 	return object, nil
+}
+
+// distinctCauses leaves of causes that are found twice one, as upstream does where the checks of a kind are generated.
+func distinctCauses(s strategy, err error) error {
+	var status *apierrors.StatusError
+	if _, generated := s.(*kindStrategy); !generated || !errors.As(err, &status) || status.ErrStatus.Details == nil {
+		return err
+	}
+	var distinct []metav1.StatusCause
+	for _, cause := range status.ErrStatus.Details.Causes {
+		if !slices.Contains(distinct, cause) {
+			distinct = append(distinct, cause)
+		}
+	}
+	status.ErrStatus.Details.Causes = distinct
+	return err
 }
 
 const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try again"
