@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -481,6 +482,12 @@ func rightsOf(seed uint64, salt string) []asked {
 				if s.requests[i].user == "" {
 					s.requests[i].user = user
 				}
+				if s.requests[i].accept == "application/yaml" { // whose lines are not masked
+					s.requests[i].accept = ""
+				}
+			}
+			if slices.ContainsFunc(s.requests[from:], func(a asked) bool { return strings.HasPrefix(a.path, rbacPath) }) {
+				s.syncRights()
 			}
 		}
 	}

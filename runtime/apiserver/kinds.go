@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -127,6 +128,7 @@ type column struct {
 type rules struct {
 	unconditional  bool // an update may say no version
 	creates        bool // an update makes an object that is not there
+	declared       bool // what is wrong is said once, as of kinds whose metadata upstream checks by generated code
 	reset          []string
 	spec           func(object runtime.Object) any // the generation counts changes of it
 	create         func(object runtime.Object)
@@ -361,6 +363,26 @@ func besides(common, problems field.ErrorList) (distinct field.ErrorList) {
 		}
 	}
 	return distinct
+}
+
+// ValidateDeclaratively leaves one of problems that are found twice, where the rules say so.
+func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
+	if !s.rules.declared {
+		return problems
+	}
+	known := sets.New[string]()
+	for _, problem := range problems {
+		if text := problem.Error(); !known.Has(text) {
+			known.Insert(text)
+			distinct = append(distinct, problem)
+		}
+	}
+	return distinct
+}
+
+// DeclarativeValidationConfig is the usual one.
+func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+	return rest.DeclarativeValidationConfig{}
 }
 
 func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {

@@ -39,7 +39,7 @@ var roleKind = kind{
 	}),
 	columns: []column{createdColumn},
 	rules: rules{
-		unconditional: true, creates: true,
+		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
 		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
 			return append(validatePolicyRules(object.(*rbacv1.Role).Rules, true), validateFinalizersTwice(object)...)
@@ -54,7 +54,7 @@ var clusterRoleKind = kind{
 	}),
 	columns: []column{createdColumn},
 	rules: rules{
-		unconditional: true, creates: true,
+		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			role := object.(*rbacv1.ClusterRole)
 			return append(validateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
@@ -71,7 +71,7 @@ var roleBindingKind = kind{
 	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
 	columns: bindingColumns("roleBinding", roleBindingOf), complete: completeBinding(roleBindingOf),
 	rules: rules{
-		unconditional: true, creates: true,
+		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.RoleBinding)
 			return append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
@@ -88,7 +88,7 @@ var clusterRoleBindingKind = kind{
 	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
 	columns: bindingColumns("clusterRoleBinding", clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
 	rules: rules{
-		unconditional: true, creates: true,
+		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.ClusterRoleBinding)
 			return append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
