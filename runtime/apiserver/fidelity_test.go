@@ -328,6 +328,7 @@ var (
 	ages         = regexp.MustCompile(`^\d+s$`)
 	allowed      = regexp.MustCompile(`RBAC: allowed by .*`) // the first in the order of a map
 	several      = regexp.MustCompile(`RBAC: \[.*\]`)
+	resolution   = regexp.MustCompile(`resolution errors: .*`)
 	hosts        = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	tooOld       = regexp.MustCompile(`resource version: \d+ \(\d+\)`)
 )
@@ -413,6 +414,7 @@ func (m *mask) text(text string) string {
 	}
 	text = uuids.ReplaceAllStringFunc(text, func(uid string) string { return named(m.uids, "uid-", uid) })
 	text = allowed.ReplaceAllString(text, "RBAC: allowed by SOMETHING")
+	text = resolution.ReplaceAllString(text, "resolution errors: SEVERAL")
 	text = several.ReplaceAllString(text, "RBAC: [SEVERAL]")
 	text = hosts.ReplaceAllString(text, "HOST")
 	text = tooOld.ReplaceAllString(text, "resource version: N (N)")

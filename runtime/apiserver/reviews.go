@@ -323,6 +323,9 @@ func (tokens) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return authenticationV1.WithKind("TokenRequest")
 }
 
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate leaves the UID that was asked for.
+func (tokens) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+
 func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, namespace, kind := object.(*authenticationv1.TokenRequest), request.NamespaceValue(ctx), authenticationV1.WithKind("TokenRequest").GroupKind()
 	mismatch := func(member, given, what string) error {

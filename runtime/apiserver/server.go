@@ -146,7 +146,7 @@ func (s *Server) createFirst() error {
 func (s *Server) Config() *clientrest.Config {
 	return &clientrest.Config{
 		Host:      "http://in-memory",
-		Transport: &transport{handler: s, ctx: s.ctx, requests: &s.requests},
+		Transport: &transport{handler: s, ctx: s.ctx, requests: &s.requests, server: s},
 		QPS:       -1,
 	}
 }

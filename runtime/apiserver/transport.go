@@ -12,6 +12,7 @@ type transport struct {
 	handler  http.Handler
 	ctx      context.Context // ends with the server
 	requests *sync.WaitGroup
+	server   *Server // of webhooks; nil of one
 }
 
 // RoundTrip serves a request in a goroutine, which ends with the request's context or when the response's body is closed,
@@ -47,6 +48,12 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, request.Context().Err()
 	}
 	return w.result(request)
+}
+
+// HandleWebhooks has a handler asked at a URL of its own, see [Server.HandleWebhooks]. A manager whose rest.Config has this transport
+// serves its webhooks so, by package webhook/local.
+func (t *transport) HandleWebhooks(handler http.Handler) (url string, release func()) {
+	return t.server.handleWebhooks(handler)
 }
 
 // window is how many bytes of a response may wait for the client before the handler does.

@@ -726,6 +726,7 @@ func checkPatch(answer *admissionreviewv1.AdmissionResponse, mutating bool) erro
 type hosts struct {
 	mu       sync.Mutex
 	handlers map[string]*host
+	count    int // of those that have got a name
 }
 
 type host struct {
@@ -754,6 +755,15 @@ func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func
 			delete(s.hosts.handlers, name)
 		}
 	}
+}
+
+// handleWebhooks is HandleWebhooks at a host that nobody else has.
+func (s *Server) handleWebhooks(handler http.Handler) (url string, release func()) {
+	s.hosts.mu.Lock()
+	s.hosts.count++
+	name := fmt.Sprintf("webhooks-%d.in-memory", s.hosts.count)
+	s.hosts.mu.Unlock()
+	return "https://" + name, s.HandleWebhooks(name, handler)
 }
 
 // recovering breaks the connection when a handler panics, as net/http does.

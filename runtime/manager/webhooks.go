@@ -181,6 +181,10 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 			return nil, nil, err
 		}
 	}
+	if here, ok := m.config.Transport.(inProcess); ok && m.opts.Webhook.URL == "" && opts.Address == "" {
+		s := server.New(opts)
+		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests}, here}, nil
+	}
 	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
 	authority := certificate.NewAuthority(certificate.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
 	opts.Certificates = authority
@@ -222,6 +226,11 @@ func (l *localWebhooks) install(ctx context.Context) error {
 		}
 		parsed.Host = net.JoinHostPort(parsed.Hostname(), port)
 	}
+	return l.installAt(ctx, parsed.String(), bundle)
+}
+
+// installAt has the API server call the webhooks at a URL until ctx ends.
+func (l *localWebhooks) installAt(ctx context.Context, url string, bundle []byte) error {
 	var kinds []schema.GroupKind
 	if converter, ok := l.Server.At("/convert").(interface{ Kinds() []schema.GroupKind }); ok {
 		kinds = converter.Kinds()
@@ -231,10 +240,46 @@ func (l *localWebhooks) install(ctx context.Context) error {
 		return err
 	}
 	i := &local.Installation{
-		Client: l.manager.system, URL: parsed.String(), Bundle: bundle, Configurations: manifests, Kinds: kinds, Logger: l.manager.logger,
+		Client: l.manager.system, URL: url, Bundle: bundle, Configurations: manifests, Kinds: kinds, Logger: l.manager.logger,
 	}
 	return i.Run(ctx, func() { close(l.installed) })
 }
+
+// inProcess is the transport of an API server in this process, which calls webhooks without a network.
+type inProcess interface {
+	HandleWebhooks(handler http.Handler) (url string, release func())
+}
+
+// hostedWebhooks are called by an API server in this process: they listen nowhere and have no certificate.
+type hostedWebhooks struct {
+	*localWebhooks
+	here inProcess
+}
+
+// Listen does nothing.
+func (*hostedWebhooks) Listen(context.Context) error { return nil }
+
+// Close does nothing.
+func (*hostedWebhooks) Close() {}
+
+// Run has the API server call until ctx ends.
+func (h *hostedWebhooks) Run(ctx context.Context) error {
+	url, release := h.here.HandleWebhooks(h.Server)
+	defer release()
+	return h.installAt(ctx, url, nil)
+}
+
+// Ready returns an error until the API server calls the webhooks.
+func (h *hostedWebhooks) Ready() error {
+	select {
+	case <-h.installed:
+		return nil
+	default:
+		return errNotInstalled
+	}
+}
+
+var errNotInstalled = errors.New("the API server has not been told of the webhooks yet")
 
 // served returns the manifests without the webhooks whose path nothing serves here: a test sets up one of several, and the API server
 // would refuse all that the others are to be asked about.
@@ -271,6 +316,6 @@ func (l *localWebhooks) Ready() error {
 	case <-l.installed:
 		return l.Server.Ready()
 	default:
-		return errors.New("the API server has not been told of the webhooks yet")
+		return errNotInstalled
 	}
 }
