@@ -54,13 +54,18 @@ func createAll(ctx context.Context, env *Env, paths []string) error {
 	if err != nil {
 		return err
 	}
+	return eachObject(paths, func(object *unstructured.Unstructured) error { return live.Create(ctx, object) })
+}
+
+// eachObject calls f with each object in files and folders, but for what kustomize reads.
+func eachObject(paths []string, f func(object *unstructured.Unstructured) error) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			manifest := name == path || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 			if err != nil || entry.IsDir() || !manifest || filepath.Base(name) == "kustomization.yaml" {
 				return err
 			}
-			return createFile(ctx, live, name)
+			return eachObjectOf(name, f)
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -69,7 +74,7 @@ func createAll(ctx context.Context, env *Env, paths []string) error {
 	return nil
 }
 
-func createFile(ctx context.Context, live client.Client, name string) error {
+func eachObjectOf(name string, f func(object *unstructured.Unstructured) error) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func createFile(ctx context.Context, live client.Client, name string) error {
 		if len(object.Object) == 0 {
 			continue
 		}
-		if err := live.Create(ctx, object); err != nil {
+		if err := f(object); err != nil {
 			return err
 		}
 	}

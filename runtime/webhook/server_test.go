@@ -26,6 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
@@ -33,7 +34,15 @@ import (
 
 // TestOnARealServer shows what webhooks do where they matter. The API server is started once, for all subtests.
 func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
+	onServer(t, testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1")))))
+}
+
+// TestInMemory shows the same on the API server in this process, which calls them without a network.
+func TestInMemory(t *testing.T) {
+	onServer(t, inmemory.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1")))))
+}
+
+func onServer(t *testing.T, env *testenv.Env) {
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
 	t.Run("Selection", func(t *testing.T) { testSelection(t, env) })
 	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })

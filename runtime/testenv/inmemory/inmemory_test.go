@@ -2,14 +2,17 @@ package inmemory_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +24,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -166,5 +171,136 @@ func TestRealServerOnRequest(t *testing.T) {
 	t.Setenv(inmemory.ServerVariable, "real")
 	if env := inmemory.Start(t); env.Config.Host != "http://given" {
 		t.Errorf("got %s", env.Config.Host)
+	}
+}
+
+const configMapHooks = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: validating-webhook-configuration}
+webhooks:
+- name: vconfigmap.kctrl.dev
+  admissionReviewVersions: [v1]
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /validate--v1-configmap}}
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 5
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+`
+
+// TestWebhooksInABubble has a manager's webhooks called without a socket: time passes for what hangs.
+func TestWebhooksInABubble(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "")
+	manifest := filepath.Join(t.TempDir(), "webhooks.yaml")
+	if err := os.WriteFile(manifest, []byte(configMapHooks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		env := inmemory.Start(t)
+		m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{manifest}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := corev1.AddToScheme(m.Scheme()); err != nil {
+			t.Fatal(err)
+		}
+		err = webhook.For[*corev1.ConfigMap](m).WithValidator(admission.ValidatorFuncs[*corev1.ConfigMap]{
+			Create: func(ctx context.Context, c *corev1.ConfigMap) (admission.Warnings, error) {
+				if c.Name == "hangs" {
+					<-ctx.Done()
+				}
+				if c.Name == "bad" {
+					return nil, errors.New("bad it is")
+				}
+				return nil, nil
+			},
+		}).Complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		synctest.Wait()
+		create := func(name string) error {
+			return m.Live().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+		}
+		if err := create("good"); err != nil {
+			t.Error(err)
+		}
+		if err := create("bad"); err == nil || !strings.Contains(err.Error(), `admission webhook "vconfigmap.kctrl.dev" denied the request: `) {
+			t.Errorf("got %v", err)
+		}
+		start := time.Now()
+		if err := create("hangs"); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") || time.Since(start) != 5*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+const roles = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: manager-role}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: editor-role}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: ["*"]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: election-role}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: manager-rolebinding}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: manager-role}
+subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: election-rolebinding}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election-role}
+subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
+`
+
+// TestRestricted may do what the bound roles allow, and nothing of the others.
+func TestRestricted(t *testing.T) {
+	manifest := filepath.Join(t.TempDir(), "role.yaml")
+	if err := os.WriteFile(manifest, []byte(roles), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := inmemory.Start(t)
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(env.Restricted(t, manifest), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := live.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+		t.Error(err)
+	}
+	err = live.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot create resource "configmaps" in API group "" in the namespace "default"`) {
+		t.Errorf("got %v", err)
+	}
+	if err := live.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+	for namespace, forbidden := range map[string]bool{"default": false, "kube-system": true} {
+		err := live.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"}})
+		if apierrors.IsForbidden(err) != forbidden || err != nil && !forbidden {
+			t.Errorf("%s: %v", namespace, err)
+		}
 	}
 }

@@ -1,0 +1,222 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+const rbacVersion = "rbac.authorization.k8s.io/v1"
+
+// users counts those that Restricted has made, whose names are not to be the same.
+var users atomic.Int64
+
+// Restricted returns a config that may do what the operator may do once it is deployed: what the roles in the files and folders allow
+// that are bound to a ServiceAccount there, or all of them if none is; so a marker that is missing fails the test. A manager that
+// runs with it gets a Forbidden for the rest, and says so in its readiness. The roles are created under names of their own, in the
+// namespace that they name, else in default, and go when the test has ended. The config is another user's, whom that of the Env
+// impersonates, and the caller's to change.
+//
+//	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
+//
+// Webhooks that such a manager installs itself ([manager.WebhookOptions].Manifests) take rights that the operator does not have later.
+func (e *Env) Restricted(t testing.TB, paths ...string) *rest.Config {
+	t.Helper()
+	name := fmt.Sprintf("kctrl-restricted-%d-%d", time.Now().UnixNano(), users.Add(1))
+	config := rest.CopyConfig(e.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	if err := e.restrict(t, config, name, paths); err != nil {
+		t.Fatalf("restrict to the roles: %v", err)
+	}
+	return config
+}
+
+// grantedRole is a role, and where it is granted.
+type grantedRole struct {
+	*unstructured.Unstructured
+	bindings []*unstructured.Unstructured // that name it for a ServiceAccount
+}
+
+func (e *Env) restrict(t testing.TB, config *rest.Config, name string, paths []string) error {
+	roles, err := grantedRoles(paths)
+	if err != nil {
+		return err
+	}
+	if len(roles) == 0 {
+		return errors.New("there is no Role and no ClusterRole")
+	}
+	live, err := client.New(e.Config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return err
+	}
+	as, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return err
+	}
+	for i, role := range roles {
+		granted, err := grant(t, live, role, name, fmt.Sprintf("%s-%d", name, i))
+		if err != nil {
+			return err
+		}
+		if err := awaitGranted(t.Context(), as, role, granted); err != nil {
+			return fmt.Errorf("%s %s: %w", role.GetKind(), role.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// grantedRoles are the roles that are bound to a ServiceAccount, or all if none is.
+func grantedRoles(paths []string) (roles []grantedRole, err error) {
+	var bindings []*unstructured.Unstructured
+	err = eachObject(paths, func(object *unstructured.Unstructured) error {
+		if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" {
+			return nil
+		}
+		switch object.GetKind() {
+		case "Role", "ClusterRole":
+			roles = append(roles, grantedRole{Unstructured: object})
+		case "RoleBinding", "ClusterRoleBinding":
+			bindings = append(bindings, object)
+		}
+		return nil
+	})
+	var bound []grantedRole
+	for _, role := range roles {
+		for _, binding := range bindings {
+			if binds(binding, role) {
+				role.bindings = append(role.bindings, binding)
+			}
+		}
+		if len(role.bindings) > 0 {
+			bound = append(bound, role)
+		}
+	}
+	if len(bound) > 0 {
+		roles = bound
+	}
+	return roles, err
+}
+
+func binds(binding *unstructured.Unstructured, role grantedRole) bool {
+	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
+	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	for _, subject := range subjects {
+		if fields, ok := subject.(map[string]any); ok && fields["kind"] == "ServiceAccount" {
+			return kind == role.GetKind() && name == role.GetName()
+		}
+	}
+	return false
+}
+
+// grant creates a role and binds it to a user. It returns the namespaces where he has it; empty is all.
+func grant(t testing.TB, live *client.REST, role grantedRole, user, name string) (namespaces []string, err error) {
+	copied := role.DeepCopy()
+	copied.Object["metadata"] = map[string]any{"name": name}
+	if role.GetKind() == "Role" {
+		copied.SetNamespace(orDefault(role.GetNamespace()))
+	}
+	if err := createForTest(t, live, copied); err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{} // of bindings, by namespace
+	for _, binding := range role.bindings {
+		if binding.GetKind() == "RoleBinding" {
+			kinds[orDefault(binding.GetNamespace())] = "RoleBinding"
+		} else {
+			kinds[""] = "ClusterRoleBinding"
+		}
+	}
+	if len(kinds) == 0 && role.GetKind() == "Role" {
+		kinds[copied.GetNamespace()] = "RoleBinding"
+	} else if len(kinds) == 0 {
+		kinds[""] = "ClusterRoleBinding"
+	}
+	for namespace, kind := range kinds {
+		binding := &unstructured.Unstructured{Object: map[string]any{
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role.GetKind(), "name": name},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
+		}}
+		binding.SetGroupVersionKind(schema.FromAPIVersionAndKind(rbacVersion, kind))
+		binding.SetName(name)
+		binding.SetNamespace(namespace)
+		if err := createForTest(t, live, binding); err != nil {
+			return nil, err
+		}
+		namespaces = append(namespaces, namespace)
+	}
+	return namespaces, nil
+}
+
+func orDefault(namespace string) string {
+	if namespace == "" {
+		return "default"
+	}
+	return namespace
+}
+
+// createForTest creates an object that goes with the test.
+func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstructured) error {
+	if err := live.Create(t.Context(), object); err != nil {
+		return err
+	}
+	t.Cleanup(func() {
+		if err := live.Delete(context.WithoutCancel(t.Context()), object); client.IgnoreNotFound(err) != nil {
+			t.Errorf("delete %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	})
+	return nil
+}
+
+// awaitGranted asks the server until it has heard of a role and its bindings, which takes a real one some milliseconds.
+func awaitGranted(ctx context.Context, as *client.REST, role grantedRole, namespaces []string) error {
+	asked := askable(role)
+	if asked == nil {
+		return nil
+	}
+	for _, namespace := range namespaces {
+		asked["namespace"] = namespace
+		for {
+			review := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resourceAttributes": asked}}}
+			review.SetGroupVersionKind(schema.FromAPIVersionAndKind("authorization.k8s.io/v1", "SelfSubjectAccessReview"))
+			if err := as.Create(ctx, review); err != nil {
+				return err
+			}
+			if allowed, _, _ := unstructured.NestedBool(review.Object, "status", "allowed"); allowed {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// askable is something that a role allows, or nil.
+func askable(role grantedRole) map[string]any {
+	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+	for _, rule := range rules {
+		fields, _ := rule.(map[string]any)
+		first := func(name string) string {
+			values, _, _ := unstructured.NestedStringSlice(fields, name)
+			if len(values) == 0 {
+				return ""
+			}
+			return values[0]
+		}
+		if resource := first("resources"); resource != "" && first("verbs") != "" {
+			resource, part, _ := strings.Cut(resource, "/")
+			return map[string]any{"verb": first("verbs"), "group": first("apiGroups"), "resource": resource, "subresource": part, "name": first("resourceNames")}
+		}
+	}
+	return nil
+}
