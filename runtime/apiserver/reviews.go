@@ -138,7 +138,7 @@ func (s *Server) reviewRules(ctx context.Context, review *authorizationv1.SelfSu
 
 func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (runtime.Object, error) {
 	problems := validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
-	problems = append(problems, validateNoMetadata(review.ObjectMeta, "must be empty")...)
+	problems = append(problems, validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
 	}
@@ -148,7 +148,7 @@ func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.Se
 }
 
 func (s *Server) reviewAccess(ctx context.Context, review *authorizationv1.SubjectAccessReview) (runtime.Object, error) {
-	problems := append(validateSubjectAccess(&review.Spec), validateNoMetadata(review.ObjectMeta, "must be empty")...)
+	problems := append(validateSubjectAccess(&review.Spec), validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
 	}
@@ -159,7 +159,7 @@ func (s *Server) reviewAccess(ctx context.Context, review *authorizationv1.Subje
 func (s *Server) reviewLocal(ctx context.Context, review *authorizationv1.LocalSubjectAccessReview) (runtime.Object, error) {
 	meta, spec := review.ObjectMeta, &review.Spec
 	meta.Namespace = ""
-	problems := append(validateSubjectAccess(spec), validateNoMetadata(meta, "must be empty except for namespace")...)
+	problems := append(validateSubjectAccess(spec), validateNoMetadata(meta, review.ObjectMeta, "must be empty except for namespace")...)
 	if spec.ResourceAttributes != nil && spec.ResourceAttributes.Namespace != review.Namespace {
 		problems = append(problems, field.Invalid(field.NewPath("spec.resourceAttributes.namespace"), spec.ResourceAttributes.Namespace, "must match metadata.namespace"))
 	}
@@ -202,8 +202,7 @@ func validateAccess(resource *authorizationv1.ResourceAttributes, path *authoriz
 	return field.ErrorList{field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
 }
 
-func validateNoMetadata(meta metav1.ObjectMeta, message string) field.ErrorList {
-	given := meta
+func validateNoMetadata(meta, given metav1.ObjectMeta, message string) field.ErrorList {
 	if meta.ManagedFields = nil; equality.Semantic.DeepEqual(metav1.ObjectMeta{}, meta) {
 		return nil
 	}
