@@ -69,7 +69,7 @@ var clusterRoleKind = kind{
 
 var roleBindingKind = kind{
 	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
-	columns: bindingColumns("roleBinding", roleBindingOf), complete: completeBinding(roleBindingOf),
+	columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingOf), complete: completeBinding(roleBindingOf),
 	rules: rules{
 		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList {
@@ -86,7 +86,7 @@ var roleBindingKind = kind{
 
 var clusterRoleBindingKind = kind{
 	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
-	columns: bindingColumns("clusterRoleBinding", clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
+	columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
 	rules: rules{
 		unconditional: true, creates: true, declared: true,
 		validate: func(object runtime.Object) field.ErrorList {
@@ -140,9 +140,9 @@ func (b binding) names(kind string) string {
 	return strings.Join(names, ", ")
 }
 
-func bindingColumns(what string, of func(object runtime.Object) binding) []column {
+func bindingColumns(what, doc string, of func(object runtime.Object) binding) []column {
 	columns := []column{
-		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: strings.TrimSuffix(rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], " This field is immutable.")}, func(object runtime.Object) any {
+		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: strings.TrimSuffix(doc, " This field is immutable.")}, func(object runtime.Object) any {
 			role := of(object).role
 			return role.Kind + "/" + role.Name
 		}},

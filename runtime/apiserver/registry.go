@@ -393,8 +393,8 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		if dryRun {
 			return r.dry(object)
 		}
-		if was == nil && mustAccess(object).GetResourceVersion() != "" {
-			return nil, storage.ErrResourceVersionSetOnCreate
+		if was == nil {
+			mustAccess(object).SetResourceVersion("")
 		}
 		stored, err := r.codec.encode(object)
 		if err != nil {
