@@ -9,8 +9,9 @@
 // It serves CustomResourceDefinitions and their objects as the real server does: pruning, defaults, validation, rules with
 // transitions and ratcheting, versions with conversion webhooks, status and scale, selectable fields, server-side apply and
 // managedFields, all types of patches, field validation, dry run, warnings, finalizers, preconditions, optimistic locking,
-// generated names, selectors, pages, versions, watches with bookmarks and initial events, tables and metadata alone. Of the
-// built-in kinds it has Namespace, ConfigMap and Secret. docs/fidelity.md says what was compared with the real server, how
+// generated names, selectors, pages, versions, watches with bookmarks and initial events, tables and metadata alone; and the
+// built-in kinds that discovery names. Webhooks and ValidatingAdmissionPolicies decide about writes, and roles about requests of users
+// whom a rest.Config impersonates or who have a token of a service account. docs/fidelity.md says what was compared with the real server, how
 // often, and each difference that is known.
 //
 // # Guarantees
@@ -28,6 +29,6 @@
 //
 // # What it does not do
 //
-// It calls no admission webhooks and enforces no RBAC, and has no controllers: namespaces stay in termination until somebody
-// finalizes them, and nothing collects garbage unless a collector runs. It does not save anything.
+// It has no controllers: namespaces stay in termination until somebody finalizes them, and nothing collects garbage unless a
+// collector runs.
 package apiserver

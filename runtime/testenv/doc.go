@@ -21,6 +21,10 @@
 // The API server is of the newest Kubernetes that kctrl compiles, or of the one that [WithKubernetes] or the environment
 // variable KCTRL_TEST_KUBERNETES names: the same tests run on each version that an operator is for.
 //
+// The rights of the deployed operator are those of [Env.Restricted], and a marker that is missing fails the test:
+//
+//	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
+//
 // There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
 //
 // # In memory
