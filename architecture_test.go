@@ -240,7 +240,7 @@ var internalLayers = []internalLayer{
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
-	{"generate/generator", "markers load generate/artifact", "what a generator is, to all who have one or run some"},
+	{"generate/generator", "diagnostic markers load generate/artifact", "what a generator is, to all who have one or run some"},
 	{"generate/crd", oneGenerator, "a generator has packages that are checked already"},
 	{"generate/rbac", oneGenerator, "a generator"},
 	{"generate/webhook", oneGenerator, "a generator"},

@@ -31,13 +31,13 @@ func (g *generation) runCached(ctx context.Context) error {
 		}
 	}
 	entry := &incremental.Entry{}
-	warn := func(finding lint.Finding) {
+	g.warn = func(finding lint.Finding) {
 		entry.Warnings = append(entry.Warnings, finding)
 		if g.options.Warn != nil {
 			g.options.Warn(finding)
 		}
 	}
-	err := g.load(ctx, files, warn)
+	err := g.load(ctx, files)
 	if g.program == nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (g *generation) reportInputs(inputs source.Inputs) {
 }
 
 // load reads the packages of the project, and checks their markers. Without a program nothing can be generated.
-func (g *generation) load(ctx context.Context, files map[string][]byte, warn func(lint.Finding)) error {
+func (g *generation) load(ctx context.Context, files map[string][]byte) error {
 	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths})
 	if program == nil {
 		return broken
 	}
-	_, err := lint.Check(program, lint.Config{AllowUnknown: g.options.AllowUnknown, Warn: warn})
+	_, err := lint.Check(program, lint.Config{AllowUnknown: g.options.AllowUnknown, Warn: g.warn})
 	if broken != nil {
 		// Nothing can be generated. What is wrong with the markers of other files is worth knowing in the same run.
 		return errors.Join(broken, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
+	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -74,6 +75,7 @@ type generation struct {
 	// generators are those that the options name.
 	generators []chosen
 	foreign    bool // whether the project is not one of kctrl
+	warn       func(lint.Finding)
 
 	kinds   map[schema.GroupVersionKind]bool
 	outputs []output
@@ -173,6 +175,8 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		Year:              header.Year,
 		Markers:           g.program.Registry(),
 		Generated:         g.program.GeneratedElsewhere,
+		LeftOut:           g.program.Generated,
+		Warn:              func(warning *diagnostic.Error) { g.warn(lint.Finding{Error: warning}) },
 		Defines:           func(kind schema.GroupVersionKind) { g.kinds[kind] = true },
 		Write:             sink.Write,
 	}, of.WithHeader(of.settings.Value(), header))

@@ -5,6 +5,7 @@ package applyconfig
 
 import (
 	"fmt"
+	"go/ast"
 	"go/types"
 	"path"
 	"path/filepath"
@@ -68,7 +69,7 @@ func write(in generator.Input, options Options) error {
 		if enabled, _ := values.Get(generateMarker).(bool); !enabled || len(root.GoFiles) == 0 {
 			continue
 		}
-		files, err := generatePackage(in.GenerationContext, root, values, o)
+		files, err := generatePackage(in, root, values, o)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,8 @@ func write(in generator.Input, options Options) error {
 	return nil
 }
 
-func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values markers.MarkerValues, o settings) ([]artifact.File, error) {
+func generatePackage(in generator.Input, pkg *loader.Package, values markers.MarkerValues, o settings) ([]artifact.File, error) {
+	ctx := in.GenerationContext
 	group, named := values.Get("groupName").(string)
 	if !named {
 		return nil, &diagnostic.Error{
@@ -123,7 +125,47 @@ func generatePackage(ctx genall.GenerationContext, pkg *loader.Package, values m
 	if err != nil {
 		return nil, err
 	}
+	if len(g.generated()) > 0 && !declares(slices.Concat(pkg.Syntax, in.LeftOut(pkg)), groupVersion) {
+		in.Warn(g.undeclared(in.Dir))
+	}
 	return g.files(schema)
+}
+
+// groupVersion is the variable of the package with the types that utils.go takes group and version from.
+const groupVersion = "SchemeGroupVersion"
+
+// declares reports whether one of the files declares a name for all of its package.
+func declares(files []*ast.File, name string) bool {
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			general, ok := decl.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range general.Specs {
+				if values, ok := spec.(*ast.ValueSpec); ok && slices.ContainsFunc(values.Names, func(n *ast.Ident) bool { return n.Name == name }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// undeclared says that the package has no group version under the name that the code uses, at the marker's package clause.
+// controller-gen writes the same code.
+func (g *generation) undeclared(dir string) *diagnostic.Error {
+	clause := g.pkg.Syntax[0].Name
+	for _, file := range g.pkg.Syntax {
+		if slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool { return c.Pos() < file.Package && strings.Contains(c.Text(), "+"+generateMarker) }) {
+			clause = file.Name
+		}
+	}
+	return &diagnostic.Error{
+		Pos:     diagnostic.Relative(dir, g.pkg.Fset.Position(clause.Pos())),
+		Message: fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name, groupVersion),
+		Hint:    fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version),
+	}
 }
 
 // schema returns the schemas of the roots, which are empty if no type is enabled.
@@ -208,7 +250,7 @@ switch kind {
 		f.printf("// Group=%s, Version=%s\n", group, g.version)
 	}
 	for _, t := range types {
-		version := f.qualified(g.pkg.PkgPath, "SchemeGroupVersion")
+		version := f.qualified(g.pkg.PkgPath, groupVersion)
 		config := f.qualified(path.Join(g.path, g.subfolder()), t.name+suffix)
 		f.printf("case %s.WithKind(%q):\nreturn &%s{}\n", version, upper(t.name), config)
 	}

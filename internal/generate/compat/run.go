@@ -133,6 +133,8 @@ type attempt struct {
 	program  *load.Program // nil if the packages could not be read
 	findings []lint.Finding
 	found    error // what kctrl finds wrong with the markers
+	// generatorsWarn is what generators warned of.
+	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools had a say.
 	wasThorough bool
 }
@@ -159,6 +161,9 @@ func (a *attempt) warnings() []error {
 		for _, finding := range a.findings {
 			add(finding.Error)
 		}
+	}
+	for _, err := range a.generatorsWarn {
+		add(err)
 	}
 	return diagnostic.All(errors.Join(all...))
 }
@@ -369,6 +374,8 @@ func (a *attempt) generate(in input) (*Result, error) {
 			Dir:               dir,
 			Markers:           in.markers,
 			Generated:         in.generated,
+			LeftOut:           in.generated,
+			Warn:              func(warning *diagnostic.Error) { a.generatorsWarn = append(a.generatorsWarn, warning) },
 			Defines:           func(schema.GroupVersionKind) {},
 			Write:             out.write,
 		}, g.options))

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
@@ -83,6 +84,10 @@ type Input struct {
 	Markers *markers.Registry
 	// Generated returns the files of a package that are left out because they were generated.
 	Generated func(*loader.Package) []*ast.File
+	// LeftOut returns them too, and those of the project, which may go away with this run.
+	LeftOut func(*loader.Package) []*ast.File
+	// Warn is told what is wrong and keeps nobody from generating.
+	Warn func(*diagnostic.Error)
 	// Defines is called for each kind that a file defines.
 	Defines func(schema.GroupVersionKind)
 	// Write writes a file by its absolute path, whatever the output rule says.
