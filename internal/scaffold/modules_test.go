@@ -25,10 +25,13 @@ const (
 	runtimeModule = "github.com/kctrl-dev/kctrl"
 	// fakeVersion is the release of kctrl that is published in a module cache of its own.
 	fakeVersion = "v0.1.0"
+	// oldestKubernetes is what the bundled runtime requires of k8s.io modules: a project may choose it or a newer version.
+	oldestKubernetes = "v0.35.0"
 )
 
-// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of a new project and of the bundled runtime from the root
-// go.mod, as the go command does, and compares them with the templates. With -update it rewrites these.
+// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of the bundled runtime from the oldest k8s.io modules that it may be
+// built with, and those of a new project from the root go.mod, as the go command does, and compares them with the templates. With
+// -update it rewrites these.
 func TestModuleTemplatesAreTidy(t *testing.T) {
 	stale := false
 	check := func(id string, computed []byte) {
@@ -46,9 +49,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 		t.Errorf("%s is not what go mod tidy makes of the root go.mod: run make golden", path)
 	}
 
-	bundle := t.TempDir()
-	writeRuntime(t, bundle, false)
-	tidy(t, bundle, cacheEnv())
+	bundle := writeRuntime(t, oldestKubernetes, false)
 	check("bundled/third_party/kctrl/go.mod", readFile(t, bundle, "go.mod"))
 	check("bundled/third_party/kctrl/go.sum", readFile(t, bundle, "go.sum"))
 
@@ -65,7 +66,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	writeFile(t, filepath.Join(proj, "applied", "applied.go"), []byte(applied))
 	writeFile(t, filepath.Join(proj, "go.sum"), sourceFile(t, "go.sum"))
 	tidy(t, proj, cacheEnv())
-	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
+	bundledNeeds := addedRequirements(t, mod, readFile(t, proj, "go.mod"))
 	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
 	tested(t, check, proj, mod, sums, cacheEnv())
 
@@ -76,12 +77,18 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	check("module/go.mod", moduleTemplate(t, published, fakeVersion, "{{.RuntimeVersion}}"))
 	check("module/go.sum", withoutModule(readFile(t, published, "go.sum"), runtimeModule))
 
-	// What apply configurations add is the same wherever the runtime comes from.
+	// What apply configurations add is the same wherever the runtime comes from, besides what is there already.
 	mod, sums = readFile(t, published, "go.mod"), readFile(t, published, "go.sum")
 	writeFile(t, filepath.Join(published, "applied", "applied.go"), []byte(applied))
 	writeFile(t, filepath.Join(published, "go.sum"), sourceFile(t, "go.sum"))
 	tidy(t, published, env)
-	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, published, "go.mod")))
+	needs := addedRequirements(t, mod, readFile(t, published, "go.mod"))
+	check("applyconfiguration/go.mod", needs)
+	for line := range strings.Lines(string(bundledNeeds)) {
+		if !strings.Contains(string(needs), line) {
+			t.Errorf("with a bundled runtime apply configurations need %s too", strings.TrimSpace(line))
+		}
+	}
 	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, published, "go.sum")))
 	tested(t, check, published, mod, sums, env)
 
@@ -143,10 +150,12 @@ func addedLines(before, after []byte) []byte {
 	return []byte(strings.Join(added, ""))
 }
 
-// writeRuntime writes the runtime as a module of its own, not yet tidy. With tests, it is what a proxy serves.
-func writeRuntime(t *testing.T, dir string, tests bool) {
+// writeRuntime writes the runtime as a tidy module of its own that requires a version of the k8s.io modules and no newer modules
+// than these do, with or without its tests, and returns the folder. What the module cache does not have is downloaded.
+func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	t.Helper()
-	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
+	dir := t.TempDir()
+	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !tests && strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -157,6 +166,41 @@ func writeRuntime(t *testing.T, dir string, tests bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goMod := bytes.NewBufferString("module " + runtimeModule + "\n\ngo " + root.Go.Version + "\n\nrequire (\n")
+	for _, name := range []string{"api", "apiextensions-apiserver", "apimachinery", "apiserver", "client-go"} {
+		fmt.Fprintf(goMod, "\tk8s.io/%s %s\n", name, kubernetes)
+	}
+	goMod.WriteString(")\n")
+	writeFile(t, filepath.Join(dir, "go.mod"), goMod.Bytes())
+	// The checksum database is asked only for what nobody has checked yet.
+	sums := slices.Concat(sourceFile(t, "go.sum"), bundledTemplate(t, "go.sum"))
+	writeFile(t, filepath.Join(dir, "go.sum"), sums)
+	tidy(t, dir, moduleEnv())
+	return dir
+}
+
+// bundledTemplate returns a module file of the bundled runtime, as projects get it.
+func bundledTemplate(t *testing.T, name string) []byte {
+	t.Helper()
+	content := readFile(t, "../templates/files/bundled/third_party/kctrl", name+".tmpl")
+	return bytes.TrimPrefix(content, []byte("{{- /* ModuleView */ -}}\n"))
+}
+
+// TestRuntimeCompilesWithOlderKubernetes compiles what operators import of the runtime with the oldest k8s.io modules that it may
+// be built with. With KCTRL_TEST_KUBERNETES=all it checks all of the runtime and its tests with the minor versions before the
+// newest, which takes minutes.
+func TestRuntimeCompilesWithOlderKubernetes(t *testing.T) {
+	if os.Getenv("KCTRL_TEST_KUBERNETES") == "all" {
+		for _, version := range []string{oldestKubernetes, "v0.36.0"} {
+			goCommand(t, writeRuntime(t, version, true), moduleEnv(), "vet", "./...")
+		}
+		return
+	}
+	goCommand(t, writeRuntime(t, oldestKubernetes, false), moduleEnv(), "build", "./runtime/registry", "./runtime/webhook")
 }
 
 // writeNewProject writes what a project has after init and what matters to go mod tidy: its imports, and the versions
@@ -207,7 +251,7 @@ func tidy(t *testing.T, dir string, env []string) {
 	goCommand(t, dir, env, "mod", "tidy")
 }
 
-// goCommand runs the go command without a network, and returns its output.
+// goCommand runs the go command, and returns its output.
 func goCommand(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	out, err := tryGoCommand(t.Context(), dir, env, args...)
@@ -226,9 +270,12 @@ func tryGoCommand(ctx context.Context, dir string, env []string, args ...string)
 }
 
 // cacheEnv is the environment of a go command that has the module cache and nothing else.
-func cacheEnv() []string {
+func cacheEnv() []string { return append(moduleEnv(), "GOPROXY=off") }
+
+// moduleEnv is the environment of a go command that may download modules.
+func moduleEnv() []string {
 	// With -trimpath what was compiled in one folder serves in every other.
-	return []string{"GOPROXY=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
+	return []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
 }
 
 func sourceFile(t *testing.T, name string) []byte {
@@ -278,7 +325,7 @@ func TestBundledRuntimeNeedsNoOtherModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := modfile.Parse("go.mod", readFile(t, "../templates/files/bundled/third_party/kctrl", "go.mod.tmpl")[len("{{- /* ModuleView */ -}}\n"):], nil)
+	mod, err := modfile.Parse("go.mod", bundledTemplate(t, "go.mod"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
