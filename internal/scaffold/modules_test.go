@@ -191,10 +191,10 @@ func bundledTemplate(t *testing.T, name string) []byte {
 }
 
 // TestRuntimeCompilesWithOlderKubernetes compiles what operators import of the runtime with the oldest k8s.io modules that it may
-// be built with. With KCTRL_TEST_KUBERNETES=all it checks all of the runtime and its tests with the minor versions before the
+// be built with. With KCTRL_TEST_MODULES=all it checks all of the runtime and its tests with the minor versions before the
 // newest, which takes minutes.
 func TestRuntimeCompilesWithOlderKubernetes(t *testing.T) {
-	if os.Getenv("KCTRL_TEST_KUBERNETES") == "all" {
+	if os.Getenv("KCTRL_TEST_MODULES") == "all" {
 		for _, version := range []string{oldestKubernetes, "v0.36.0"} {
 			goCommand(t, writeRuntime(t, version, true), moduleEnv(), "vet", "./...")
 		}
