@@ -157,7 +157,9 @@ func declares(files []*ast.File, name string) bool {
 func (g *generation) undeclared(dir string) *diagnostic.Error {
 	clause := g.pkg.Syntax[0].Name
 	for _, file := range g.pkg.Syntax {
-		if slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool { return c.Pos() < file.Package && strings.Contains(c.Text(), "+"+generateMarker) }) {
+		if slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
+			return c.Pos() < file.Package && strings.Contains(c.Text(), "+"+generateMarker)
+		}) {
 			clause = file.Name
 		}
 	}
