@@ -42,6 +42,7 @@ type api struct {
 type watch struct {
 	resource, namespace string
 	selector            labels.Selector
+	fields              string
 	frames              chan timed
 	cut                 chan struct{} // closed when the stream ends
 }
@@ -86,7 +87,7 @@ func (a *api) remove(resource string, o object.Object) {
 // selected is not there.
 func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMessage) {
 	for _, w := range a.watches {
-		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() {
+		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() || !isNamed(w.fields, o.GetName()) {
 			continue
 		}
 		was, is := selected(w.selector, old), selected(w.selector, now)
@@ -188,7 +189,7 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old"), nil
 	}
 	if query.Get("watch") != "" {
-		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("sendInitialEvents") == "true"), nil
+		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"), query.Get("sendInitialEvents") == "true"), nil
 	}
 	a.reads = append(a.reads, strings.TrimPrefix(req.URL.RequestURI(), "/api/v1/"))
 	if key.Name != "" {
@@ -218,24 +219,29 @@ func kindOf(resource string) string {
 func (a *api) inLocked(resource, namespace string, selector labels.Selector, fields string) []json.RawMessage {
 	items := []json.RawMessage{}
 	for key, data := range a.objects[resource] {
-		name, named := strings.CutPrefix(fields, "metadata.name=")
-		if (namespace == "" || namespace == key.Namespace) && selected(selector, data) && (!named || name == key.Name) {
+		if (namespace == "" || namespace == key.Namespace) && selected(selector, data) && isNamed(fields, key.Name) {
 			items = append(items, data)
 		}
 	}
 	return items
 }
 
+// isNamed reports whether a field selector selects the object of a name.
+func isNamed(fields, name string) bool {
+	wanted, named := strings.CutPrefix(fields, "metadata.name=")
+	return !named || wanted == name
+}
+
 // watchLocked answers with a stream that lasts until the context of req ends.
-func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, initial bool) *http.Response {
-	w := &watch{resource, namespace, selector, make(chan timed, len(a.objects[resource])+10_000), make(chan struct{})}
+func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, fields string, initial bool) *http.Response {
+	w := &watch{resource, namespace, selector, fields, make(chan timed, len(a.objects[resource])+10_000), make(chan struct{})}
 	a.watches = append(a.watches, w)
 	if initial {
 		version := strconv.Itoa(a.version)
 		if a.stale {
 			version, resource = "1", ""
 		}
-		for _, data := range a.inLocked(resource, namespace, selector, "") {
+		for _, data := range a.inLocked(resource, namespace, selector, fields) {
 			w.frames <- timed{text: frame("ADDED", data)}
 		}
 		w.frames <- timed{text: frame("BOOKMARK", encode(metav1.PartialObjectMetadata{

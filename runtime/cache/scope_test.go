@@ -31,7 +31,9 @@ func scopesHold(t *testing.T, live *client.REST) {
 			o.(*corev1.ConfigMap).Data["transformed"] = "yes"
 			return o, nil
 		}},
-		{Object: &corev1.Secret{}, Namespaces: []string{ns}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}}},
+		{Object: &corev1.Secret{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "nobody's")}, ByNamespace: map[string]client.Scope{
+			ns: {Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}}, "default": {Fields: fields.OneTermEqualSelector("type", "x.io/theirs")},
+		}},
 	}})
 	stopped := make(chan error, 1)
 	c.Begin()

@@ -57,6 +57,12 @@ func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 			}}},
 			[]string{"one/a", "one/b", "two/a", "two/b"},
 		},
+		"fields of namespaces": {
+			cache.Options{Namespaces: []string{"three"}, ByNamespace: map[string]client.Scope{
+				"one": {Fields: fields.OneTermEqualSelector("metadata.name", "a")}, "two": {Fields: fields.OneTermEqualSelector("metadata.name", "b"), Labels: labelled("b")},
+			}},
+			[]string{"one/a", "three/a", "three/b", "two/b"},
+		},
 		"all namespaces by name": {cache.Options{ByNamespace: map[string]client.Scope{"": {Labels: labelled("a")}}}, []string{"one/a", "three/a", "two/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
