@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,7 +47,57 @@ func onServer(t *testing.T, env *testenv.Env) {
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
 	t.Run("Selection", func(t *testing.T) { testSelection(t, env) })
 	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })
+	t.Run("Lifetime", func(t *testing.T) { testLifetime(t, env) })
 	t.Run("NothingIsLeftBehind", func(t *testing.T) { testRemoved(t, env) })
+}
+
+// testLifetime looks at the certificate of an operator that says for how long it is to be valid.
+func testLifetime(t *testing.T, env *testenv.Env) {
+	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{map[string]any{
+		"name": "v.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "clientConfig": map[string]any{"url": "https://127.0.0.1:1/none"},
+	}}}}
+	target.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"})
+	target.SetName("lifetime")
+	if err := live.Create(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	const lifetime = 36 * time.Hour
+	m, err := manager.New(env.Config, manager.Options{
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Webhook: manager.WebhookOptions{
+			Address: "127.0.0.1:0", Targets: []string{"validating/lifetime"}, Secret: "lifetime", SecretNamespace: "default", CertLifetime: lifetime,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks, err := m.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with %v", err)
+		}
+	})
+	await(t, webhooks.Ready)
+	conn, err := tls.Dial("tcp", webhooks.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	served := conn.ConnectionState().PeerCertificates[0]
+	if left := time.Until(served.NotAfter); left > lifetime || left < lifetime-time.Hour {
+		t.Errorf("the certificate is valid for %s", left)
+	}
 }
 
 // testRemoved looks for what the managers of the other tests have installed while they ran.
