@@ -104,7 +104,7 @@ test-skew: build ## Run what talks to API servers, and a scaffolded operator, on
 
 SEEDS ?= 400
 fidelity: build ## Compare the API server in memory with the real one, on SEEDS fresh sequences of requests; takes minutes. See docs/fidelity.md.
-	KCTRL_TEST_FIDELITY=$(SEEDS) go test -timeout 1h -run 'TestAnswersAsTheRealServer$$' -v ./runtime/apiserver
+	KCTRL_TEST_FIDELITY=$(SEEDS) go test -timeout 1h -run 'AsTheRealServer$$' -v ./runtime/apiserver
 
 clean: ## Remove what build made.
 	rm -rf bin

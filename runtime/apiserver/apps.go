@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,8 +40,9 @@ func appsDefaults() []defaulter {
 			setPointer(&spec.RevisionHistoryLimit, 10)
 			setPointer(&spec.ProgressDeadlineSeconds, 600)
 		}),
-		defaultsOf(func(set1 *appsv1.DaemonSet) {
-			spec := &set1.Spec
+		defaultsOf(func(daemon *appsv1.DaemonSet) {
+			setTemplateGeneration(daemon, templateGeneration(daemon))
+			spec := &daemon.Spec
 			set(&spec.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 			if spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 				setPointer(&spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
@@ -61,6 +61,9 @@ func appsDefaults() []defaulter {
 			if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil && spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 				setPointer(&rolling.Partition, 0)
 				setPointer(&rolling.MaxUnavailable, intstr.FromInt32(1))
+			}
+			for i := range spec.VolumeClaimTemplates {
+				spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
 			}
 			setPointer(&spec.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 			set(&spec.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
@@ -293,10 +296,6 @@ func replicaSets() kind {
 			r := object.(*appsv1.ReplicaSet)
 			return scaled{r.Spec.Replicas, r.Status.Replicas, selectorText(r.Spec.Selector)}
 		},
-		selectable: []string{"status.replicas"},
-		fields: func(object runtime.Object, set fields.Set) {
-			set["status.replicas"] = strconv.Itoa(int(object.(*appsv1.ReplicaSet).Status.Replicas))
-		},
 		rules: rules{
 			unconditional: true, reset: []string{"status"}, spec: typed1(func(r *appsv1.ReplicaSet) any { return r.Spec }),
 			create: change1(func(r *appsv1.ReplicaSet) { r.Status = appsv1.ReplicaSetStatus{} }),
@@ -526,7 +525,7 @@ func daemonSets() kind {
 		return col(name, "integer", doc[field], func(d *appsv1.DaemonSet) any { return int64(value(d.Status)) })
 	}
 	return kind{
-		gvk: appsV1.WithKind("DaemonSet"), resource: "daemonsets", short: []string{"ds"}, categories: []string{"all"}, namespaced: true,
+		gvk: appsV1.WithKind("DaemonSet"), resource: "daemonsets", unshown: appsv1.DeprecatedTemplateGeneration, short: []string{"ds"}, categories: []string{"all"}, namespaced: true,
 		columns: append(append([]column{
 			number("Desired", "desiredNumberScheduled", func(s appsv1.DaemonSetStatus) int32 { return s.DesiredNumberScheduled }),
 			number("Current", "currentNumberScheduled", func(s appsv1.DaemonSetStatus) int32 { return s.CurrentNumberScheduled }),
@@ -570,7 +569,10 @@ func daemonSets() kind {
 		},
 		status: &rules{
 			unconditional: true, reset: []string{"spec"},
-			update: change2(func(d, old *appsv1.DaemonSet) { d.Spec = old.Spec }),
+			update: change2(func(d, old *appsv1.DaemonSet) {
+				d.Spec = old.Spec
+				setTemplateGeneration(d, templateGeneration(old))
+			}),
 			validateUpdate: typed2(func(d, old *appsv1.DaemonSet) field.ErrorList {
 				f, s, at := findings{validateMetadataUpdate(d, old)}, d.Status, field.NewPath("status")
 				f.counters(at, counter{"currentNumberScheduled", int64(s.CurrentNumberScheduled)}, counter{"numberMisscheduled", int64(s.NumberMisscheduled)},

@@ -1,7 +1,10 @@
 package apiserver
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +26,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 )
 
 var batchV1 = batchv1.SchemeGroupVersion
@@ -94,7 +99,15 @@ func jobs() kind {
 			sinceColumn,
 		}, containerColumns(template)...),
 			col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j *batchv1.Job) any { return metav1.FormatLabelSelector(j.Spec.Selector) })),
+		complete:   func(_ *Server, r *registry, e *endpoint) { e.objects = jobStorage{r} },
 		selectable: []string{"status.successful"},
+		labels: func(label, value string) (string, string, error) {
+			switch label {
+			case "metadata.name", "metadata.namespace", "status.successful":
+				return label, value, nil
+			}
+			return "", "", fmt.Errorf("field label %q not supported for Job", label)
+		},
 		fields: func(object runtime.Object, set fields.Set) {
 			set["status.successful"] = strconv.Itoa(int(object.(*batchv1.Job).Status.Succeeded))
 		},
@@ -134,6 +147,26 @@ func jobs() kind {
 	}
 }
 
+// jobStorage warns who deletes jobs of what becomes of their pods.
+type jobStorage struct{ *registry }
+
+func warnOrphans(ctx context.Context, options *metav1.DeleteOptions) {
+	//lint:ignore SA1019 clients still send it
+	if options != nil && options.PropagationPolicy == nil && options.OrphanDependents == nil {
+		warning.AddWarning(ctx, "", "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	}
+}
+
+func (s jobStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	warnOrphans(ctx, options)
+	return s.registry.Delete(ctx, name, validate, options)
+}
+
+func (s jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
+	warnOrphans(ctx, options)
+	return s.registry.DeleteCollection(ctx, validate, options, list)
+}
+
 func jobState(j *batchv1.Job) string {
 	switch {
 	case jobConditionTrue(j, batchv1.JobComplete):
@@ -166,16 +199,18 @@ const (
 
 // selectPods gives a job a selector for its own pods, by its UID.
 func selectPods(j *batchv1.Job) {
-	given := map[string]string{}
-	for name, value := range j.Spec.Template.Labels {
-		given[name] = value
+	if j.Spec.Template.Labels == nil {
+		j.Spec.Template.Labels = map[string]string{}
 	}
+	if len(j.Labels) > 0 && maps.Equal(j.Labels, j.Spec.Template.Labels) && !appliedLabels(j) {
+		j.Labels = j.Spec.Template.Labels
+	}
+	given := j.Spec.Template.Labels // which are those of the job too when it has none itself
 	for name, value := range map[string]string{legacyJobName: j.Name, batchv1.JobNameLabel: j.Name, legacyControllerUID: string(j.UID), batchv1.ControllerUidLabel: string(j.UID)} {
 		if _, ok := given[name]; !ok {
 			given[name] = value
 		}
 	}
-	j.Spec.Template.Labels = given
 	if j.Spec.Selector == nil {
 		j.Spec.Selector = &metav1.LabelSelector{}
 	}
@@ -185,6 +220,22 @@ func selectPods(j *batchv1.Job) {
 	if _, ok := j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !ok {
 		j.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(j.UID)
 	}
+}
+
+// appliedLabels reports whether the labels of a job may be its own: an applied job has those of its template by default only if its
+// manager has none; one that was sent whole shares them with the template until here.
+func appliedLabels(j *batchv1.Job) bool {
+	for _, entry := range j.ManagedFields {
+		if entry.Operation == metav1.ManagedFieldsOperationApply {
+			var owned struct {
+				Metadata struct {
+					Labels any `json:"f:labels"`
+				} `json:"f:metadata"`
+			}
+			return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &owned) != nil || owned.Metadata.Labels != nil
+		}
+	}
+	return true
 }
 
 func (f *findings) generatedSelector(j *batchv1.Job) {

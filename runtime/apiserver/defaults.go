@@ -35,8 +35,8 @@ func setPointer[T any](value **T, usual T) {
 var defaulters = sync.OnceValue(func() map[reflect.Type]func(any) {
 	known := map[reflect.Type]func(any){}
 	for _, list := range [][]defaulter{
-		coreDefaults(), podDefaults(), appsDefaults(), batchDefaults(),
-		authenticationDefaults(), rbacDefaults(), admissionDefaults(),
+		coreDefaults(), podDefaults(), serviceDefaults(), appsDefaults(), batchDefaults(), networkingDefaults(), autoscalingDefaults(),
+		storageDefaults(), discoveryDefaults(), schedulingDefaults(), authenticationDefaults(), rbacDefaults(), admissionDefaults(),
 	} {
 		for _, d := range list {
 			known[d.of] = d.set

@@ -1,10 +1,16 @@
 package apiserver
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,6 +138,13 @@ func (f *findings) immutable(path *field.Path, now, was any) {
 	f.add(validation.ValidateImmutableField(now, was, path)...)
 }
 
+// unchanged is immutable for fields of which the server does not say what they should have become.
+func (f *findings) unchanged(path *field.Path, now, was any) {
+	if !equality.Semantic.DeepEqual(now, was) {
+		f.invalid(path, nil, validation.FieldImmutableErrorMsg)
+	}
+}
+
 // intOrPercent checks a number of pods or a share of them.
 func (f *findings) intOrPercent(path *field.Path, value intstr.IntOrString) {
 	if value.Type == intstr.String {
@@ -171,4 +184,96 @@ func deref[T any](value *T) (v T) {
 		v = *value
 	}
 	return v
+}
+
+// goValue is a value as the API server shows it in errors: of its own Go types, with the names of their fields and all that is not set.
+type goValue struct{ value any }
+
+func (s goValue) MarshalJSON() ([]byte, error) { return appendShown(nil, reflect.ValueOf(s.value)) }
+
+// show makes problems show values of API types as the API server does.
+func show(problems field.ErrorList) field.ErrorList {
+	for _, problem := range problems {
+		t := reflect.TypeOf(problem.BadValue)
+		for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+			t = t.Elem()
+		}
+		if t != nil && t.Kind() == reflect.Struct && isAPI(t) {
+			problem.BadValue = goValue{problem.BadValue}
+		}
+	}
+	return problems
+}
+
+func isAPI(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") }
+
+func appendShown(text []byte, v reflect.Value) ([]byte, error) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return append(text, "null"...), nil
+		}
+		return appendShown(text, v.Elem())
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
+			break
+		}
+		text = append(text, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			var err error
+			if text, err = appendShown(text, v.Index(i)); err != nil {
+				return nil, err
+			}
+		}
+		return append(text, ']'), nil
+	case reflect.Struct:
+		if isAPI(v.Type()) {
+			text, _, err := appendMembers(append(text, '{'), v, true)
+			return append(text, '}'), err
+		}
+	}
+	data, err := json.Marshal(v.Interface())
+	return append(text, data...), err
+}
+
+// appendMembers writes the fields of a struct, and those of what it embeds as if they were its own.
+func appendMembers(text []byte, v reflect.Value, first bool) ([]byte, bool, error) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		var err error
+		if f.Anonymous && isAPI(f.Type) {
+			if text, first, err = appendMembers(text, v.Field(i), first); err != nil {
+				return nil, false, err
+			}
+			continue
+		}
+		if f.Anonymous { // what the kind is, its own types do not say
+			if f.Type == reflect.TypeFor[metav1.TypeMeta]() {
+				continue
+			}
+			data, err := json.Marshal(v.Field(i).Interface())
+			if err != nil {
+				return nil, false, err
+			}
+			if inner := bytes.Trim(data, "{}"); len(inner) > 0 {
+				if !first {
+					text = append(text, ',')
+				}
+				text, first = append(text, data[1:len(data)-1]...), false
+			}
+			continue
+		}
+		if !first {
+			text = append(text, ',')
+		}
+		first = false
+		text = append(strconv.AppendQuote(text, f.Name), ':')
+		if text, err = appendShown(text, v.Field(i)); err != nil {
+			return nil, false, err
+		}
+	}
+	return text, first, nil
 }

@@ -30,6 +30,7 @@ import (
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,6 +44,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -65,13 +67,8 @@ var shared builtins // without an initial value, since the rows refer to what re
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
-			coreKinds(),
-			appsKinds(),
-			batchKinds(),
-			authenticationKinds(),
-			authorizationKinds(),
-			rbacKinds(),
-			admissionKinds(),
+			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), discoveryKinds(),
+			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
 		shared.scheme = newBuiltinScheme(shared.groups)
 		shared.models = &goModels{scheme: shared.scheme}
@@ -83,23 +80,27 @@ func loadBuiltin() *builtins {
 
 // kind is one of them: one row for each. Its rules are for objects of its Go type, which is that of the version that is stored.
 type kind struct {
-	gvk        schema.GroupVersionKind
-	resource   string
-	singular   string // nothing for the kind in lower case
-	short      []string
-	categories []string
-	namespaced bool
-	verbs      []string // nil for all
-	columns    []column // of tables; nil for names and creation times
-	rules      rules
-	status     *rules                                      // of the subresource, if there is one
-	scale      func(object runtime.Object) scaled          // where the scale subresource is, if there is one
-	parts      []extraPart                                 // other subresources
-	fields     func(object runtime.Object, set fields.Set) // that selectors may name, besides those of each object
-	selectable []string                                    // their names
-	returned   bool                                        // a deletion answers with the object
-	policy     rest.GarbageCollectionPolicy                // what a deletion does to dependents, unless it says it
-	complete   func(s *Server, r *registry, e *endpoint)   // makes of an endpoint what it has besides
+	gvk         schema.GroupVersionKind
+	resource    string
+	singular    string // nothing for the kind in lower case
+	short       []string
+	categories  []string
+	namespaced  bool
+	undefaulted bool                                                   // is written without the defaults that a reader finds
+	unshown     string                                                 // an annotation that tables do not have
+	verbs       []string                                               // nil for all
+	columns     []column                                               // of tables; nil for names and creation times
+	conditions  func(object runtime.Object) []metav1.TableRowCondition // of their rows
+	rules       rules
+	status      *rules                                            // of the subresource, if there is one
+	scale       func(object runtime.Object) scaled                // where the scale subresource is, if there is one
+	parts       []extraPart                                       // other subresources
+	fields      func(object runtime.Object, set fields.Set)       // that selectors may name, besides those of each object
+	labels      func(label, value string) (string, string, error) // of selectors, of a version that has other names than what is stored
+	selectable  []string                                          // their names
+	returned    bool                                              // a deletion answers with the object
+	policy      rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
+	complete    func(s *Server, r *registry, e *endpoint)         // makes of an endpoint what it has besides
 
 	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
 	admit func(s *Server, a admission.Attributes) error
@@ -137,8 +138,9 @@ type rules struct {
 	validate       func(object runtime.Object) field.ErrorList
 	validateUpdate func(object, old runtime.Object) field.ErrorList
 	warnings       func(object runtime.Object) []string
-	updateWarnings func(object, old runtime.Object) []string                       // nil for warnings
-	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool // of kinds that a deletion may leave for a time, which it sets in the options
+	validateIn     func(ctx context.Context, object, old runtime.Object) field.ErrorList // both, of a kind that is checked by the group asked for; old is nil for creations
+	updateWarnings func(object, old runtime.Object) []string                             // nil for warnings
+	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool       // of kinds that a deletion may leave for a time, which it sets in the options
 }
 
 var (
@@ -224,7 +226,7 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, addEventConversions, addAutoscalerConversions,
 	} {
 		must(add(scheme))
 	}
@@ -235,8 +237,11 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 			object, err := scheme.New(k.gvk)
 			must(err)
 			scheme.AddTypeDefaultingFunc(object, setAllDefaults)
-			if len(k.selectable) > 0 {
-				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.selector))
+			switch {
+			case k.labels != nil:
+				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.labels))
+			case len(k.stored().selectable) > 0:
+				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.stored().selector))
 			}
 		}
 	}
@@ -254,6 +259,7 @@ func (k *kind) selector(label, value string) (string, string, error) {
 // typedCodec stores objects of Go types as they are after they were written as JSON.
 type typedCodec struct {
 	codec runtime.Codec
+	plain runtime.Decoder // without defaults; nil for a kind that is written with them
 }
 
 func (c typedCodec) encode(object runtime.Object) (*record, error) {
@@ -267,7 +273,15 @@ func (c typedCodec) encode(object runtime.Object) (*record, error) {
 		return nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
-	return &record{object: object}, nil
+	if c.plain == nil {
+		return &record{object: object}, nil
+	}
+	written, err := runtime.Decode(c.plain, data)
+	if err != nil {
+		return nil, err
+	}
+	written.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return &record{object: object, plain: written}, nil
 }
 
 // decode returns a copy, since encoders note the kind in objects of Go types.
@@ -314,11 +328,11 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 }
 
 func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
-	if s.rules.spec != nil {
+	if s.kind.rules.spec != nil {
 		mustAccess(object).SetGeneration(1)
 	}
-	if s.rules.create != nil {
-		s.rules.create(object)
+	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
+		s.kind.rules.create(object)
 	}
 }
 
@@ -337,32 +351,18 @@ func (s *kindStrategy) Canonicalize(object runtime.Object) {
 	}
 }
 
-func (s *kindStrategy) Validate(_ context.Context, object runtime.Object) field.ErrorList {
-	return besides(nil, s.rules.validate(object))
+func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
+	if s.rules.validateIn != nil {
+		return show(s.rules.validateIn(ctx, object, nil))
+	}
+	return show(s.kind.rules.validate(object))
 }
 
-func (s *kindStrategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
-	metadata, path := mustAccess(object), field.NewPath("metadata")
-	anyName := func(string, bool) []string { return nil } // it is that of the old object
-	common := append(validation.ValidateObjectMetaAccessor(metadata, s.NamespaceScoped(), anyName, path),
-		validation.ValidateObjectMetaAccessorUpdate(metadata, mustAccess(old), path)...)
-	return besides(common, s.rules.validateUpdate(object, old))
-}
-
-// besides leaves of problems that are found twice one, as upstream does where the checks of a kind are generated, and none of
-// those that rest.BeforeUpdate finds for all kinds in common.
-func besides(common, problems field.ErrorList) (distinct field.ErrorList) {
-	known := sets.New[string]()
-	for _, problem := range common {
-		known.Insert(problem.Error())
+func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
+	if s.rules.validateIn != nil {
+		return show(s.rules.validateIn(ctx, object, old))
 	}
-	for _, problem := range problems {
-		if text := problem.Error(); !known.Has(text) {
-			known.Insert(text)
-			distinct = append(distinct, problem)
-		}
-	}
-	return distinct
+	return show(s.rules.validateUpdate(object, old))
 }
 
 // ValidateDeclaratively leaves one of problems that are found twice, where the rules say so.
@@ -386,17 +386,20 @@ func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object
 }
 
 func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
-	if s.rules.warnings == nil {
+	if s.kind.rules.warnings == nil {
 		return nil
 	}
-	return s.rules.warnings(object)
+	return s.kind.rules.warnings(object)
 }
 
-func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
-	if s.rules.updateWarnings != nil {
+func (s *kindStrategy) WarningsOnUpdate(_ context.Context, object, old runtime.Object) []string {
+	switch {
+	case s.rules.updateWarnings != nil:
 		return s.rules.updateWarnings(object, old)
+	case s.rules.warnings != nil:
+		return s.rules.warnings(object)
 	}
-	return s.WarningsOnCreate(ctx, object)
+	return nil
 }
 
 // ConvertToTable shows objects in the columns of the kind.
@@ -427,6 +430,23 @@ func (k *kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 		}
 		return cells, nil
 	})
+	for i := range table.Rows {
+		if k.unshown != "" {
+			object := table.Rows[i].Object.Object.DeepCopyObject()
+			annotations := mustAccess(object).GetAnnotations()
+			delete(annotations, k.unshown)
+			if len(annotations) == 0 {
+				annotations = nil
+			}
+			mustAccess(object).SetAnnotations(annotations)
+			table.Rows[i].Object.Object = object
+		}
+	}
+	if k.conditions != nil {
+		for i := range table.Rows {
+			table.Rows[i].Conditions = k.conditions(table.Rows[i].Object.Object)
+		}
+	}
 	return table, err
 }
 
@@ -509,15 +529,24 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
 	}
-	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	media := runtime.ContentTypeProtobuf // which has no empty lists
+	if !f.hub.Empty() {
+		media = runtime.ContentTypeJSON
+	}
+	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
 		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(),
 		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, TableConvertor: stored,
-		codec: typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub)},
 	}
-	r.table.keepAs(r.codec.(typedCodec).codec)
+	codec := typedCodec{codec: f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub)}
+	if stored.undefaulted {
+		codec.plain = f.codecs.UniversalDeserializer()
+	}
+	r.codec = codec
+	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	r.table.keepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.gvk.GroupVersion(), hub))
 	if stored.columns == nil {
 		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
 	}
@@ -635,4 +664,22 @@ func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 		return nil
 	}
 	return e.kind.stored().admit(p.server, a)
+}
+
+// read is an object as the server itself reads it.
+func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
+	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx, name, &metav1.GetOptions{})
+}
+
+// readAll is what a namespace has, or with none the cluster.
+func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
+	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
+	must(err)
+	must(meta.EachListItem(list, func(object runtime.Object) error {
+		objects = append(objects, object)
+		return nil
+	}))
+	return objects
 }

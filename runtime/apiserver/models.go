@@ -146,8 +146,11 @@ func (b *modelBuilder) structure(t reflect.Type) string {
 	b.named[t] = name
 	model := &schema.Map{}
 	switch {
-	case t == reflect.TypeFor[runtime.RawExtension]() || t == reflect.TypeFor[metav1.FieldsV1]():
+	case t == reflect.TypeFor[metav1.FieldsV1]():
 		model.ElementType = schema.TypeRef{NamedType: &deducedName}
+	case t == reflect.TypeFor[runtime.RawExtension]():
+		b.schema.Types = append(b.schema.Types, schema.TypeDef{Name: name, Atom: untypedModel.Atom})
+		return name
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		b.schema.Types = append(b.schema.Types, schema.TypeDef{Name: name, Atom: deducedModel.Atom})
 		return name

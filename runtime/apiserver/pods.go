@@ -1,8 +1,11 @@
 package apiserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"path"
 	"reflect"
 	"regexp"
@@ -11,14 +14,26 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
 )
 
 // Defaults of pods, and of the templates of pods that other kinds have.
@@ -47,7 +62,6 @@ func podDefaults() []defaulter {
 					}
 				}
 			}
-			eachAction(&pod.Spec, func(action *corev1.HTTPGetAction) { setPointer(&action.Protocol, corev1.HTTPProtocolHTTP1) })
 		}),
 		defaultsOf(func(status *corev1.PodStatus) {
 			switch {
@@ -79,7 +93,9 @@ func podDefaults() []defaulter {
 		defaultsOf(func(action *corev1.HTTPGetAction) {
 			set(&action.Path, "/")
 			set(&action.Scheme, corev1.URISchemeHTTP)
+			action.Protocol = nil // of a feature that is off
 		}),
+		defaultsOf(func(lifecycle *corev1.Lifecycle) { lifecycle.StopSignal = nil }), // the same
 		defaultsOf(func(volume *corev1.Volume) {
 			if volume.VolumeSource == (corev1.VolumeSource{}) {
 				volume.EmptyDir = &corev1.EmptyDirVolumeSource{}
@@ -141,25 +157,6 @@ func defaultRequests(resources *corev1.ResourceRequirements) {
 			resources.Requests[name] = quantity.DeepCopy()
 		}
 	}
-}
-
-// eachAction visits the HTTP requests of all containers.
-func eachAction(spec *corev1.PodSpec, visit func(*corev1.HTTPGetAction)) {
-	eachContainer(spec, nil, func(container *corev1.Container, _ *field.Path) {
-		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
-			if probe != nil && probe.HTTPGet != nil {
-				visit(probe.HTTPGet)
-			}
-		}
-		if container.Lifecycle == nil {
-			return
-		}
-		for _, handler := range []*corev1.LifecycleHandler{container.Lifecycle.PostStart, container.Lifecycle.PreStop} {
-			if handler != nil && handler.HTTPGet != nil {
-				visit(handler.HTTPGet)
-			}
-		}
-	})
 }
 
 // eachContainer visits all containers of a pod with their paths.
@@ -244,6 +241,9 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 	}
 	c.topology(at.Child("topologySpreadConstraints"))
 	if spec.HostUsers != nil && !*spec.HostUsers {
+		if spec.HostNetwork {
+			c.forbidden(at.Child("hostNetwork"), "when `hostUsers` is false")
+		}
 		if spec.HostPID {
 			c.forbidden(at.Child("HostPID"), "when `hostUsers` is false")
 		}
@@ -790,9 +790,6 @@ func (c *podChecks) lifecycle(container *corev1.Container, at *field.Path) {
 				c.handler(corev1.ProbeHandler{Exec: handler.Exec, HTTPGet: handler.HTTPGet, TCPSocket: handler.TCPSocket}, handler.Sleep, here.Child(name))
 			}
 		}
-		if container.Lifecycle.StopSignal != nil && c.spec.OS == nil {
-			c.forbidden(here.Child("stopSignal"), "may not be set for containers with empty `spec.os.name`")
-		}
 	}
 	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
 		probe := map[string]*corev1.Probe{"livenessProbe": container.LivenessProbe, "readinessProbe": container.ReadinessProbe, "startupProbe": container.StartupProbe}[name]
@@ -864,17 +861,6 @@ func (c *podChecks) httpGet(action *corev1.HTTPGetAction, at *field.Path) {
 	oneOf(&c.findings, at.Child("scheme"), action.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)
 	for _, header := range action.HTTPHeaders {
 		c.invalid(at.Child("httpHeaders"), header.Name, utilvalidation.IsHTTPHeaderName(header.Name)...)
-	}
-	if action.Protocol == nil {
-		return
-	}
-	switch {
-	case *action.Protocol != corev1.HTTPProtocolHTTP2:
-		oneOf(&c.findings, at.Child("protocol"), *action.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)
-	case action.Scheme != corev1.URISchemeHTTP:
-		c.invalid(at.Child("protocol"), *action.Protocol, "is only supported with HTTP (H2C)")
-	case action.Host != "":
-		c.invalid(at.Child("host"), action.Host, "must be empty when `protocol` is \"HTTP2\"")
 	}
 }
 
@@ -1437,7 +1423,7 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 		}
 	}
 	if rest := withoutMutable(pod, old); !equality.Semantic.DeepEqual(rest, old.Spec) {
-		f.forbidden(at, mutableFields+strings.ReplaceAll(diff.Diff(old.Spec, rest), "v1.", "core."))
+		f.forbidden(at, mutableFields+diff.Diff(goValue{old.Spec}, goValue{rest}))
 	}
 	return f.list
 }
@@ -1651,4 +1637,489 @@ func dnsLabelWarning(name, used string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("metadata.name: this is used in %s, which can result in surprising behavior; a DNS label is recommended: %v", used, messages)}
+}
+
+var podKind = coreV1.WithKind("Pod")
+
+func pods() kind {
+	status, spec := corev1.PodStatus{}.SwaggerDoc(), corev1.PodSpec{}.SwaggerDoc()
+	orNone := func(text string) string {
+		if text == "" {
+			return "<none>"
+		}
+		return text
+	}
+	return kind{
+		gvk: podKind, resource: "pods", short: []string{"po"}, categories: []string{"all"}, namespaced: true, returned: true,
+		columns: []column{
+			col("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.", func(p *corev1.Pod) any { return summaryOf(p).ready }),
+			col("Status", "string", "The aggregate status of the containers in this pod.", func(p *corev1.Pod) any { return summaryOf(p).reason }),
+			col("Restarts", "string", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.", func(p *corev1.Pod) any { return summaryOf(p).restarts }),
+			sinceColumn,
+			col("IP", "string wide", status["podIP"], func(p *corev1.Pod) any {
+				if len(p.Status.PodIPs) == 0 {
+					return "<none>"
+				}
+				return orNone(p.Status.PodIPs[0].IP)
+			}),
+			col("Node", "string wide", spec["nodeName"], func(p *corev1.Pod) any { return orNone(p.Spec.NodeName) }),
+			col("Nominated Node", "string wide", status["nominatedNodeName"], func(p *corev1.Pod) any { return orNone(p.Status.NominatedNodeName) }),
+			col("Readiness Gates", "string wide", spec["readinessGates"], func(p *corev1.Pod) any { return gatesOf(p) }),
+		},
+		conditions: func(object runtime.Object) []metav1.TableRowCondition {
+			switch object.(*corev1.Pod).Status.Phase {
+			case corev1.PodSucceeded:
+				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(corev1.PodSucceeded), Message: "The pod has completed successfully."}}
+			case corev1.PodFailed:
+				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(corev1.PodFailed), Message: "The pod failed."}}
+			}
+			return nil
+		},
+		selectable: []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName"},
+		fields: func(object runtime.Object, set fields.Set) {
+			pod := object.(*corev1.Pod)
+			set["spec.nodeName"], set["spec.restartPolicy"], set["spec.schedulerName"] = pod.Spec.NodeName, string(pod.Spec.RestartPolicy), pod.Spec.SchedulerName
+			set["spec.serviceAccountName"], set["spec.hostNetwork"] = pod.Spec.ServiceAccountName, strconv.FormatBool(pod.Spec.HostNetwork)
+			set["status.phase"], set["status.nominatedNodeName"], set["status.podIP"] = string(pod.Status.Phase), pod.Status.NominatedNodeName, ""
+			if len(pod.Status.PodIPs) > 0 {
+				set["status.podIP"] = pod.Status.PodIPs[0].IP
+			}
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"}, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+			create: change1(func(p *corev1.Pod) {
+				p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&p.Spec)}
+				if len(p.Spec.SchedulingGates) > 0 {
+					p.Status.Conditions = []corev1.PodCondition{{
+						Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+						Message: "Scheduling is blocked due to non-empty scheduling gates", LastTransitionTime: metav1.Now(),
+					}}
+				}
+			}),
+			update:         change2(func(p, old *corev1.Pod) { p.Status = old.Status }),
+			validate:       typed1(validatePod),
+			validateUpdate: typed2(validatePodUpdate),
+			warnings: typed1(func(p *corev1.Pod) []string {
+				return append(dnsLabelWarning(p.Name, "the Pod's hostname"), podWarnings(&p.ObjectMeta, &p.Spec, nil)...)
+			}),
+			updateWarnings: func(runtime.Object, runtime.Object) []string { return nil },
+			grace:          podGrace,
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec", "metadata.deletionTimestamp", "metadata.ownerReferences"},
+			update: change2(func(p, old *corev1.Pod) {
+				p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
+				set(&p.Status.QOSClass, old.Status.QOSClass)
+				set(&p.Status.ObservedGeneration, old.Status.ObservedGeneration)
+			}),
+			validateUpdate: typed2(validatePodStatus),
+		},
+		parts: []extraPart{
+			{name: "attach", kind: coreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
+			{name: "binding", kind: coreV1.WithKind("Binding"), verbs: []string{"create"}, part: bindingPart},
+			{name: "ephemeralcontainers", kind: podKind, verbs: partVerbs, part: podPart("ephemeralcontainers", ephemeralRules())},
+			{name: "eviction", kind: evictionKind, verbs: []string{"create"}, part: evictionPart},
+			{name: "exec", kind: coreV1.WithKind("PodExecOptions"), verbs: []string{"create", "get"}, part: streamPart},
+			{name: "log", kind: podKind, verbs: []string{"get"}, part: logPart},
+			{name: "portforward", kind: coreV1.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}, part: streamPart},
+			{name: "proxy", kind: coreV1.WithKind("PodProxyOptions"), verbs: proxyVerbs, part: streamPart},
+			{name: "resize", kind: podKind, verbs: partVerbs, part: podPart("resize", resizeRules())},
+		},
+		admit: admitPod,
+	}
+}
+
+var proxyVerbs = []string{"create", "delete", "get", "patch", "update"}
+
+// podGrace is how long a pod may take to end: one that runs nowhere ends at once.
+func podGrace(object runtime.Object, options *metav1.DeleteOptions) bool {
+	pod := object.(*corev1.Pod)
+	period := deref(pod.Spec.TerminationGracePeriodSeconds)
+	if options.GracePeriodSeconds != nil {
+		period = *options.GracePeriodSeconds
+	}
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		period = 0
+	}
+	if period < 0 {
+		period = 1
+	}
+	options.GracePeriodSeconds = &period
+	return true
+}
+
+// podSummary is what a table says of the containers of a pod.
+type podSummary struct{ ready, reason, restarts string }
+
+func summaryOf(pod *corev1.Pod) podSummary {
+	reason, total, ready, restarts := string(pod.Status.Phase), len(pod.Spec.Containers), 0, 0
+	var last metav1.Time
+	if pod.Status.Reason != "" {
+		reason = pod.Status.Reason
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonSchedulingGated {
+			reason = corev1.PodReasonSchedulingGated
+		}
+	}
+	sidecars := map[string]bool{}
+	for _, container := range pod.Spec.InitContainers {
+		if deref(container.RestartPolicy) == corev1.ContainerRestartPolicyAlways {
+			sidecars[container.Name] = true
+			total++
+		}
+	}
+	count := func(status corev1.ContainerStatus) {
+		restarts += int(status.RestartCount)
+		if ended := status.LastTerminationState.Terminated; ended != nil && last.Before(&ended.FinishedAt) {
+			last = ended.FinishedAt
+		}
+	}
+	terminated := func(prefix string, state *corev1.ContainerStateTerminated) string {
+		switch {
+		case state.Reason != "":
+			return prefix + state.Reason
+		case state.Signal != 0:
+			return fmt.Sprintf("%sSignal:%d", prefix, state.Signal)
+		}
+		return fmt.Sprintf("%sExitCode:%d", prefix, state.ExitCode)
+	}
+	initializing := false
+	for i, status := range pod.Status.InitContainerStatuses {
+		count(status)
+		state := status.State
+		switch {
+		case state.Terminated != nil && state.Terminated.ExitCode == 0:
+			continue
+		case sidecars[status.Name] && deref(status.Started):
+			if status.Ready {
+				ready++
+			}
+			continue
+		case state.Terminated != nil:
+			reason = terminated("Init:", state.Terminated)
+		case state.Waiting != nil && state.Waiting.Reason != "" && state.Waiting.Reason != "PodInitializing":
+			reason = "Init:" + state.Waiting.Reason
+		default:
+			reason = fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
+		}
+		initializing = true
+		break
+	}
+	initialized := podConditionTrue(pod, corev1.PodInitialized)
+	if !initializing || initialized {
+		restarts, last = 0, metav1.Time{}
+		for _, status := range pod.Status.InitContainerStatuses {
+			if sidecars[status.Name] {
+				count(status)
+			}
+		}
+		running, failure := false, ""
+		for _, status := range slices.Backward(pod.Status.ContainerStatuses) {
+			count(status)
+			switch state := status.State; {
+			case state.Waiting != nil && state.Waiting.Reason != "":
+				reason = state.Waiting.Reason
+			case state.Terminated != nil:
+				reason = terminated("", state.Terminated)
+				if state.Terminated.ExitCode != 0 {
+					failure = reason
+				}
+			case status.Ready && state.Running != nil:
+				running = true
+				ready++
+			}
+		}
+		if reason == "Completed" {
+			switch {
+			case running && podConditionTrue(pod, corev1.PodReady):
+				reason = "Running"
+			case failure != "":
+				reason = failure
+			case running:
+				reason = "NotReady"
+			}
+		}
+	}
+	if pod.DeletionTimestamp != nil && pod.Status.Reason == "NodeLost" {
+		reason = "Unknown"
+	} else if pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		reason = "Terminating"
+	}
+	text := strconv.Itoa(restarts)
+	if restarts != 0 && !last.IsZero() {
+		text = fmt.Sprintf("%d (%s ago)", restarts, since(last))
+	}
+	return podSummary{fmt.Sprintf("%d/%d", ready, total), reason, text}
+}
+
+func podConditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+}
+
+func gatesOf(pod *corev1.Pod) string {
+	if len(pod.Spec.ReadinessGates) == 0 {
+		return "<none>"
+	}
+	open := 0
+	for _, gate := range pod.Spec.ReadinessGates {
+		if podConditionTrue(pod, gate.ConditionType) {
+			open++
+		}
+	}
+	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
+}
+
+// admitPod does what the admission plugins do with pods that each server has: priorities, and tolerations of nodes that are away.
+func admitPod(s *Server, a admission.Attributes) error {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok || a.GetSubresource() != "" {
+		return nil
+	}
+	if old, ok := a.GetOldObject().(*corev1.Pod); ok && a.GetOperation() == admission.Update {
+		if pod.Spec.Priority == nil {
+			pod.Spec.Priority = old.Spec.Priority
+		}
+		if pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = old.Spec.PreemptionPolicy
+		}
+	} else if err := s.prioritize(pod); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	tolerated := func(key string) bool {
+		return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+	}
+	seconds := int64(300)
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if !tolerated(key) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
+		}
+	}
+	return nil
+}
+
+// prioritize gives a pod the priority of its class, or of the one that is for all others.
+func (s *Server) prioritize(pod *corev1.Pod) error {
+	var class *schedulingv1.PriorityClass
+	if name := pod.Spec.PriorityClassName; name != "" {
+		object, err := s.readObject("scheduling.k8s.io", "v1", "priorityclasses", "", name)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("no PriorityClass with name %v was found", name)
+		}
+		if err != nil {
+			return err
+		}
+		class = object.(*schedulingv1.PriorityClass)
+	} else {
+		for _, object := range s.readAll("scheduling.k8s.io", "v1", "priorityclasses", "") {
+			if one := object.(*schedulingv1.PriorityClass); one.GlobalDefault && (class == nil || one.Value < class.Value) {
+				class = one
+			}
+		}
+	}
+	priority, policy := int32(0), corev1.PreemptLowerPriority
+	if class != nil {
+		pod.Spec.PriorityClassName, priority = class.Name, class.Value
+		if class.PreemptionPolicy != nil {
+			policy = *class.PreemptionPolicy
+		}
+	}
+	if pod.Spec.Priority != nil && *pod.Spec.Priority != priority {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
+	}
+	pod.Spec.Priority = &priority
+	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != policy {
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, policy)
+	}
+	pod.Spec.PreemptionPolicy = &policy
+	return nil
+}
+
+// Subresources of pods.
+
+// podPart is a subresource that changes some of a pod.
+func podPart(name string, r rules) func(s *Server, objects *registry, k *kind, f family) part {
+	return func(s *Server, objects *registry, k *kind, f family) part {
+		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, r})
+		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, objects)}
+	}
+}
+
+func ephemeralRules() rules {
+	return rules{
+		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+		update: change2(func(p, old *corev1.Pod) {
+			containers := p.Spec.EphemeralContainers
+			p.Spec, p.Status = *old.Spec.DeepCopy(), old.Status
+			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+			p.Spec.EphemeralContainers = containers
+		}),
+		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
+			f := findings{validatePodSpecOf(p)}
+			for i, container := range old.Spec.EphemeralContainers {
+				at := slices.IndexFunc(p.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == container.Name })
+				if here := field.NewPath("spec", "ephemeralContainers"); at < 0 {
+					f.forbidden(here, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", container.Name))
+				} else if !equality.Semantic.DeepEqual(container, p.Spec.EphemeralContainers[at]) {
+					f.forbidden(here.Index(i), fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", container.Name, diff.Diff(container, p.Spec.EphemeralContainers[at])))
+				}
+			}
+			return f.list
+		}),
+	}
+}
+
+func resizeRules() rules {
+	return rules{
+		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+		update: change2(func(p, old *corev1.Pod) {
+			if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
+				return
+			}
+			spec := old.Spec.DeepCopy()
+			for i := range spec.Containers {
+				spec.Containers[i].Resources, spec.Containers[i].ResizePolicy = p.Spec.Containers[i].Resources, p.Spec.Containers[i].ResizePolicy
+			}
+			p.Spec, p.Status = *spec, old.Status
+			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+		}),
+		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
+			f, at := findings{validatePodSpecOf(p)}, field.NewPath("spec")
+			if qos := qosOf(&p.Spec); qos != old.Status.QOSClass {
+				f.invalid(at, old.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
+			}
+			return f.list
+		}),
+	}
+}
+
+// streamPart answers for what a kubelet would serve.
+func streamPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", info.Name))
+			if node := object.(*corev1.Pod).Spec.NodeName; node != "" {
+				err = apierrors.NewNotFound(coreV1.WithResource("nodes").GroupResource(), node)
+			}
+		}
+		responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+	}}
+}
+
+// logPart has no lines: nothing runs.
+func logPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = containerProblem(object.(*corev1.Pod), r.URL.Query().Get("container"))
+		}
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+	}}
+}
+
+func containerProblem(pod *corev1.Pod, name string) error {
+	var names []string
+	eachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
+	switch {
+	case name == "" && len(pod.Spec.Containers) != 1:
+		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+	case name != "" && !slices.Contains(names, name):
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+	}
+	return nil
+}
+
+// creater makes what is not kept.
+type creater struct {
+	new    func() runtime.Object
+	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error)
+}
+
+func (c creater) New() runtime.Object { return c.new() }
+func (c creater) Destroy()            {}
+func (c creater) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return c.create(ctx, name, object, validate, options)
+}
+
+func bindingPart(s *Server, objects *registry, k *kind, f family) part {
+	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+		binding := object.(*corev1.Binding)
+		if binding.Name != name {
+			return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+		}
+		var problems findings
+		at := field.NewPath("target")
+		if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+			problems.add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+		}
+		if binding.Target.Name == "" {
+			problems.required(at.Child("name"), "")
+		}
+		if err := problems.list.ToAggregate(); err != nil {
+			return nil, err
+		}
+		if validate != nil {
+			if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+				return nil, err
+			}
+		}
+		return &metav1.Status{Status: metav1.StatusSuccess}, objects.bind(ctx, binding, options)
+	}
+	kind := coreV1.WithKind("Binding")
+	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, coreV1, "binding", nil, objects)}
+}
+
+// bind says on which node a pod runs.
+func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *metav1.CreateOptions) error {
+	key, err := r.key(ctx, binding.Name)
+	if err != nil {
+		return err
+	}
+	var preconditions storage.Preconditions
+	if binding.UID != "" {
+		preconditions.UID = &binding.UID
+	}
+	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+		pod := existing.(*corev1.Pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+		case pod.Spec.NodeName != "":
+			return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+		case len(pod.Spec.SchedulingGates) > 0:
+			return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for name, value := range binding.Annotations {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
+		}
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+		return pod, nil
+	})
+	var status *apierrors.StatusError
+	if err = storageerrors.InterpretUpdateError(err, r.qualified(ctx), binding.Name); err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)
+}
+
+func setPodCondition(pod *corev1.Pod, condition corev1.PodCondition) {
+	condition.LastTransitionTime = metav1.Now()
+	for i, known := range pod.Status.Conditions {
+		if known.Type == condition.Type {
+			if known.Status == condition.Status {
+				condition.LastTransitionTime = known.LastTransitionTime
+			}
+			pod.Status.Conditions[i] = condition
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, condition)
 }

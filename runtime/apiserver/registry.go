@@ -73,6 +73,8 @@ type registry struct {
 	deletable func(updated, existing runtime.Object) bool
 	// What a kind does after a write, if anything. It is called without locks.
 	written func()
+	// What a kind gives an object, that is made or changed, of what there is but once.
+	allocate func(ctx context.Context, object, existing runtime.Object) error
 }
 
 var versioner = storage.APIObjectVersioner{}
@@ -95,7 +97,7 @@ func (r *registry) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 // with is the registry with another strategy, as subresources have it.
 func (r *registry) with(s strategy) *registry {
 	other := *r
-	other.strategy = s
+	other.strategy, other.allocate = s, nil
 	return &other
 }
 
@@ -232,6 +234,11 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 	if accessor.GetGenerateName() != "" && accessor.GetName() == "" {
 		accessor.SetName(r.strategy.GenerateName(accessor.GetGenerateName()))
 	}
+	if r.allocate != nil {
+		if err := r.allocate(ctx, object, nil); err != nil {
+			return err
+		}
+	}
 	if err := rest.BeforeCreate(r.strategy, ctx, object); err != nil {
 		return err
 	}
@@ -322,6 +329,11 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, name, field.ErrorList{problem})
 	case fmt.Sprint(version) != current:
 		return nil, apierrors.NewConflict(r.qualified(ctx), name, errors.New(optimisticLockMessage))
+	}
+	if r.allocate != nil {
+		if err := r.allocate(ctx, object, existing); err != nil {
+			return nil, err
+		}
 	}
 	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
 		return nil, distinctCauses(r.strategy, err)
@@ -481,12 +493,16 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	if given := options.Preconditions; given != nil {
 		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
 	}
-	if _, _, err := rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
+	graceful, pending, err := rest.BeforeDelete(r.strategy, ctx, existing, options)
+	if err != nil {
 		return nil, false, err
+	}
+	if pending {
+		return existing, false, nil
 	}
 	_, changed := r.deletionFinalizers(ctx, mustAccess(existing), options)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	if changed || len(mustAccess(existing).GetFinalizers()) > 0 {
+	if graceful || changed || len(mustAccess(existing).GetFinalizers()) > 0 {
 		marked, err := r.mark(ctx, key, name, preconditions, validate, options)
 		if err != nil || marked != nil {
 			return marked, false, err
@@ -548,21 +564,33 @@ func (r *registry) terminate(ctx context.Context, name string, preconditions sto
 	return nil, false, err
 }
 
-// errDeleteNow says that nothing keeps an object from being deleted.
-var errDeleteNow = errors.New("nothing keeps the object")
+// errDeleteNow says that nothing keeps an object from being deleted, and errDeleting that it is being deleted already.
+var (
+	errDeleteNow = errors.New("nothing keeps the object")
+	errDeleting  = errors.New("the object is being deleted")
+)
 
 // mark marks an object as being deleted, unless nothing keeps it: then it returns nil.
 func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, error) {
+	graceful := false
 	marked, err := r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
 		if err := validate(ctx, existing); err != nil {
 			return nil, err
 		}
-		if _, _, err := rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
+		var pending bool
+		var err error
+		if graceful, pending, err = rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
 			return nil, err
+		}
+		if pending {
+			return existing, errDeleting
 		}
 		accessor := mustAccess(existing)
 		if finalizers, changed := r.deletionFinalizers(ctx, accessor, options); changed {
 			accessor.SetFinalizers(finalizers)
+		}
+		if graceful {
+			return existing, nil
 		}
 		if len(accessor.GetFinalizers()) == 0 {
 			return nil, errDeleteNow
@@ -570,11 +598,15 @@ func (r *registry) mark(ctx context.Context, key, name string, preconditions sto
 		markDeleted(accessor)
 		return existing, nil
 	})
-	if errors.Is(err, errDeleteNow) {
+	switch {
+	case errors.Is(err, errDeleteNow):
 		return nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, errDeleting):
+		return marked, nil
+	case err != nil:
 		return nil, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
+	case graceful && len(mustAccess(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0:
+		return nil, nil
 	}
 	return marked, nil
 }

@@ -222,7 +222,8 @@ type endpoint struct {
 type part struct {
 	storage rest.Updater
 	scope   *handlers.RequestScope
-	creater rest.NamedCreater // of one that can only be created
+	creater rest.NamedCreater                                                       // of one that can only be created
+	serve   func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) // of one that is no object
 }
 
 var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
@@ -234,8 +235,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 	if !e.custom && !negotiate(w, r, info, e) {
 		return
 	}
-	for _, text := range e.warnings {
-		warning.AddWarning(r.Context(), "", text)
+	if _, ok := e.parts[info.Subresource]; ok || info.Subresource == "" || e.custom {
+		for _, text := range e.warnings {
+			warning.AddWarning(r.Context(), "", text)
+		}
 	}
 	if info.Subresource != "" {
 		s.servePart(w, r, info, e, admit)
@@ -282,6 +285,8 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	switch {
 	case !ok:
 		http.NotFound(w, r)
+	case p.serve != nil:
+		p.serve(w, r, info)
 	case p.creater != nil && info.Verb == "create":
 		handlers.CreateNamedResource(p.creater, p.scope, admit)(w, r)
 	case p.storage == nil:

@@ -48,6 +48,7 @@ type record struct {
 	key      string
 	revision int64
 	object   runtime.Object // of a Go type
+	plain    runtime.Object // the same without the defaults that a reader finds; nil where that makes no difference
 	document document       // of a custom resource, as it is read
 	written  []byte         // the document as it was written, without the defaults that a reader finds; nil when that is the same
 	schema   any            // under which schema it was written
@@ -64,6 +65,7 @@ func (r *record) at(revision int64) *record {
 	if r.object != nil {
 		other.object = r.object.DeepCopyObject()
 		setRevision(other.object, revision)
+		other.plain = r.plain // whose revision is not looked at
 	}
 	return other
 }
@@ -108,6 +110,9 @@ func (r *record) setRevision(revision int64) {
 func (r *record) same(other *record) bool {
 	if r.object != nil {
 		setRevision(r.object, other.revision)
+		if r.plain != nil && other.plain != nil {
+			return reflect.DeepEqual(r.plain, other.plain)
+		}
 		return reflect.DeepEqual(r.object, other.object)
 	}
 	return bytes.Equal(r.last(), other.last())

@@ -340,7 +340,7 @@ func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorLi
 	}
 	at := field.NewPath("spec")
 	if !equality.Semantic.DeepEqual(now.Spec, was.Spec) {
-		f.forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"+strings.ReplaceAll(diff.Diff(was.Spec, now.Spec), "v1.", "core."))
+		f.forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"+diff.Diff(goValue{was.Spec}, goValue{now.Spec}))
 	}
 	size, before, have := claim.Spec.Resources.Requests["storage"], old.Spec.Resources.Requests["storage"], old.Status.Capacity["storage"]
 	if size.Cmp(before) < 0 && size.Cmp(have) <= 0 {
@@ -437,7 +437,7 @@ func validateVolumeUpdate(volume, old *corev1.PersistentVolume) field.ErrorList 
 	f := findings{append(validateMetadataUpdate(volume, old), validateVolume(volume)...)}
 	if !equality.Semantic.DeepEqual(volume.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource) {
 		f.forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
-			strings.ReplaceAll(diff.Diff(old.Spec.PersistentVolumeSource, volume.Spec.PersistentVolumeSource), "v1.", "core."))
+			diff.Diff(goValue{old.Spec.PersistentVolumeSource}, goValue{volume.Spec.PersistentVolumeSource}))
 	}
 	f.immutable(field.NewPath("volumeMode"), volume.Spec.VolumeMode, old.Spec.VolumeMode)
 	return f.list

@@ -1,0 +1,580 @@
+package apiserver
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+func networkingKinds() []kind { return []kind{ingresses(), ingressClasses(), networkPolicies()} }
+
+func networkingDefaults() []defaulter {
+	return []defaulter{
+		defaultsOf(func(port *networkingv1.NetworkPolicyPort) { setPointer(&port.Protocol, corev1.ProtocolTCP) }),
+		defaultsOf(func(policy *networkingv1.NetworkPolicy) {
+			if len(policy.Spec.PolicyTypes) == 0 {
+				policy.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+				if len(policy.Spec.Egress) > 0 {
+					policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+				}
+			}
+		}),
+		defaultsOf(func(class *networkingv1.IngressClass) {
+			if class.Spec.Parameters != nil {
+				setPointer(&class.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
+			}
+		}),
+	}
+}
+
+// Ingresses.
+
+func ingresses() kind {
+	type ingress = networkingv1.Ingress
+	return kind{
+		gvk: networkingv1.SchemeGroupVersion.WithKind("Ingress"), resource: "ingresses", short: []string{"ing"}, namespaced: true,
+		columns: []column{
+			col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration", func(i *ingress) any {
+				if i.Spec.IngressClassName == nil {
+					return "<none>"
+				}
+				return *i.Spec.IngressClassName
+			}),
+			col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule", func(i *ingress) any { return hostsText(i.Spec.Rules) }),
+			col("Address", "string", "Address is a list containing ingress points for the load-balancer", func(i *ingress) any {
+				known := sets.New[string]()
+				for _, point := range i.Status.LoadBalancer.Ingress {
+					if point.IP != "" {
+						known.Insert(point.IP)
+					} else if point.Hostname != "" {
+						known.Insert(point.Hostname)
+					}
+				}
+				return strings.Join(sets.List(known), ",")
+			}),
+			col("Ports", "string", "Ports of TLS configurations that open", func(i *ingress) any {
+				if len(i.Spec.TLS) > 0 {
+					return "80, 443"
+				}
+				return "80"
+			}),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"}, spec: typed1(func(i *ingress) any { return i.Spec }),
+			create: change1(func(i *ingress) { i.Status = networkingv1.IngressStatus{} }),
+			update: change2(func(i, old *ingress) { i.Status = old.Status }),
+			validate: typed1(func(i *ingress) field.ErrorList {
+				f := findings{validateIngress(i)}
+				if class, ok := i.Annotations["kubernetes.io/ingress.class"]; ok && i.Spec.IngressClassName != nil && class != *i.Spec.IngressClassName {
+					f.invalid(field.NewPath("annotations").Child("kubernetes.io/ingress.class"), class, "must match `ingressClassName` when both are specified")
+				}
+				return f.list
+			}),
+			validateUpdate: typed2(func(i, old *ingress) field.ErrorList {
+				return append(validateMetadataUpdate(i, old), validateIngress(i)...)
+			}),
+			warnings: typed1(func(i *ingress) []string {
+				if _, ok := i.Annotations["kubernetes.io/ingress.class"]; ok {
+					return []string{`annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead`}
+				}
+				return nil
+			}),
+			updateWarnings: func(runtime.Object, runtime.Object) []string { return nil },
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update: change2(func(i, old *ingress) { i.Spec = old.Spec }),
+			validateUpdate: typed2(func(i, old *ingress) field.ErrorList {
+				f := findings{validateMetadataUpdate(i, old)}
+				for n, point := range i.Status.LoadBalancer.Ingress {
+					here := field.NewPath("status", "loadBalancer", "ingress").Index(n)
+					if point.IP != "" {
+						f.ip(here.Child("ip"), point.IP)
+					}
+					f.hostname(here.Child("hostname"), point.Hostname)
+				}
+				return f.list
+			}),
+			warnings: func(runtime.Object) []string { return nil },
+		},
+		admit: func(s *Server, a admission.Attributes) error {
+			i, ok := a.GetObject().(*ingress)
+			if !ok || a.GetOperation() != admission.Create || i.Spec.IngressClassName != nil || i.Annotations["kubernetes.io/ingress.class"] != "" {
+				return nil
+			}
+			var usual *networkingv1.IngressClass
+			for _, object := range s.readAll("networking.k8s.io", "v1", "ingressclasses", "") {
+				class := object.(*networkingv1.IngressClass)
+				if isDefaultClass(class) && (usual == nil || usual.CreationTimestamp.Before(&class.CreationTimestamp)) {
+					usual = class
+				}
+			}
+			if usual != nil {
+				i.Spec.IngressClassName = &usual.Name
+			}
+			return nil
+		},
+	}
+}
+
+func isDefaultClass(class *networkingv1.IngressClass) bool {
+	return class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
+}
+
+func hostsText(rules []networkingv1.IngressRule) string {
+	var hosts []string
+	more := false
+	for _, rule := range rules {
+		more = more || len(hosts) == 3
+		if rule.Host != "" && !more {
+			hosts = append(hosts, rule.Host)
+		}
+	}
+	switch {
+	case len(hosts) == 0:
+		return "*"
+	case more:
+		return fmt.Sprintf("%s + %d more...", strings.Join(hosts, ","), len(rules)-3)
+	}
+	return strings.Join(hosts, ",")
+}
+
+func (f *findings) host(at *field.Path, host string) {
+	if strings.Contains(host, "*") {
+		f.invalid(at, host, utilvalidation.IsWildcardDNS1123Subdomain(host)...)
+		return
+	}
+	f.subdomain(at, host)
+}
+
+func validateIngress(i *networkingv1.Ingress) field.ErrorList {
+	f, spec, at := findings{validateMetadata(&i.ObjectMeta, true, validation.NameIsDNSSubdomain)}, &i.Spec, field.NewPath("spec")
+	if len(spec.Rules) == 0 && spec.DefaultBackend == nil {
+		f.invalid(at, spec.Rules, "either `defaultBackend` or `rules` must be specified")
+	}
+	if spec.DefaultBackend != nil {
+		f.backend(spec.DefaultBackend, at.Child("defaultBackend"))
+	}
+	for n, rule := range spec.Rules {
+		here := at.Child("rules").Index(n)
+		if rule.Host != "" {
+			if net.ParseIP(rule.Host) != nil {
+				f.invalid(here.Child("host"), rule.Host, "must be a DNS name, not an IP address")
+			}
+			f.host(here.Child("host"), rule.Host)
+		}
+		if rule.HTTP == nil {
+			continue
+		}
+		if len(rule.HTTP.Paths) == 0 {
+			f.required(here.Child("http", "paths"), "")
+		}
+		for m := range rule.HTTP.Paths {
+			f.ingressPath(&rule.HTTP.Paths[m], here.Child("http", "paths").Index(m))
+		}
+	}
+	for n, secret := range spec.TLS {
+		here := at.Child("tls").Index(n)
+		for m, host := range secret.Hosts {
+			f.host(here.Child("hosts").Index(m), host)
+		}
+		if secret.SecretName != "" {
+			f.subdomain(here.Child("secretName"), secret.SecretName)
+		}
+	}
+	if spec.IngressClassName != nil {
+		f.subdomain(at.Child("ingressClassName"), *spec.IngressClassName)
+	}
+	return f.list
+}
+
+func (f *findings) ingressPath(path *networkingv1.HTTPIngressPath, at *field.Path) {
+	if path.PathType == nil {
+		f.required(at.Child("pathType"), "pathType must be specified")
+		return
+	}
+	here := at.Child("path")
+	switch *path.PathType {
+	case networkingv1.PathTypeExact, networkingv1.PathTypePrefix:
+		if !strings.HasPrefix(path.Path, "/") {
+			f.invalid(here, path.Path, "must be an absolute path")
+		}
+		for _, part := range []string{"//", "/./", "/../", "%2f", "%2F"} {
+			if strings.Contains(path.Path, part) {
+				f.invalid(here, path.Path, fmt.Sprintf("must not contain '%s'", part))
+			}
+		}
+		for _, end := range []string{"/..", "/."} {
+			if strings.HasSuffix(path.Path, end) {
+				f.invalid(here, path.Path, fmt.Sprintf("cannot end with '%s'", end))
+			}
+		}
+	case networkingv1.PathTypeImplementationSpecific:
+		if path.Path != "" && !strings.HasPrefix(path.Path, "/") {
+			f.invalid(here, path.Path, "must be an absolute path")
+		}
+	default:
+		oneOf(f, at.Child("pathType"), *path.PathType, networkingv1.PathTypeExact, networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific)
+	}
+	f.backend(&path.Backend, at.Child("backend"))
+}
+
+func (f *findings) backend(backend *networkingv1.IngressBackend, at *field.Path) {
+	switch {
+	case backend.Resource != nil && backend.Service != nil:
+		f.invalid(at, "", "cannot set both resource and service backends")
+	case backend.Resource != nil:
+		f.reference(backend.Resource.APIGroup, backend.Resource.Kind, backend.Resource.Name, at.Child("resource"))
+	case backend.Service == nil:
+		f.invalid(at, "", "resource or service backend is required")
+	default:
+		service := backend.Service
+		if service.Name == "" {
+			f.required(at.Child("service", "name"), "")
+		} else {
+			f.label(at.Child("service", "name"), service.Name)
+		}
+		switch {
+		case service.Port.Name != "" && service.Port.Number != 0:
+			f.invalid(at, "", "cannot set both port name & port number")
+		case service.Port.Name != "":
+			f.invalid(at.Child("service", "port", "name"), service.Port.Name, utilvalidation.IsValidPortName(service.Port.Name)...)
+		case service.Port.Number != 0:
+			f.port(at.Child("service", "port", "number"), service.Port.Number)
+		default:
+			f.required(at, "port name or number is required")
+		}
+	}
+}
+
+// reference checks the name of an object of some group and kind.
+func (f *findings) reference(group *string, kind, name string, at *field.Path) {
+	if group != nil {
+		f.subdomain(at.Child("apiGroup"), *group)
+	}
+	for _, part := range []struct{ name, value string }{{"kind", kind}, {"name", name}} {
+		if part.value == "" {
+			f.required(at.Child(part.name), "")
+			continue
+		}
+		f.invalid(at.Child(part.name), part.value, content.IsPathSegmentName(part.value)...)
+	}
+}
+
+func ingressClasses() kind {
+	type class = networkingv1.IngressClass
+	check := func(c *class) field.ErrorList {
+		f, at := findings{validateMetadata(&c.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
+		if len(c.Spec.Controller) > 250 {
+			f.add(field.TooLong(at.Child("controller"), "", 250))
+		}
+		f.add(utilvalidation.IsDomainPrefixedPath(at.Child("controller"), c.Spec.Controller)...)
+		parameters, here := c.Spec.Parameters, at.Child("parameters")
+		if parameters == nil {
+			return f.list
+		}
+		f.reference(parameters.APIGroup, parameters.Kind, parameters.Name, here)
+		switch deref(parameters.Scope) {
+		case networkingv1.IngressClassParametersReferenceScopeNamespace:
+			if parameters.Namespace == nil {
+				f.required(here.Child("namespace"), "`parameters.scope` is set to 'Namespace'")
+			} else {
+				f.label(here.Child("namespace"), *parameters.Namespace)
+			}
+		case networkingv1.IngressClassParametersReferenceScopeCluster:
+			if parameters.Namespace != nil {
+				f.forbidden(here.Child("namespace"), "`parameters.scope` is set to 'Cluster'")
+			}
+		default:
+			oneOf(&f, here.Child("scope"), *parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster, networkingv1.IngressClassParametersReferenceScopeNamespace)
+		}
+		return f.list
+	}
+	return kind{
+		gvk: networkingv1.SchemeGroupVersion.WithKind("IngressClass"), resource: "ingressclasses",
+		columns: []column{
+			nameOr(func(c *class) string {
+				if isDefaultClass(c) {
+					return c.Name + " (default)"
+				}
+				return c.Name
+			}),
+			col("Controller", "string", "Controller that is responsible for handling this class", func(c *class) any { return c.Spec.Controller }),
+			col("Parameters", "string", "A reference to a resource with additional parameters", func(c *class) any {
+				parameters := c.Spec.Parameters
+				if parameters == nil {
+					return "<none>"
+				}
+				text := parameters.Kind
+				if parameters.APIGroup != nil {
+					text += "." + *parameters.APIGroup
+				}
+				return text + "/" + parameters.Name
+			}),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true, spec: typed1(func(c *class) any { return c.Spec }),
+			validate: typed1(check),
+			validateUpdate: typed2(func(c, old *class) field.ErrorList {
+				f := findings{validateMetadataUpdate(c, old)}
+				f.immutable(field.NewPath("spec", "controller"), c.Spec.Controller, old.Spec.Controller)
+				f.add(check(c)...)
+				return f.list
+			}),
+		},
+	}
+}
+
+// nameOr is the column of names, of a kind whose names have marks.
+func nameOr[T runtime.Object](text func(object T) string) column {
+	return column{nameColumn, func(object runtime.Object) any { return text(object.(T)) }}
+}
+
+// Policies.
+
+func networkPolicies() kind {
+	type policy = networkingv1.NetworkPolicy
+	return kind{
+		gvk: networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), resource: "networkpolicies", short: []string{"netpol"}, namespaced: true,
+		columns: []column{
+			col("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"], func(p *policy) any { return metav1.FormatLabelSelector(&p.Spec.PodSelector) }),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true, spec: typed1(func(p *policy) any { return p.Spec }),
+			validate: typed1(func(p *policy) field.ErrorList {
+				return append(validateMetadata(&p.ObjectMeta, true, validation.NameIsDNSSubdomain), validateNetworkPolicy(&p.Spec)...)
+			}),
+			validateUpdate: typed2(func(p, old *policy) field.ErrorList {
+				return append(validateMetadataUpdate(p, old), validateNetworkPolicy(&p.Spec)...)
+			}),
+		},
+	}
+}
+
+func validateNetworkPolicy(spec *networkingv1.NetworkPolicySpec) field.ErrorList {
+	var f findings
+	at := field.NewPath("spec")
+	f.selector(at.Child("podSelector"), &spec.PodSelector)
+	rule := func(ports []networkingv1.NetworkPolicyPort, peers []networkingv1.NetworkPolicyPeer, name string, at *field.Path) {
+		for i := range ports {
+			f.policyPort(&ports[i], at.Child("ports").Index(i))
+		}
+		for i := range peers {
+			f.peer(&peers[i], at.Child(name).Index(i))
+		}
+	}
+	for i, ingress := range spec.Ingress {
+		rule(ingress.Ports, ingress.From, "from", at.Child("ingress").Index(i))
+	}
+	for i, egress := range spec.Egress {
+		rule(egress.Ports, egress.To, "to", at.Child("egress").Index(i))
+	}
+	if len(spec.PolicyTypes) > 2 {
+		f.invalid(at.Child("policyTypes"), &spec.PolicyTypes, "may not specify more than two policyTypes")
+		return f.list
+	}
+	for i, kind := range spec.PolicyTypes {
+		oneOfListed(&f, at.Child("policyTypes").Index(i), kind, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	}
+	return f.list
+}
+
+func (f *findings) policyPort(port *networkingv1.NetworkPolicyPort, at *field.Path) {
+	if port.Protocol != nil {
+		oneOfListed(f, at.Child("protocol"), *port.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+	}
+	switch {
+	case port.Port == nil:
+		if port.EndPort != nil {
+			f.invalid(at.Child("endPort"), *port.EndPort, "may not be specified when `port` is not specified")
+		}
+	case port.Port.Type == intstr.Int:
+		f.port(at.Child("port"), port.Port.IntVal)
+		if port.EndPort != nil {
+			if *port.EndPort < port.Port.IntVal {
+				f.invalid(at.Child("endPort"), *port.EndPort, "must be greater than or equal to `port`")
+			}
+			f.port(at.Child("endPort"), *port.EndPort)
+		}
+	default:
+		if port.EndPort != nil {
+			f.invalid(at.Child("endPort"), *port.EndPort, "may not be specified when `port` is non-numeric")
+		}
+		f.invalid(at.Child("port"), port.Port.StrVal, utilvalidation.IsValidPortName(port.Port.StrVal)...)
+	}
+}
+
+func (f *findings) peer(peer *networkingv1.NetworkPolicyPeer, at *field.Path) {
+	peers := 0
+	for name, selector := range map[string]*metav1.LabelSelector{"podSelector": peer.PodSelector, "namespaceSelector": peer.NamespaceSelector} {
+		if selector != nil {
+			peers++
+			f.selector(at.Child(name), selector)
+		}
+	}
+	if block := peer.IPBlock; block != nil {
+		peers++
+		here := at.Child("ipBlock")
+		if block.CIDR == "" {
+			f.required(here.Child("cidr"), "")
+		} else {
+			f.cidr(here.Child("cidr"), block.CIDR)
+			_, whole, err := net.ParseCIDR(block.CIDR)
+			for i, except := range block.Except {
+				if err != nil {
+					break
+				}
+				f.cidr(here.Child("except").Index(i), except)
+				_, part, err := net.ParseCIDR(except)
+				if err != nil {
+					continue
+				}
+				bits, _ := whole.Mask.Size()
+				if partBits, _ := part.Mask.Size(); !whole.Contains(part.IP) || bits >= partBits {
+					f.invalid(here.Child("except").Index(i), except, "must be a strict subset of `cidr`")
+				}
+			}
+		}
+	}
+	switch {
+	case peers == 0:
+		f.required(at, "must specify a peer")
+	case peers > 1 && peer.IPBlock != nil:
+		f.forbidden(at, "may not specify both ipBlock and another peer")
+	}
+}
+
+// Slices of endpoints.
+
+func discoveryKinds() []kind {
+	type slice = discoveryv1.EndpointSlice
+	doc := slice{}.SwaggerDoc()
+	return []kind{{
+		gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), resource: "endpointslices", namespaced: true,
+		columns: []column{
+			col("AddressType", "string", doc["addressType"], func(s *slice) any { return string(s.AddressType) }),
+			col("Ports", "string", doc["ports"], func(s *slice) any {
+				var list []string
+				for _, port := range s.Ports {
+					switch {
+					case port.Port != nil:
+						list = append(list, fmt.Sprint(*port.Port))
+					case port.Name != nil:
+						list = append(list, *port.Name)
+					default:
+						list = append(list, "*")
+					}
+				}
+				return cmp.Or(listed(list, 3), "<unset>")
+			}),
+			col("Endpoints", "string", doc["endpoints"], func(s *slice) any {
+				var list []string
+				for _, endpoint := range s.Endpoints {
+					list = append(list, endpoint.Addresses...)
+				}
+				return cmp.Or(listed(list, 3), "<unset>")
+			}),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true, spec: typed1(func(s *slice) any { return []any{s.Labels, s.AddressType, s.Endpoints, s.Ports} }),
+			validate: typed1(validateSlice),
+			validateUpdate: typed2(func(s, old *slice) field.ErrorList {
+				f := findings{append(validateSlice(s), validateMetadataUpdate(s, old)...)}
+				f.unchanged(field.NewPath("addressType"), s.AddressType, old.AddressType)
+				return f.list
+			}),
+		},
+	}}
+}
+
+func discoveryDefaults() []defaulter {
+	return []defaulter{defaultsOf(func(port *discoveryv1.EndpointPort) {
+		setPointer(&port.Name, "")
+		setPointer(&port.Protocol, corev1.ProtocolTCP)
+	})}
+}
+
+func validateSlice(s *discoveryv1.EndpointSlice) field.ErrorList {
+	f := findings{validateMetadata(&s.ObjectMeta, true, validation.NameIsDNSSubdomain)}
+	if s.AddressType == "" {
+		f.required(field.NewPath("addressType"), "")
+	} else {
+		oneOf(&f, field.NewPath("addressType"), s.AddressType, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN)
+	}
+	names := sets.New[string]()
+	for i, port := range s.Ports {
+		here := field.NewPath("ports").Index(i)
+		if *port.Name != "" {
+			f.label(here.Child("name"), *port.Name)
+		}
+		if names.Has(*port.Name) {
+			f.add(field.Duplicate(here.Child("name"), port.Name))
+		}
+		names.Insert(*port.Name)
+		oneOf(&f, here.Child("protocol"), *port.Protocol, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)
+		if port.AppProtocol != nil {
+			f.qualified(here.Child("appProtocol"), *port.AppProtocol)
+		}
+	}
+	for i, endpoint := range s.Endpoints {
+		here := field.NewPath("endpoints").Index(i)
+		addresses := here.Child("addresses")
+		if len(endpoint.Addresses) == 0 {
+			f.required(addresses, "")
+		} else if len(endpoint.Addresses) > 100 {
+			f.add(field.TooMany(addresses, len(endpoint.Addresses), 100))
+		}
+		for j, address := range endpoint.Addresses {
+			f.sliceAddress(s.AddressType, address, addresses, addresses.Index(j))
+		}
+		if endpoint.NodeName != nil {
+			f.subdomain(here.Child("nodeName"), *endpoint.NodeName)
+		}
+		f.labels(here.Child("deprecatedTopology"), endpoint.DeprecatedTopology)
+		if endpoint.Hostname != nil {
+			f.label(here.Child("hostname"), *endpoint.Hostname)
+		}
+	}
+	return f.list
+}
+
+func (f *findings) sliceAddress(kind discoveryv1.AddressType, address string, list, at *field.Path) {
+	switch kind {
+	case discoveryv1.AddressTypeIPv4:
+		if f.ip(at, address) {
+			if isIPv6(address) {
+				f.invalid(list, address, "must be an IPv4 address")
+			}
+			f.endpointIP(at, address)
+		}
+	case discoveryv1.AddressTypeIPv6:
+		if found := utilvalidation.IsValidIP(at, address); len(found) > 0 {
+			f.add(found...)
+			return
+		}
+		if !isIPv6(address) {
+			f.invalid(list, address, "must be an IPv6 address")
+		}
+		f.endpointIP(at, address)
+	case discoveryv1.AddressTypeFQDN:
+		f.add(utilvalidation.IsFullyQualifiedDomainName(at, address)...)
+	}
+}

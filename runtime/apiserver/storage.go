@@ -1,0 +1,267 @@
+package apiserver
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var storageV1 = storagev1.SchemeGroupVersion
+
+func storageKinds() []kind {
+	return []kind{drivers(), driverNodes(), storageClasses(), attachments()}
+}
+
+func storageDefaults() []defaulter {
+	return []defaulter{
+		defaultsOf(func(class *storagev1.StorageClass) {
+			setPointer(&class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+			setPointer(&class.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+		}),
+		defaultsOf(func(driver *storagev1.CSIDriver) {
+			spec := &driver.Spec
+			setPointer(&spec.AttachRequired, true)
+			setPointer(&spec.PodInfoOnMount, false)
+			setPointer(&spec.StorageCapacity, false)
+			setPointer(&spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+			if len(spec.VolumeLifecycleModes) == 0 {
+				spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+			}
+			setPointer(&spec.RequiresRepublish, false)
+			setPointer(&spec.SELinuxMount, false)
+		}),
+	}
+}
+
+func isDefaultStorage(class *storagev1.StorageClass) bool {
+	return class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" || class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+}
+
+// defaultStorageClass is the one for claims that name none: the newest that says it is, or nothing.
+func (s *Server) defaultStorageClass() string {
+	var usual *storagev1.StorageClass
+	for _, object := range s.readAll("storage.k8s.io", "v1", "storageclasses", "") {
+		class := object.(*storagev1.StorageClass)
+		if isDefaultStorage(class) && (usual == nil || usual.CreationTimestamp.Before(&class.CreationTimestamp)) {
+			usual = class
+		}
+	}
+	if usual == nil {
+		return ""
+	}
+	return usual.Name
+}
+
+func storageClasses() kind {
+	type class = storagev1.StorageClass
+	doc := class{}.SwaggerDoc()
+	check := func(c *class) field.ErrorList {
+		f := findings{validateMetadata(&c.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+		if c.Provisioner == "" {
+			f.required(field.NewPath("provisioner"), "")
+		} else {
+			f.qualified(field.NewPath("provisioner"), strings.ToLower(c.Provisioner))
+		}
+		for name := range c.Parameters {
+			if name == "" {
+				f.invalid(field.NewPath("parameters"), name, "field can not be empty.")
+			}
+		}
+		if deref(c.ReclaimPolicy) != "" {
+			oneOf(&f, field.NewPath("reclaimPolicy"), *c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
+		}
+		oneOf(&f, field.NewPath("volumeBindingMode"), deref(c.VolumeBindingMode), storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)
+		for i, term := range c.AllowedTopologies {
+			f.topologyTerm(term, field.NewPath("allowedTopologies").Index(i))
+		}
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("StorageClass"), resource: "storageclasses", short: []string{"sc"}, returned: true,
+		columns: []column{
+			nameOr(func(c *class) string {
+				if isDefaultStorage(c) {
+					return c.Name + " (default)"
+				}
+				return c.Name
+			}),
+			col("Provisioner", "string", doc["provisioner"], func(c *class) any { return c.Provisioner }),
+			col("ReclaimPolicy", "string", doc["reclaimPolicy"], func(c *class) any { return string(deref(c.ReclaimPolicy)) }),
+			col("VolumeBindingMode", "string", doc["volumeBindingMode"], func(c *class) any { return string(deref(c.VolumeBindingMode)) }),
+			col("AllowVolumeExpansion", "string", doc["allowVolumeExpansion"], func(c *class) any { return deref(c.AllowVolumeExpansion) }),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true,
+			validate:      typed1(check),
+			validateUpdate: typed2(func(c, old *class) field.ErrorList {
+				f := findings{append(validateMetadataUpdate(c, old), check(c)...)}
+				f.unchanged(field.NewPath("parameters"), c.Parameters, old.Parameters)
+				f.unchanged(field.NewPath("provisioner"), c.Provisioner, old.Provisioner)
+				f.unchanged(field.NewPath("reclaimPolicy"), c.ReclaimPolicy, old.ReclaimPolicy)
+				f.unchanged(field.NewPath("volumeBindingMode"), c.VolumeBindingMode, old.VolumeBindingMode)
+				return f.list
+			}),
+		},
+	}
+}
+
+func (f *findings) topologyTerm(term corev1.TopologySelectorTerm, at *field.Path) {
+	keys := sets.New[string]()
+	for i, expression := range term.MatchLabelExpressions {
+		here := at.Child("matchLabelExpressions").Index(i)
+		if len(expression.Values) == 0 {
+			f.required(here.Child("values"), "")
+		}
+		for j, value := range expression.Values {
+			if slices.Contains(expression.Values[:j], value) {
+				f.add(field.Duplicate(here.Child("values").Index(j), value))
+			}
+		}
+		f.labelName(here.Child("key"), expression.Key)
+		if keys.Has(expression.Key) {
+			f.add(field.Duplicate(here.Child("key"), expression.Key))
+		}
+		keys.Insert(expression.Key)
+	}
+}
+
+func attachments() kind {
+	type attachment = storagev1.VolumeAttachment
+	check := func(a *attachment) field.ErrorList {
+		f, at := findings{validateMetadata(&a.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
+		f.driver(at.Child("attacher"), a.Spec.Attacher)
+		switch source := a.Spec.Source; {
+		case source.InlineVolumeSpec == nil && source.PersistentVolumeName == nil:
+			f.required(at.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+		case source.InlineVolumeSpec != nil && source.PersistentVolumeName != nil:
+			f.forbidden(at.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+		case source.PersistentVolumeName != nil && *source.PersistentVolumeName == "":
+			f.required(at.Child("source", "persistentVolumeName"), "must specify non empty persistentVolumeName")
+		}
+		f.subdomain(at.Child("nodeName"), a.Spec.NodeName)
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("VolumeAttachment"), resource: "volumeattachments", returned: true,
+		columns: []column{
+			col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"], func(a *attachment) any { return a.Spec.Attacher }),
+			col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"], func(a *attachment) any { return deref(a.Spec.Source.PersistentVolumeName) }),
+			col("Node", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["nodeName"], func(a *attachment) any { return a.Spec.NodeName }),
+			col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a *attachment) any { return a.Status.Attached }),
+			sinceColumn,
+		},
+		rules: rules{
+			reset:    []string{"status"},
+			create:   change1(func(a *attachment) { a.Status = storagev1.VolumeAttachmentStatus{} }),
+			update:   change2(func(a, old *attachment) { a.Status = old.Status }),
+			validate: typed1(check),
+			validateUpdate: typed2(func(a, old *attachment) field.ErrorList {
+				f := findings{check(a)}
+				f.unchanged(field.NewPath("spec"), a.Spec, old.Spec)
+				return f.list
+			}),
+		},
+		status: &rules{
+			reset: []string{"metadata", "spec"},
+			update: change2(func(a, old *attachment) {
+				a.Spec = old.Spec
+				metav1.ResetObjectMetaForStatus(&a.ObjectMeta, &old.ObjectMeta)
+			}),
+			validateUpdate: typed2(func(a, _ *attachment) field.ErrorList { return check(a) }),
+		},
+	}
+}
+
+func drivers() kind {
+	type driver = storagev1.CSIDriver
+	doc := storagev1.CSIDriverSpec{}.SwaggerDoc()
+	truth := func(name, field string, value func(spec storagev1.CSIDriverSpec) *bool) column {
+		return col(name, "boolean", doc[field], func(d *driver) any { return deref(value(d.Spec)) })
+	}
+	check := func(d *driver) field.ErrorList {
+		f, at := findings{validateMetadata(&d.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
+		for _, mode := range d.Spec.VolumeLifecycleModes {
+			oneOfListed(&f, at.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)
+		}
+		if d.Spec.FSGroupPolicy != nil {
+			oneOf(&f, at.Child("fsGroupPolicy"), *d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy)
+		}
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("CSIDriver"), resource: "csidrivers", returned: true,
+		columns: []column{
+			truth("AttachRequired", "attachRequired", func(s storagev1.CSIDriverSpec) *bool { return s.AttachRequired }),
+			truth("PodInfoOnMount", "podInfoOnMount", func(s storagev1.CSIDriverSpec) *bool { return s.PodInfoOnMount }),
+			truth("StorageCapacity", "storageCapacity", func(s storagev1.CSIDriverSpec) *bool { return s.StorageCapacity }),
+			col("TokenRequests", "string", doc["tokenRequests"], func(d *driver) any {
+				var audiences []string
+				for _, request := range d.Spec.TokenRequests {
+					audiences = append(audiences, request.Audience)
+				}
+				if len(audiences) == 0 {
+					return "<unset>"
+				}
+				return strings.Join(audiences, ",")
+			}),
+			truth("RequiresRepublish", "requiresRepublish", func(s storagev1.CSIDriverSpec) *bool { return s.RequiresRepublish }),
+			col("Modes", "string", doc["volumeLifecycleModes"], func(d *driver) any {
+				var modes []string
+				for _, mode := range d.Spec.VolumeLifecycleModes {
+					modes = append(modes, string(mode))
+				}
+				if len(modes) == 0 {
+					return "<none>"
+				}
+				return strings.Join(modes, ",")
+			}),
+			sinceColumn,
+		},
+		rules: rules{
+			spec: typed1(func(d *driver) any { return d.Spec }), validate: typed1(check),
+			validateUpdate: typed2(func(d, old *driver) field.ErrorList {
+				f, at := findings{append(validateMetadataUpdate(d, old), check(d)...)}, field.NewPath("spec")
+				f.immutable(at.Child("attachRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
+				f.immutable(at.Child("volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)
+				return f.list
+			}),
+		},
+	}
+}
+
+func driverNodes() kind {
+	type node = storagev1.CSINode
+	check := func(n *node) field.ErrorList {
+		f, known := findings{validateMetadata(&n.ObjectMeta, false, validation.NameIsDNSSubdomain)}, sets.New[string]()
+		for i, driver := range n.Spec.Drivers {
+			here := field.NewPath("spec", "drivers").Index(i)
+			f.driver(here.Child("name"), driver.Name)
+			if driver.NodeID == "" {
+				f.required(here.Child("nodeID"), driver.NodeID)
+			}
+			if known.Has(driver.Name) {
+				f.add(field.Duplicate(here.Child("name"), driver.Name))
+			}
+			known.Insert(driver.Name)
+		}
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("CSINode"), resource: "csinodes", returned: true,
+		columns: []column{
+			col("Drivers", "integer", "Drivers indicates the number of CSI drivers registered on the node", func(n *node) any { return int64(len(n.Spec.Drivers)) }),
+			sinceColumn,
+		},
+		rules: rules{
+			validate:       typed1(check),
+			validateUpdate: typed2(func(n, old *node) field.ErrorList { return append(validateMetadataUpdate(n, old), check(n)...) }),
+		},
+	}
+}
