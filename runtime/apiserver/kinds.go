@@ -606,6 +606,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	if stored.status != nil {
 		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
+		e.parts["status"].scope.Authorizer = s.authorizer
 	}
 	if stored.scale != nil {
 		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
