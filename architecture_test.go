@@ -117,12 +117,9 @@ func runtimeMayImport(imported string) bool {
 // serverMayImport is what the API server in memory imports besides.
 func serverMayImport(imported string) bool {
 	return under(
-		"k8s.io/api/core/v1",
-		"k8s.io/api/autoscaling/v1",
-		"k8s.io/api/rbac/v1",
-		"k8s.io/api/admissionregistration/v1",
-		"k8s.io/api/authentication/v1",
-		"k8s.io/api/authorization/v1",
+		"k8s.io/api",
+		"github.com/google/gnostic-models",
+		"google.golang.org/protobuf/proto",
 		"github.com/google/cel-go",
 		"gopkg.in/evanphx/json-patch.v4",
 		"k8s.io/apiextensions-apiserver/pkg",
