@@ -344,6 +344,7 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 	}
 	if a.Attributes.IsDryRun() {
 		if h.SideEffects == nil {
+			//lint:ignore ST1005 the text of the real server
 			return nil, failed(errors.New("Webhook SideEffects is nil"), apierrors.NewBadRequest("Webhook SideEffects is nil"))
 		}
 		if *h.SideEffects != admissionv1.SideEffectClassNone && *h.SideEffects != admissionv1.SideEffectClassNoneOnDryRun {
