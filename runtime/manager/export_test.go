@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
@@ -18,6 +20,16 @@ func Program(ctx context.Context, program string, args []string, stderr io.Write
 // ProgramWithFlags is Program with flags of the operator.
 func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
 	return run(ctx, "guestbook", args, stderr, Options{}, own, withContext(setup))
+}
+
+// ServedManifests returns the webhook configurations that would be installed, after Webhooks.
+func ServedManifests(m *Manager) ([]*unstructured.Unstructured, error) {
+	for _, s := range m.servers {
+		if l, ok := s.(*localWebhooks); ok {
+			return l.served()
+		}
+	}
+	return nil, nil
 }
 
 // PodNamespace reads the namespace of the pod from a file.

@@ -49,7 +49,8 @@ type WebhookOptions struct {
 	// CertLifetime is that of this certificate. Zero means a year; less than a minute is an error.
 	CertLifetime time.Duration
 	// Manifests are files and folders with webhook configurations, which are installed at the API server while the manager runs, with
-	// the URL of this process in place of a Service: for development and tests. Conversions are installed too.
+	// the URL of this process in place of a Service: for development and tests. Webhooks whose path nothing serves here are left out.
+	// Conversions are installed too.
 	Manifests []string
 	// URL is where the API server reaches this process then. Empty is https://127.0.0.1, and without a port it has that of Address.
 	// Set it alone to install conversions only.

@@ -76,6 +76,47 @@ func TestWebhooksOfFilesAreServed(t *testing.T) {
 }
 
 // TestWebhooksThatAreOffAreRegistered is an operator with webhooks where nobody calls them.
+// TestWebhooksThatNothingServesAreNotInstalled: a test sets up one of several, and the API server would refuse what the others are asked.
+func TestWebhooksThatNothingServesAreNotInstalled(t *testing.T) {
+	manifests := filepath.Join(t.TempDir(), "manifests.yaml")
+	const text = `kind: ValidatingWebhookConfiguration
+apiVersion: admissionregistration.k8s.io/v1
+metadata: {name: some}
+webhooks:
+- {name: a.example.com, clientConfig: {service: {name: s, namespace: n, path: /a}}}
+- {name: b.example.com, clientConfig: {service: {name: s, namespace: n, path: /b}}}
+- {name: c.example.com, clientConfig: {url: "https://elsewhere/c"}}
+---
+kind: MutatingWebhookConfiguration
+apiVersion: admissionregistration.k8s.io/v1
+metadata: {name: none}
+webhooks:
+- {name: d.example.com, clientConfig: {service: {name: s, namespace: n, path: /d}}}
+`
+	if err := os.WriteFile(manifests, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{manifests}}})
+	s, err := m.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Handle("/a", http.NotFoundHandler(), server.MaxReview); err != nil {
+		t.Fatal(err)
+	}
+	served, err := manager.ServedManifests(m)
+	if err != nil || len(served) != 1 {
+		t.Fatalf("%v, %v", served, err)
+	}
+	var names []string
+	for _, webhook := range served[0].Object["webhooks"].([]any) {
+		names = append(names, webhook.(map[string]any)["name"].(string))
+	}
+	if got := strings.Join(names, " "); got != "a.example.com c.example.com" {
+		t.Errorf("installed are %s", got)
+	}
+}
+
 func TestWebhooksThatAreOffAreRegistered(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
 	s, err := m.Webhooks()
