@@ -117,10 +117,10 @@ func runtimeMayImport(imported string) bool {
 // serverMayImport is what the API server in memory imports besides.
 func serverMayImport(imported string) bool {
 	return under(
-		"k8s.io/api",
+		"k8s.io/api", // the groups that it serves
+		"github.com/google/cel-go",
 		"github.com/google/gnostic-models",
 		"google.golang.org/protobuf/proto",
-		"github.com/google/cel-go",
 		"gopkg.in/evanphx/json-patch.v4",
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",

@@ -455,8 +455,8 @@ const firstRoles = `[
 {"kind":"ClusterRoleBinding","metadata":{"name":"system:public-info-viewer"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:public-info-viewer"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:authenticated"},{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:unauthenticated"}]}
 ]`
 
-// addFirstRoles puts them into the store as they are, which takes no endpoint.
-func (s *Server) addFirstRoles() {
+// addFirstRoles puts those that are not there into the store as they are, which takes no endpoint unless they are kept.
+func (s *Server) addFirstRoles() error {
 	var raw []json.RawMessage
 	must(json.Unmarshal([]byte(firstRoles), &raw))
 	now := metav1.Now()
@@ -475,8 +475,14 @@ func (s *Server) addFirstRoles() {
 		accessor.SetCreationTimestamp(now.Rfc3339Copy())
 		accessor.SetLabels(map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"})
 		accessor.SetAnnotations(map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"})
-		t.put("/registry/"+rbacv1.GroupName+"/"+resource+"/"+accessor.GetName(), nil, &record{object: object})
+		if s.store.log != nil {
+			s.makeBuiltin(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource})
+		}
+		if _, err := t.put("/registry/"+rbacv1.GroupName+"/"+resource+"/"+accessor.GetName(), nil, &record{object: object}); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // impersonated is the user whose rights a request is to have: the headers say so. The one that it is from has to be allowed to.

@@ -4,7 +4,8 @@
 //	defer server.Close()
 //	live, err := client.New(server.Config(), client.Options{Scheme: scheme})
 //
-// Tests start one by package testenv/inmemory, which installs CRDs and ends it. Only tests link this package.
+// Tests start one by package testenv/inmemory, which installs CRDs and ends it. Only tests link this package, and the program below it
+// that `kctrl env up --in-memory` compiles: that one serves over TLS ([Server.Serve]), and keeps its objects in a file ([Open]).
 //
 // It serves CustomResourceDefinitions and their objects as the real server does: pruning, defaults, validation, rules with
 // transitions and ratcheting, versions with conversion webhooks, status and scale, selectable fields, server-side apply and
@@ -30,5 +31,5 @@
 // # What it does not do
 //
 // It has no controllers: namespaces stay in termination until somebody finalizes them, and nothing collects garbage unless a
-// collector runs.
+// collector runs. One that New makes does not save anything.
 package apiserver

@@ -21,8 +21,8 @@ import (
 // Serve serves requests that come over TLS, until ctx or the server ends, and closes the listener. It returns when the requests
 // that were served then have ended, which watches do at once.
 //
-// Only who has a certificate that one of clients has signed may ask for more than health and version: requests are in the name of
-// its common name, with its organizations as groups. Of certificates all are trusted alike.
+// Only who has a certificate that one of clients has signed, or a token of a service account, may ask for more than health and
+// version: requests are in the name of the certificate's common name, with its organizations as groups, or of the account.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func shutdown(server *http.Server) error {
 // shutdownGrace is how long requests may take that are served when the server is to end.
 const shutdownGrace = 5 * time.Second
 
-// authenticated lets through whom a certificate names, and whom the server tells no more than that it is there.
+// authenticated lets through whom a certificate or a token names, and whom the server tells no more than that it is there.
 type authenticated struct{ server *Server }
 
 // public are the paths that who is unknown may read, as on a real server.
@@ -71,6 +71,10 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		subject := r.TLS.VerifiedChains[0][0].Subject
 		named := &user.DefaultInfo{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated)}
 		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
+		return
+	}
+	if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") { // the server knows its tokens, and refuses others
+		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}})))
 		return
 	}
 	if slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {

@@ -115,6 +115,22 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 			t.Errorf("%s: got %d %s", path, status, body)
 		}
 	}
+	for _, header := range []string{"Bearer made-up", "bearer made-up", "Basic YTpi"} {
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/v1/namespaces", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked.Header.Set("Authorization", header)
+		asked.Header.Set("Impersonate-User", "kubernetes-admin")
+		response, err := unknown.Do(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: got %s", header, response.Status)
+		}
+	}
 	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base + "/api"); err == nil {
 		response.Body.Close()
 		t.Errorf("a certificate of somebody else's authority got %s", response.Status)

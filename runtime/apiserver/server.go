@@ -115,7 +115,6 @@ func newServer(options Options) *Server {
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
-	s.addFirstRoles()
 	s.clients = sync.OnceValue(s.newClients)
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
@@ -134,6 +133,9 @@ func (s *Server) makeBuiltin(resource schema.GroupResource) {
 
 // createFirst creates what each server has, unless it is there.
 func (s *Server) createFirst() error {
+	if err := s.addFirstRoles(); err != nil {
+		return err
+	}
 	for _, name := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {
 		if err := s.createNamespace(name); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
