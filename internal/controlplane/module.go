@@ -149,7 +149,7 @@ func module(release string, p program) ([]moduleFile, error) {
 func runtimeModule() ([]moduleFile, error) {
 	var files []moduleFile
 	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
-		source := path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
+		source := strings.HasPrefix(name, "runtime/") && !strings.HasSuffix(name, "_test.go") // files that are embedded too
 		switch {
 		case err != nil:
 			return err
