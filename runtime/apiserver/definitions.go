@@ -448,7 +448,7 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 	record := s.crds.table.get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
 	if record == nil {
-		http.NotFound(w, r)
+		s.notFound(w, r, info.APIGroup)
 		return
 	}
 	crd := s.read(record)

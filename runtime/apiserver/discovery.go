@@ -213,7 +213,7 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 		list.APIResources = append(list.APIResources, resource)
 	}
 	if list.APIResources == nil {
-		http.NotFound(w, r)
+		s.notFound(w, r, gv.Group)
 		return
 	}
 	if gv.Group == "" {

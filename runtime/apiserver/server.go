@@ -312,7 +312,10 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 	}
 	_, known := e.parts[info.Subresource]
+	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
 	switch accept := r.Header.Get("Accept"); {
+	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != ""):
+		notAllowed(w, r, info, e)
 	case info.Subresource != "" && !known:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
@@ -323,6 +326,17 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 		return true
 	}
 	return false
+}
+
+// notFound is the answer for what is not served in a group: below those of built-in kinds there is the router.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) {
+	for resource := range s.builtin {
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && resource.Group == group {
+			routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
+			return
+		}
+	}
+	http.NotFound(w, r)
 }
 
 // routeError is an error of the router.
