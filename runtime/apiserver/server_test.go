@@ -66,7 +66,7 @@ func TestWatchLastsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
 		client := &http.Client{Transport: server.Config().Transport}
-		response, err := client.Get("http://server/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=5")
+		response, err := client.Get("http://server/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=5&fieldSelector=metadata.name%3Dlate")
 		if err != nil {
 			t.Fatal(err)
 		}
