@@ -43,13 +43,11 @@ func TestNegotiatesAsTheRealServer(t *testing.T) {
 				requests = append(requests, a)
 			}
 		}
-		for _, a := range []asked{
+		requests = append(requests, []asked{
 			{method: "PUT", path: collection, body: body}, {method: "PATCH", path: collection, body: "{}", contentType: "application/merge-patch+json"}, {method: "POST", path: one, body: body},
 			{method: "POST", path: one + "/status", body: body}, {method: "DELETE", path: one + "/status"}, {method: "GET", path: one + "/status"}, {method: "GET", path: one + "/a/b"},
 			{method: "GET", path: collection + "none"}, {method: "POST", path: collection + "none", body: body}, {method: "GET", path: collection + "none/x"}, {method: "OPTIONS", path: one}, {method: "DELETE", path: one},
-		} {
-			requests = append(requests, a)
-		}
+		}...)
 	}
 	for _, path := range []string{"/api/v2", "/api/v2/x", "/apis/nobody", "/apis/nobody/v1", "/apis/nobody/v1/x", "/apis/fidelity.kctrl.dev/v7", "/apis/fidelity.kctrl.dev/v7/x", "/api/v1/namespaces/default/finalize"} {
 		requests = append(requests, asked{method: "GET", path: path})
