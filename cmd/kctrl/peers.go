@@ -31,7 +31,6 @@ var peerFlags = map[string]string{
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
 	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
 
-	"image":                   imageHint,
 	"image-container-command": imageHint,
 	"image-container-port":    imageHint,
 	"run-as-user":             imageHint,
