@@ -232,6 +232,7 @@ func appliedLabels(j *batchv1.Job) bool {
 					Labels any `json:"f:labels"`
 				} `json:"f:metadata"`
 			}
+			//lint:ignore SA1019 its successor is not in all versions of apimachinery that the runtime compiles with
 			return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &owned) != nil || owned.Metadata.Labels != nil
 		}
 	}

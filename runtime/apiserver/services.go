@@ -708,11 +708,14 @@ func keepAllocated(service, old *corev1.Service) {
 
 // Endpoints.
 
+//lint:ignore SA1019 clients still have them
+type endpoints = corev1.Endpoints
+
 func endpointsKind() kind {
 	return kind{
 		gvk: coreV1.WithKind("Endpoints"), resource: "endpoints", short: []string{"ep"}, namespaced: true,
 		columns: []column{
-			col("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"], func(e *corev1.Endpoints) any {
+			col("Endpoints", "string", endpoints{}.SwaggerDoc()["subsets"], func(e *endpoints) any {
 				if len(e.Subsets) == 0 {
 					return "<none>"
 				}
@@ -736,7 +739,7 @@ func endpointsKind() kind {
 		rules: rules{
 			unconditional: true, creates: true,
 			validate: typed1(validateEndpoints),
-			validateUpdate: typed2(func(e, old *corev1.Endpoints) field.ErrorList {
+			validateUpdate: typed2(func(e, old *endpoints) field.ErrorList {
 				return append(validateMetadataUpdate(e, old), validateEndpoints(e)...)
 			}),
 		},
@@ -754,7 +757,7 @@ func listed(list []string, most int) string {
 	return strings.Join(list, ",")
 }
 
-func validateEndpoints(e *corev1.Endpoints) field.ErrorList {
+func validateEndpoints(e *endpoints) field.ErrorList {
 	f, at := findings{validateMetadata(&e.ObjectMeta, true, validation.NameIsDNSSubdomain)}, field.NewPath("subsets")
 	for i, subset := range e.Subsets {
 		here := at.Index(i)

@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+//lint:ignore SA1019 it is the one that all versions have
+var theirs = path.ValidatePathSegmentName
+
 func TestPathSegmentsAreThoseOfApimachinery(t *testing.T) {
 	for _, name := range []string{"", "a", ".", "..", "...", "a/b", "a%b", "%/", "/", "a.b", "ä", "a\x00"} {
-		if got, want := IsPathSegmentName(name), path.ValidatePathSegmentName(name, false); !slices.Equal(got, want) {
+		if got, want := IsPathSegmentName(name), theirs(name, false); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
@@ -21,7 +24,7 @@ func TestPathSegmentsAreThoseOfApimachinery(t *testing.T) {
 
 func FuzzPathSegmentsAreThoseOfApimachinery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
-		if got, want := IsPathSegmentName(name), path.ValidatePathSegmentName(name, false); !slices.Equal(got, want) {
+		if got, want := IsPathSegmentName(name), theirs(name, false); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	})
