@@ -330,19 +330,22 @@ func setKind(o object.Object, apiVersion, kind string) {
 	}
 }
 
-// marking returns transform, behind which a masked object says that it is one: the mark is among the managedFields, which
-// many a transform removes.
+// marking returns transform, behind which a masked object says that it is one, as all of the cache say it: the mark is among
+// the managedFields, which many a transform removes.
 func marking(transform func(object.Object) (object.Object, error), mask []string) func(object.Object) (object.Object, error) {
-	if transform == nil || len(mask) == 0 {
+	if len(mask) == 0 {
 		return transform
 	}
 	mark := partial.New(mask)
 	return func(o object.Object) (object.Object, error) {
-		o, err := transform(o)
-		if err == nil {
-			mark.Put(o)
+		if transform != nil {
+			var err error
+			if o, err = transform(o); err != nil {
+				return o, err
+			}
 		}
-		return o, err
+		mark.Share(o)
+		return o, nil
 	}
 }
 

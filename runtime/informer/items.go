@@ -22,8 +22,9 @@ type items[T object.Object] interface {
 	keys() iter.Seq[object.Key]
 	// all returns what there is at the time of the iteration.
 	all() iter.Seq2[object.Key, stored[T]]
-	// snapshot returns the objects of those keys, which exist; of size many if that is not 0. The iteration needs no lock.
-	snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T]
+	// snapshot returns the objects whose keys are selected, of all or, unless that is nil, of those named, which exist. A nil
+	// selected selects all. The iteration needs no lock.
+	snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T]
 	// pick returns the objects of those keys, which exist, in that order. The iteration needs no lock.
 	pick(keys iter.Seq[object.Key]) iter.Seq[T]
 	// events returns those that are told of all there is now, like example.
@@ -101,19 +102,40 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	}
 }
 
-// snapshot returns what m has for keys, which are in it, each opened when it is come to.
-func snapshot[R any, T object.Object](m map[object.Key]R, keys iter.Seq[object.Key], size int, open func(R) T) iter.Seq2[object.Key, T] {
-	type entry struct {
-		key object.Key
-		obj R
+// entry is one of what a store keeps.
+type entry[R any] struct {
+	key object.Key
+	obj R
+}
+
+// entries returns what m has, all or for the keys that are named, where selected has it.
+func entries[R any](m map[object.Key]R, named iter.Seq[object.Key], selected func(object.Key) bool) []entry[R] {
+	if named == nil && selected == nil {
+		all := make([]entry[R], 0, len(m))
+		for key, obj := range m {
+			all = append(all, entry[R]{key, obj})
+		}
+		return all
 	}
-	entries := make([]entry, 0, size)
-	for key := range keys {
-		entries = append(entries, entry{key, m[key]})
+	// Not by its keys if it may be by itself: to look each up takes as long again.
+	from := maps.All(m)
+	if named != nil {
+		from = lookups(m, named)
 	}
-	return func(yield func(object.Key, T) bool) {
-		for _, e := range entries {
-			if !yield(e.key, open(e.obj)) {
+	var some []entry[R]
+	for key, obj := range from {
+		if selected == nil || selected(key) {
+			some = append(some, entry[R]{key, obj})
+		}
+	}
+	return some
+}
+
+// lookups returns what m has for keys, which are in it.
+func lookups[R any](m map[object.Key]R, keys iter.Seq[object.Key]) iter.Seq2[object.Key, R] {
+	return func(yield func(object.Key, R) bool) {
+		for key := range keys {
+			if !yield(key, m[key]) {
 				return
 			}
 		}
@@ -166,8 +188,15 @@ func (w wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (w wholeItems[T]) snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T] {
-	return snapshot(w, keys, size, func(obj T) T { return obj })
+func (w wholeItems[T]) snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+	entries := entries(w, named, selected)
+	return func(yield func(object.Key, T) bool) {
+		for _, e := range entries {
+			if !yield(e.key, e.obj) {
+				return
+			}
+		}
+	}
 }
 
 func (w wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
@@ -248,8 +277,15 @@ func (p packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-func (p packedItems[T]) snapshot(keys iter.Seq[object.Key], size int) iter.Seq2[object.Key, T] {
-	return snapshot(p.packed, keys, size, p.unpack)
+func (p packedItems[T]) snapshot(named iter.Seq[object.Key], selected func(object.Key) bool) iter.Seq2[object.Key, T] {
+	entries := entries(p.packed, named, selected)
+	return func(yield func(object.Key, T) bool) {
+		for _, e := range entries {
+			if !yield(e.key, p.unpack(e.obj)) {
+				return
+			}
+		}
+	}
 }
 
 func (p packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {

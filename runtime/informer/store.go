@@ -232,15 +232,10 @@ func (c *contents[T]) snapshot(namespace string, selected func(object.Key) bool)
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys := c.items.keys()
-	size := c.items.len()
-	if namespace != "" {
-		keys, size = keysIn(namespace, c.names[namespace]), len(c.names[namespace])
+	if namespace == "" {
+		return c.items.snapshot(nil, selected)
 	}
-	if selected != nil {
-		keys, size = filter(keys, selected), 0
-	}
-	return c.items.snapshot(keys, size)
+	return c.items.snapshot(keysIn(namespace, c.names[namespace]), selected)
 }
 
 // indexNamespaces makes names what it is from then on.
@@ -265,16 +260,6 @@ func keysIn(namespace string, names map[string]struct{}) iter.Seq[object.Key] {
 	return func(yield func(object.Key) bool) {
 		for name := range names {
 			if !yield(object.Key{Namespace: namespace, Name: name}) {
-				return
-			}
-		}
-	}
-}
-
-func filter[K any](all iter.Seq[K], selected func(K) bool) iter.Seq[K] {
-	return func(yield func(K) bool) {
-		for k := range all {
-			if selected(k) && !yield(k) {
 				return
 			}
 		}

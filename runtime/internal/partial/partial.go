@@ -16,7 +16,11 @@ import (
 const manager = "kctrl.dev/mask:"
 
 // Mark is the note of one mask. The zero value is that of whole objects.
-type Mark struct{ manager string }
+type Mark struct {
+	manager string
+	// shared is the mark as all have it that share it.
+	shared []metav1.ManagedFieldsEntry
+}
 
 // New returns the mark of objects that have only the fields that mask names, such as "metadata" and "status.conditions".
 // Without a mask it is that of whole objects.
@@ -24,7 +28,9 @@ func New(mask []string) Mark {
 	if len(mask) == 0 {
 		return Mark{}
 	}
-	return Mark{manager + strings.Join(mask, ",")}
+	m := Mark{manager: manager + strings.Join(mask, ",")}
+	m.shared = []metav1.ManagedFieldsEntry{{Manager: m.manager}}
+	return m
 }
 
 // Put makes m the mark of o, in place of any other. It modifies o and nothing that o shares with others.
@@ -47,6 +53,17 @@ func (m Mark) Put(o metav1.Object) {
 		entries = nil
 	}
 	o.SetManagedFields(entries)
+}
+
+// Share is Put for an object that is only read from then on, as those of a cache are: if it has no entry but a mark, it shares
+// the entry with all objects that m is shared by. Masked objects are small and many, and the entry is 96 bytes.
+func (m Mark) Share(o metav1.Object) {
+	old := o.GetManagedFields()
+	if _, untyped := o.(*unstructured.Unstructured); untyped || m.shared == nil || len(old) > 1 || len(old) == 1 && !isMark(old[0]) {
+		m.Put(o)
+		return
+	}
+	o.SetManagedFields(m.shared)
 }
 
 // Of returns the fields that o has if it was marked as less than the whole object, and nil otherwise.
