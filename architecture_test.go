@@ -234,7 +234,8 @@ var internalLayers = []internalLayer{
 	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
 	{"scaffold/versions", "diagnostic", "one version of a kind from another, as text: what kinds a project has is nothing to it"},
-	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions", "what commands do to a project; generators come later"},
+	{"scaffold/fields", "diagnostic", "fields of a kind from what flags say of them, as text: where types go is nothing to it"},
+	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields", "what commands do to a project; generators come later"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -11,7 +12,8 @@ import (
 func newCreateAPICommand(s *streams) *cobra.Command {
 	var opts scaffold.APIOptions
 	var foreign scaffold.ControllerOptions
-	conversion := true
+	var operand operandFlags
+	conversion, noInput := true, false
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
@@ -19,12 +21,35 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. What follows from
 markers is generated at once, so that the project builds, tests and deploys as it is.
 
+Its fields are given by --field, and those of its status by --status-field: a path, a type and constraints.
+
+  --field size:int32,min=1,default=3           int64, bool, string, quantity, duration, time, int-or-string
+  --field mode:string,enum=Fast|Safe           minLength, maxLength, pattern, format
+  --field template.image:string,optional       what is in an object; of the items of a list, template[].image
+  --field 'tags:[]string,maxItems=5,unique'    a list; of objects with a key, ports:[]object,key=name
+  --field 'labels:map[string]string'           a map
+  --field configRef:ref=ConfigMap              a reference to an object; to a key in one, ref=Secret/key
+  --field 'size:int32,rule="self >= oldSelf",message="may only grow"'
+
+A field is required unless it has a default or is optional; immutable ones cannot be changed, doc="..." documents one.
+
+With --from deployment the controller runs an image for each object: in a Deployment, with a Service if there is a --port.
+
 A further version of a kind that is there begins as a copy of the first one: of its Go types as they are now, and of its
 sample. With it come the functions that convert the versions into each other, field by field, a test that nothing is lost
 on the way, and what has API servers call them. One version is stored: the first, until --storage-version says otherwise.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
+			var err error
+			if opts.Operand, err = operand.read(cmd); err != nil {
+				return err
+			}
+			if !noInput && s.asks() && (opts.Version == "" || opts.Kind == "") {
+				if err := askForKind(cmd.Context(), s, &opts); err != nil {
+					return err
+				}
+			}
 			if named := foreign.Name + foreign.Path; opts.Resource && named != "" {
 				return &diagnostic.Error{
 					Message: "a controller of its own name, or for a kind of somebody else, comes without a resource",
@@ -54,13 +79,72 @@ on the way, and what has API servers call them. One version is stored: the first
 	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
 	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
 	flags.StringVar(&foreign.Name, "controller-name", "", "with --resource=false, the name of the controller (default: the kind's)")
+	addShapeFlags(flags, &opts.Shape)
+	operand.addFlags(flags)
 	addExternalFlags(flags, &foreign.Path, &foreign.Domain, &foreign.Module)
 	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of the kind live in namespaces; false makes it cluster scoped")
 	flags.BoolVar(&conversion, "conversion", true, "convert the versions of a kind that has several; false leaves it to the API server, which changes the apiVersion alone")
 	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "store the objects of the kind in this version from now on")
 	flags.BoolVar(&opts.Force, "force", false, "write the files of a kind that exists anew, whatever was changed in them")
+	flags.BoolVar(&noInput, "no-input", false, "ask nothing, also where standard input is a terminal and the version or the kind is missing")
 	write.addFlags(flags)
 	return cmd
+}
+
+// operandFlags are the flags about what a controller runs for each object.
+type operandFlags struct {
+	from string
+	scaffold.Operand
+}
+
+func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.from, "from", "", "what the controller begins as: `deployment` runs an image for each object")
+	flags.StringVar(&o.Image, "image", "", "with --from deployment, the `image` of objects that name none")
+	flags.IntVar(&o.Port, "port", 0, "with --from deployment, the `port` that the containers listen on, for a Service")
+	flags.BoolVar(&o.Finalizer, "finalizer", false, "with --from deployment, have the controller clean up before an object goes")
+}
+
+// read returns what the controller runs, or nil if it is not asked to run anything.
+func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
+	switch o.from {
+	case "deployment":
+		if cmd.Flags().Changed("port") && o.Port == 0 {
+			return nil, &diagnostic.Error{Message: "--port: want a number from 1 to 65535, got 0", Hint: "write --port=8080", Class: diagnostic.ErrUsage}
+		}
+		return &o.Operand, nil
+	case "":
+	default:
+		return nil, &diagnostic.Error{
+			Message: "--from: there is nothing to begin with that is called " + diagnostic.Quote(o.from),
+			Hint:    "write --from deployment",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	for _, name := range []string{"image", "port", "finalizer"} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed {
+			given := "--" + name
+			if flag.Value.Type() != "bool" {
+				given += " " + flag.Value.String()
+			}
+			return nil, &diagnostic.Error{
+				Message: "--" + name + " is for a controller that runs an image, which is not asked for",
+				Hint:    "add --from deployment: " + diagnostic.OneLine("kctrl create api --from deployment "+given),
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+	}
+	return nil, nil
+}
+
+// addShapeFlags adds the flags that say what objects of the kind look like.
+func addShapeFlags(flags *pflag.FlagSet, shape *scaffold.Shape) {
+	flags.StringArrayVar(&shape.Fields, "field", nil, "`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; may be given again")
+	flags.StringArrayVar(&shape.StatusFields, "status-field", nil, "`field` of the status, such as readyReplicas:int32; may be given again")
+	flags.StringSliceVar(&shape.ShortNames, "short-name", nil, "short `name` of the resource for kubectl, such as gb; may be given again")
+	flags.StringSliceVar(&shape.Categories, "category", nil, "`name` of a category that kubectl get shows the kind in, such as all; may be given again")
+	flags.StringArrayVar(&shape.Columns, "print-column", nil, "`column` that kubectl get prints, such as Size:integer:.spec.size; may be given again")
+	flags.StringVar(&shape.Scale, "scale", "", "make the kind scalable: by fields that are added, or by the `paths` .spec.replicas,.status.replicas[,.status.selector]")
+	flags.Lookup("scale").NoOptDefVal = "default"
 }
 
 // controllerAlone returns what kctrl create controller would be asked for.

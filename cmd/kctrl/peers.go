@@ -31,16 +31,25 @@ var peerFlags = map[string]string{
 	"project-version":       "leave --project-version out: there is one version of PROJECT",
 	"skip-go-version-check": "leave --skip-go-version-check out: there is no such check",
 
-	"image-container-command": imageHint,
-	"image-container-port":    imageHint,
-	"run-as-user":             imageHint,
+	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image IMAGE",
+	"manifests":          "leave --manifests out: what follows from markers is generated at once",
+
+	"image-container-command": "write it into the container, in the controller that --from deployment makes",
+	"image-container-port":    "use --port, with --from deployment",
+	"run-as-user":             "write it into the container, in the controller that --from deployment makes",
 	"license-file":            "use --license none, and write the text into hack/boilerplate.go.txt afterwards",
 	"ssa":                     "leave --ssa out, and write +kubebuilder:ac:generate=true into the package: kctrl generate then writes apply configurations",
 }
 
-const (
-	imageHint = "kctrl has none: what a kind deploys is written by hand, into the controller of kctrl create api"
-)
+// peerFlag says what to do instead of a flag of kubebuilder: on one command, or on any.
+func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	if hint, known = peerFlags[path+" "+name]; known {
+		return hint, true
+	}
+	hint, known = peerFlags[name]
+	return hint, known
+}
 
 // peerCommand says what to do instead of a command of another tool.
 func peerCommand(cmd *cobra.Command, name string) (hint string, known bool) {

@@ -75,7 +75,7 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *dia
 	var names []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	near, isNear := diagnostic.Near(name, names)
-	hint, known := peerFlags[name]
+	hint, known := peerFlag(cmd, name)
 	switch {
 	case known:
 		e.Hint = hint

@@ -27,6 +27,10 @@ type APIOptions struct {
 	Resource, Controller bool
 	// Namespaced says that objects of the kind live in namespaces. A kind that is there already keeps its scope.
 	Namespaced bool
+	// Shape is what the objects of the kind look like. Only the fields of a further version can be more than those it is a copy of.
+	Shape Shape
+	// Operand has the controller run something for each object. Nil leaves to the user what it does.
+	Operand *Operand
 	// NoConversion leaves a further version of a kind to the API server, which then changes nothing but the apiVersion of its objects.
 	NoConversion bool
 	// StorageVersion has API servers store the objects of the kind in this version from now on.
@@ -57,17 +61,22 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 		return nil, err
 	}
 	kind := templates.NewKind(kindNames(proj, resource, header))
+	shaped, err := shape(p, proj, resource, kind, opts)
+	if err != nil {
+		return nil, err
+	}
+	kind = shaped.kind
 	var spokes []project.Resource
 	if opts.Resource && !opts.NoConversion {
 		spokes = connectVersions(proj, resource)
 	}
 	var steps []func() error
 	if opts.Resource {
-		steps = append(steps, func() error { return writeKind(p, proj, resource, kind, opts) })
+		steps = append(steps, func() error { return writeKind(p, proj, resource, shaped, opts) })
 	}
 	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
-		steps = append(steps, func() error { return renderAll(p, templates.Controller(), kind, opts.Force) })
+		steps = append(steps, func() error { return writeController(p, kind, opts) })
 		steps = append(steps, func() error { return requireInMemory(p, proj) })
 	}
 	steps = append(steps,
@@ -143,6 +152,9 @@ func validateAPI(opts APIOptions) error {
 				project.ValidOr(opts.Kind, "Guestbook", project.ValidateKind)),
 			Class: diagnostic.ErrUsage,
 		}
+	}
+	if err := opts.Operand.validate(opts); err != nil {
+		return err
 	}
 	if !opts.Resource && !opts.Controller {
 		return &diagnostic.Error{
@@ -246,7 +258,8 @@ func connectVersions(proj *project.Project, r project.Resource) []project.Resour
 }
 
 // writeKind plans the files of a kind and lists those that are new where kustomize looks.
-func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts APIOptions) error {
+func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, opts APIOptions) error {
+	kind := shaped.kind
 	roles, err := newOf(p, rbacFolder, kind.RoleFiles()...)
 	if err != nil {
 		return err
@@ -264,9 +277,9 @@ func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, kind tem
 		deployed = append(deployed, "../crd")
 	}
 	for _, step := range []func() error{
-		func() error { return writeTypes(p, proj, r, kind, opts) },
+		func() error { return writeTypes(p, proj, r, shaped, opts) },
 		func() error { return markStored(p, proj, r, opts.StorageVersion) },
-		func() error { return writeSample(p, proj, r, kind, opts.Force) },
+		func() error { return writeSample(p, proj, r, shaped, opts.Force) },
 		func() error { return renderAll(p, templates.Roles(), kind, opts.Force) },
 	} {
 		if err := step(); err != nil {

@@ -24,7 +24,8 @@ const storageMarker = "+kubebuilder:storageversion"
 
 // writeTypes plans the Go type of a kind: that of the version before it, as it is now, or the first one. A package that has
 // the type already, because somebody wrote it by hand, keeps it.
-func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts APIOptions) error {
+func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, opts APIOptions) error {
+	kind := shaped.kind
 	older, found := versionBefore(proj, r)
 	if !found {
 		return errors.Join(checkTypes(p, kind), render(p, templates.Types(), kind, opts.Force))
@@ -45,9 +46,16 @@ func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 		return err
 	}
 	for _, f := range files {
-		err = errors.Join(err, p.Write(f.Path, f.Source, templates.Types().Source()))
+		if declares(f.Source, kind.Kind+"Spec") {
+			if f.Source, err = shaped.extendTypes(f.Path, f.Source); err != nil {
+				return err
+			}
+		}
+		if err := p.Write(f.Path, f.Source, templates.Types().Source()); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // versionBefore returns the version of the kind of r that the project has had longest, if it is not r itself.
@@ -99,7 +107,8 @@ func declaredIn(p *plan.Plan, folder string) (map[string]bool, error) {
 }
 
 // writeSample plans an object of a kind: as the sample of the version before it is now, or the first one.
-func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, force bool) error {
+func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
+	kind := shaped.kind
 	older, found := versionBefore(proj, r)
 	if !found {
 		return render(p, templates.Sample(), kind, force)
@@ -123,6 +132,9 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, kind t
 		if text, err = edit.ReplaceScalar(text, name, change.keys, []string{change.old}, change.value); err != nil {
 			return err
 		}
+	}
+	if text, err = shaped.extendSample(target, text); err != nil {
+		return err
 	}
 	policy := plan.Guarded
 	if force {

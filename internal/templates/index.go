@@ -155,6 +155,14 @@ func Controller() []Template[KindView] {
 	}
 }
 
+// Operand returns the files of the controller of a kind whose objects are run by Deployments.
+func Operand() []Template[KindView] {
+	return []Template[KindView]{
+		{ID: "controller/internal/controller/operand_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/operand_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+	}
+}
+
 // FurtherController returns the files of a controller of a kind that is not the project's, or that has one already.
 func FurtherController() []Template[KindView] {
 	return []Template[KindView]{

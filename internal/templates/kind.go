@@ -81,8 +81,76 @@ type KindView struct {
 	SampleFile, SampleName, SampleNamespace string
 	// controller is what the files of the controller are named after.
 	controller string
+	// Fields are the fields of the kind.
+	Fields FieldsView
+	// Operand is what runs the objects of the kind.
+	Operand OperandView
 	// Protected says that the group is the Kubernetes community's, whose kinds want to be approved.
 	Protected bool
+}
+
+// FieldsView is what a kind says of its fields, and of how people see its objects. That of [NewKind] has a message for a field, as an
+// example.
+type FieldsView struct {
+	// Imports are the packages of the types.
+	Imports []Import
+	// Spec and Status are the fields of the structs, as Go source. An empty Spec is that of the example.
+	Spec, Status string
+	// Types are the declarations of what they are made of.
+	Types string
+	// ConditionsSay is a sentence on the conditions of the status.
+	ConditionsSay string
+	// Names are the short names and categories, as parts of a marker.
+	Names string
+	// Columns are the markers of the print columns, and Scale is that of the scale subresource.
+	Columns []string
+	Scale   string
+	// Sample is a spec as YAML, indented.
+	Sample string
+	// Test is the spec of an object in a test, a composite literal without its type, and TestChange a statement that changes it.
+	Test, TestChange string
+	// TestImports are the packages that these two name and no other line of the test.
+	TestImports []string
+}
+
+// OperandView is what the controller of a kind runs for each object, in a Deployment.
+type OperandView struct {
+	// Label is what containers, labels and the finalizer are named after.
+	Label string
+	// Port is that of a Service, or 0 for none.
+	Port int
+	// Finalizer says that objects are cleaned up after.
+	Finalizer bool
+}
+
+// WithOperand returns the view of a kind whose objects are run by Deployments. Its files import the packages of these.
+func (k KindView) WithOperand(port int, finalizer bool) KindView {
+	k.Operand = OperandView{Label: strings.ToLower(k.Kind), Port: port, Finalizer: finalizer}
+	if k.Alias == "appsv1" || k.Alias == "corev1" {
+		k.Alias = "api" + k.Alias
+	}
+	return k
+}
+
+// The columns of a kind that nobody said anything of.
+const (
+	ReadyColumn = `+kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"`
+	// AvailableColumn is that of a kind whose objects are run by Deployments.
+	AvailableColumn = `+kubebuilder:printcolumn:name="Available",type="string",JSONPath=".status.conditions[?(@.type=='Available')].status"`
+
+	AgeColumn = `+kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"`
+)
+
+// exampleFields are those of a kind whose fields nobody has named.
+func exampleFields(v KindView) FieldsView {
+	return FieldsView{
+		Imports:       []Import{{Alias: "metav1", Path: "k8s.io/apimachinery/pkg/apis/meta/v1"}},
+		ConditionsSay: "Ready is True when the world matches the spec of observedGeneration.",
+		Columns:       []string{ReadyColumn, AgeColumn},
+		Sample:        "  message: Hello from " + v.SampleName + "\n",
+		Test:          `{Message: "hello"}`,
+		TestChange:    v.Variable + `.Spec.Message = "hello again"`,
+	}
 }
 
 // VersionView is what an API package is rendered from.
@@ -169,6 +237,7 @@ func NewKind(n KindNames) KindView {
 	}
 	v.CRDBase = "bases/" + v.QualifiedGroup + "_" + n.Plural + ".yaml"
 	v.SampleFile = shortGroup(n) + "_" + n.Version + "_" + lower + ".yaml"
+	v.Fields = exampleFields(v)
 	return v
 }
 
@@ -280,9 +349,11 @@ func variable(kind string) string {
 // takenNames are the imports of the controller and webhook templates, and their local variables.
 func takenNames() []string {
 	return []string{
-		"admission", "apierrors", "changed", "client", "context", "controller", "ctx", "d", "defaulted", "desired", "env", "err",
-		"errors", "errs", "field", "fmt", "inmemory", "log", "logger", "longest", "m", "manager", "meta", "metav1", "object", "os", "partOf", "r",
-		"reconcile", "reconciler", "req", "result", "sample", "status", "stop", "stopped", "strings", "t", "testenv", "testing",
-		"time", "tooLong", "v", "webhook", "yaml",
+		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition", "context", "controller", "controllerutil",
+		"corev1", "ctx", "d", "defaulted", "degraded", "deployment", "desired", "env", "equality", "err", "errors", "errs", "events", "failed", "failure",
+		"field", "fmt", "inmemory", "intstr", "labels", "live", "log", "logger", "longest", "m", "manager", "meta", "metav1", "name", "object", "os", "other",
+		"ours", "owner", "partOf", "progressing", "r", "reconcile", "reconciler", "req", "resource", "result", "sample", "selector", "selectors", "service",
+		"sha256", "slices", "status", "stop", "stopped", "strings", "t", "taken", "testenv", "testing", "theirs", "time", "tooLong", "v", "value",
+		"wanted", "webhook", "yaml",
 	}
 }

@@ -36,7 +36,7 @@ func index(t *testing.T) []listed {
 	}
 	all = append(all, list(kind.VersionView, Version(), VersionRegister())...)
 	all = append(all, list(kind, Types(), Sample(), WebhookDoc(), StandIn())...)
-	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Defaulter(), Validator())...)...)
+	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Operand(), Defaulter(), Validator())...)...)
 	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization())...)
 	newer := guestbook()
 	newer.Version = "v2"

@@ -38,8 +38,16 @@ func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Func
 	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{}, imports: maps.Clone(reserved)}
 	maps.Copy(w.taken, taken)
 	var f Functions
+	w.keeps = true
 	f.FromHub = w.root(kind, "hub", "spoke", hub, spoke)
+	w.keeps = false
 	f.ToHub = w.root(kind, "spoke", "hub", spoke, hub)
+	if len(w.kept) > 0 {
+		name := w.free(variable + title(spoke.Version) + "Kept")
+		f.FromHub += w.keep(name)
+		f.ToHub += w.restore(name)
+		w.declareKept(name, spoke.Version)
+	}
 	maps.DeleteFunc(w.imports, func(name, _ string) bool { return reserved[name] != "" })
 	f.Helpers, f.Imports, f.Left = w.written.String(), w.imports, w.left
 	return f
@@ -52,7 +60,65 @@ type writer struct {
 	taken    map[string]bool      // names that are declared already
 	imports  map[string]string    // paths, by name
 	written  strings.Builder      // the helpers
+	keeps    bool                 // what the other version has no field for is kept: the fields of a hub are
+	kept     []keptField
 	left     int
+}
+
+// keptField is a field of a hub, or of a struct that is part of it, that the spoke has not.
+type keptField struct{ path, name, typ string }
+
+// keepField has a field of the hub kept for the way back. It reports false for what is in a list, in a map or behind a pointer, where
+// nobody knows what it belongs to.
+func (w *writer) keepField(path string, t typ) bool {
+	below, ok := strings.CutPrefix(path, "hub.")
+	if !w.keeps || !ok || strings.ContainsAny(below, "[]()*") {
+		return false
+	}
+	name := strings.ReplaceAll(below, ".", "")
+	if slices.ContainsFunc(w.kept, func(k keptField) bool { return k.name == name }) {
+		return false
+	}
+	w.kept = append(w.kept, keptField{path, name, w.text(t)})
+	return true
+}
+
+// keep writes how the fields are kept, and restore how they come back.
+func (w *writer) keep(name string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "kept := %s{\n", name)
+	for _, k := range w.kept {
+		fmt.Fprintf(&out, "%s: %s,\n", k.name, k.path)
+	}
+	out.WriteString("}\nif err := conversion.Keep(spoke, kept); err != nil {\nreturn err\n}\n")
+	return out.String()
+}
+
+func (w *writer) restore(name string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "var kept %s\nif err := conversion.Restore(spoke, &kept); err != nil {\nreturn err\n}\n", name)
+	for _, k := range w.kept {
+		fmt.Fprintf(&out, "%s = kept.%s\n", k.path, k.name)
+	}
+	return out.String()
+}
+
+func (w *writer) declareKept(name, version string) {
+	fmt.Fprintf(&w.written, "\n// %s is what %s has no fields for.\ntype %s struct {\n", name, version, name)
+	for _, k := range w.kept {
+		fmt.Fprintf(&w.written, "%s %s `json:\"%s,omitzero\"`\n", k.name, k.typ, strings.ToLower(k.name[:1])+k.name[1:])
+	}
+	w.written.WriteString("}\n")
+}
+
+// free returns a name that nothing else has.
+func (w *writer) free(wanted string) string {
+	name := wanted
+	for n := 2; w.taken[name]; n++ {
+		name = wanted + "x" + strconv.Itoa(n)
+	}
+	w.taken[name] = true
+	return name
 }
 
 // typ is a type as it is written in a file of one of the versions.
@@ -199,6 +265,7 @@ func (w *writer) fields(out *strings.Builder, dst, src string, from, to typ, who
 		switch {
 		case !ast.IsExported(f.name):
 			w.leave(out, "%s.%s is a field that no other package can set", src, f.name)
+		case at < 0 && w.keepField(src+"."+f.name, f.typ):
 		case at < 0:
 			w.leave(out, "%s has no field for %s.%s", to.side.Version, src, f.name)
 		default:
@@ -344,10 +411,7 @@ func (w *writer) helper(from, to typ) string {
 		name += ident.Name
 	}
 	name += title(from.side.Version) + "To" + title(to.side.Version)
-	for n, wanted := 2, name; w.taken[name]; n++ {
-		name = wanted + "x" + strconv.Itoa(n)
-	}
-	w.taken[name] = true
+	name = w.free(name)
 	w.helpers[types] = name // before the fields are looked at: they may have the type themselves
 	var body strings.Builder
 	w.fields(&body, "to", "from", from.under(), to.under(), false)

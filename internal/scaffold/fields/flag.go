@@ -1,0 +1,137 @@
+package fields
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// flag is the value of one flag, taken apart: path:type,constraint,constraint=value.
+type flag struct {
+	name string // of the flag, such as --field
+	text string // its value
+
+	path, typ   string
+	constraints []argument
+}
+
+// argument is one constraint as it was written.
+type argument struct {
+	text        string // all of it
+	name, value string // the value without quotes
+	hasValue    bool
+}
+
+// refuse says what is wrong with a part of the flag.
+func (f *flag) refuse(part, message, hint string) error {
+	text := f.name + " " + diagnostic.Quote(f.text)
+	if part != "" && part != f.text {
+		text += ": at " + diagnostic.Quote(part)
+	}
+	return &diagnostic.Error{Message: text + ": " + message, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// parseFlag takes a value apart, without looking at what it says.
+func parseFlag(name, text string) (*flag, error) {
+	f := &flag{name: name, text: text}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, f.refuse("", "there is a control character in it", "write it in one line of text")
+	}
+	parts, open := split(text)
+	if open != "" {
+		return nil, f.refuse(open, "what opens here is not closed", "close it, and keep the shell from taking the quotes: "+name+" 'size:int32,rule=\"self > 0\"'")
+	}
+	path, typ, ok := strings.Cut(parts[0], ":")
+	f.path, f.typ = strings.TrimSpace(path), strings.TrimSpace(typ)
+	if !ok || f.typ == "" {
+		return nil, f.refuse(parts[0], "there is no type", fmt.Sprintf("write %s %s:string", name, orElse(f.path, "size")))
+	}
+	for _, part := range parts[1:] {
+		a := argument{text: strings.TrimSpace(part)}
+		a.name, a.value, a.hasValue = strings.Cut(a.text, "=")
+		a.name, a.value = strings.TrimSpace(a.name), strings.TrimSpace(a.value)
+		a.value = unquote(a.value)
+		if a.name == "" {
+			return nil, f.refuse(orElse(a.text, ","), "there is no constraint", "put one comma between two constraints, and none at the end")
+		}
+		f.constraints = append(f.constraints, a)
+	}
+	return f, nil
+}
+
+// split cuts text at the commas that are in no quotes and in no brackets. It returns the rest from a quote or bracket that nothing
+// closes.
+func split(text string) (parts []string, open string) {
+	begin := 0
+	var closers []byte // innermost last
+	var opened []int
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		inQuotes := len(closers) > 0 && strings.IndexByte("\"'`", closers[len(closers)-1]) >= 0
+		switch {
+		case inQuotes && c == '\\' && closers[len(closers)-1] != '`':
+			i++
+		case len(closers) > 0 && c == closers[len(closers)-1]:
+			closers, opened = closers[:len(closers)-1], opened[:len(opened)-1]
+		case inQuotes:
+		case strings.IndexByte("\"'`([{", c) >= 0:
+			closers, opened = append(closers, closerOf(c)), append(opened, i)
+		case c == ',' && len(closers) == 0:
+			parts, begin = append(parts, text[begin:i]), i+1
+		}
+	}
+	if len(opened) > 0 {
+		open = text[opened[0]:]
+	}
+	return append(parts, text[begin:]), open
+}
+
+func closerOf(c byte) byte {
+	switch c {
+	case '(':
+		return ')'
+	case '[':
+		return ']'
+	case '{':
+		return '}'
+	}
+	return c
+}
+
+// unquote returns a value without the quotes around all of it. In quotes a backslash is special before the quote and before a
+// backslash alone, as it is before neither of them in most patterns; in backquotes nothing is.
+func unquote(value string) string {
+	if value == "" || !wholeQuoted(value) {
+		return value
+	}
+	quote, inner := value[:1], value[1:len(value)-1]
+	if quote == "`" {
+		return inner
+	}
+	return strings.NewReplacer(`\\`, `\`, `\`+quote, quote).Replace(inner)
+}
+
+// wholeQuoted reports whether the quote that opens a value ends it.
+func wholeQuoted(value string) bool {
+	quote := value[0]
+	if strings.IndexByte("\"'`", quote) < 0 || len(value) < 2 {
+		return false
+	}
+	for i := 1; i < len(value); i++ {
+		switch {
+		case value[i] == '\\' && quote != '`':
+			i++
+		case value[i] == quote:
+			return i == len(value)-1
+		}
+	}
+	return false
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,211 @@
+package fields
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Sample returns a spec that the schema accepts, as YAML. Rules are not evaluated.
+func (m *Model) Sample() (*yaml.Node, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range m.spec.fields {
+		value, _ := first(f.values()) // there is one: check has seen to it
+		if err := appendNode(node, f.name, func() (*yaml.Node, error) { return f.node(value) }); err != nil {
+			return nil, err
+		}
+	}
+	return node, nil
+}
+
+func appendNode(in *yaml.Node, name string, value func() (*yaml.Node, error)) error {
+	node, err := value()
+	if err != nil {
+		return err
+	}
+	in.Content = append(in.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, node)
+	return nil
+}
+
+// node returns a value of the field, with the fields of objects in order.
+func (f *Field) node(value any) (*yaml.Node, error) {
+	switch v := value.(type) {
+	case []any:
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range v {
+			node, err := f.oneNode(item)
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, node)
+		}
+		return list, nil
+	case map[string]any:
+		if !f.isMap {
+			break
+		}
+		entries := &yaml.Node{Kind: yaml.MappingNode}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if err := appendNode(entries, key, func() (*yaml.Node, error) { return f.oneNode(v[key]) }); err != nil {
+				return nil, err
+			}
+		}
+		return entries, nil
+	}
+	return f.oneNode(value)
+}
+
+// oneNode is about a value that is no list and no map, or an item.
+func (f *Field) oneNode(value any) (*yaml.Node, error) {
+	node := &yaml.Node{}
+	if f.object == nil {
+		return node, node.Encode(value)
+	}
+	node.Kind = yaml.MappingNode
+	for _, child := range f.object.fields {
+		if v, ok := value.(map[string]any)[child.name]; ok {
+			if err := appendNode(node, child.name, func() (*yaml.Node, error) { return child.node(v) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return node, nil
+}
+
+// Test is the spec of an object in Go, for a test.
+type Test struct {
+	// Spec is the fields of a composite literal, between braces: those that must be set.
+	Spec string
+	// Change assigns to one field a value that is accepted, too, where object stands for the variable with the object. It is empty if
+	// no field can be changed.
+	Change string
+	// Imports are the packages that both name, by the names they are imported under.
+	Imports map[string]string
+}
+
+// Test returns the object of a test. alias is the name that the package of the types is imported under.
+func (m *Model) Test(alias, object string) Test {
+	t := Test{Imports: map[string]string{}}
+	var lines []string
+	for _, f := range m.spec.fields {
+		if !f.mustBeSet() {
+			continue
+		}
+		value, _ := first(f.values())
+		code, need := f.literal(alias, value)
+		maps.Copy(t.Imports, need)
+		lines = append(lines, f.golang+": "+code)
+	}
+	t.Spec = "{" + strings.Join(lines, ", ") + "}"
+	if len(lines) > 1 {
+		t.Spec = "{\n" + strings.Join(lines, ",\n") + ",\n}"
+	}
+	for _, f := range m.spec.fields {
+		if code, need, ok := f.change(alias); ok {
+			maps.Copy(t.Imports, need)
+			t.Change = fmt.Sprintf("%s.Spec.%s = %s", object, f.golang, code)
+			break
+		}
+	}
+	return t
+}
+
+// change returns another value than the one that an object has.
+func (f *Field) change(alias string) (code string, need imports, ok bool) {
+	if f.immutable || len(f.rules) > 0 || f.object != nil {
+		return "", nil, false
+	}
+	values := take(f.values(), 3)
+	had := inJSON(f.byDefault)
+	if f.mustBeSet() {
+		had = inJSON(values[0])
+	}
+	for _, value := range values {
+		if inJSON(value) != had {
+			code, need = f.literal(alias, value)
+			return code, need, true
+		}
+	}
+	return "", nil, false
+}
+
+// literal returns the Go expression of a value of the field.
+func (f *Field) literal(alias string, value any) (string, imports) {
+	item := cmp.Or(f.typeName, f.itemTypeName)
+	if item != "" {
+		item = alias + "." + item
+	} else {
+		item = f.scalar.golang
+	}
+	need := imports{}
+	switch {
+	case f.isList:
+		var items []string
+		for _, v := range value.([]any) {
+			code, more := f.one(alias, v, false)
+			items, need = append(items, code), need.with(more)
+		}
+		return "[]" + item + "{" + strings.Join(items, ", ") + "}", need.with(f.goImports())
+	case f.isMap:
+		var items []string
+		entries := value.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			code, more := f.one(alias, entries[key], false)
+			items, need = append(items, fmt.Sprintf("%q: %s", key, code)), need.with(more)
+		}
+		return "map[string]" + item + "{" + strings.Join(items, ", ") + "}", need.with(f.goImports())
+	}
+	return f.one(alias, value, f.isPointer())
+}
+
+// goImports are those of the type of a scalar.
+func (f *Field) goImports() imports {
+	if f.typeName+f.itemTypeName != "" {
+		return nil
+	}
+	return f.scalar.imports
+}
+
+// one returns the expression of a value that is no list and no map, or of a pointer to it.
+func (f *Field) one(alias string, value any, pointer bool) (code string, need imports) {
+	switch {
+	case f.object != nil:
+		code, need = f.structLiteral(alias, value.(map[string]any))
+		if pointer {
+			return "&" + code, need
+		}
+		return code, need
+	case f.scalar.literal == nil:
+		return f.scalar.golang + "{}", f.scalar.imports // conditions, of which a spec has none that must be set
+	}
+	code, need = f.scalar.literal(value)
+	if f.itemTypeName != "" {
+		if at := slices.Index(f.enum, value); at >= 0 && f.constants() != nil {
+			code = alias + "." + f.constants()[at]
+		} else if pointer {
+			code = alias + "." + f.itemTypeName + "(" + code + ")"
+		}
+	} else if pointer && f.scalar.kind == kindInteger {
+		code = f.scalar.golang + "(" + code + ")"
+	}
+	if pointer {
+		code = "new(" + code + ")"
+	}
+	return code, need
+}
+
+func (f *Field) structLiteral(alias string, value map[string]any) (string, imports) {
+	need := imports{}
+	var parts []string
+	for _, child := range f.object.fields {
+		if v, ok := value[child.name]; ok {
+			code, more := child.literal(alias, v)
+			parts, need = append(parts, child.golang+": "+code), need.with(more)
+		}
+	}
+	return alias + "." + f.typeName + "{" + strings.Join(parts, ", ") + "}", need
+}

@@ -1,0 +1,259 @@
+package fields
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+)
+
+// Column is a column that kubectl get prints.
+type Column struct {
+	Name, Type, Path string
+	// Priority is 1 for a column that only -o wide shows.
+	Priority int
+}
+
+// Marker returns the marker of the column.
+func (c Column) Marker() string {
+	text := fmt.Sprintf("+kubebuilder:printcolumn:name=%q,type=%q,JSONPath=%q", c.Name, c.Type, c.Path)
+	if c.Priority > 0 {
+		text += fmt.Sprintf(",priority=%d", c.Priority)
+	}
+	return text
+}
+
+// Scale is where the scale subresource has its values.
+type Scale struct{ Spec, Status, Selector string }
+
+// Marker returns the marker of the subresource.
+func (s Scale) Marker() string {
+	text := "+kubebuilder:subresource:scale:specpath=" + s.Spec + ",statuspath=" + s.Status
+	if s.Selector != "" {
+		text += ",selectorpath=" + s.Selector
+	}
+	return text
+}
+
+// columnTypes are the types of columns, with what may be in them.
+var columnTypes = map[string][]schemaKind{
+	"integer": {kindInteger}, "number": {kindInteger}, "boolean": {kindBoolean}, "date": {kindTime},
+	"string": {kindText, kindInteger, kindBoolean, kindIntOrString, kindObject, kindTime},
+}
+
+// kindTime is a text that is a time.
+const kindTime schemaKind = "date"
+
+// parseColumn reads NAME:TYPE:PATH.
+func (m *Model) parseColumn(text string) (Column, error) {
+	f := &flag{name: "--print-column", text: text}
+	const form = "write --print-column Size:integer:.spec.size"
+	parts := strings.SplitN(text, ":", 3)
+	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
+		return Column{}, f.refuse("", "a column is a name, a type and a path", form)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return Column{}, f.refuse("", "there is a control character in it", form)
+	}
+	c := Column{Name: parts[0], Type: parts[1], Path: parts[2]}
+	if path, ok := strings.CutSuffix(c.Path, ",wide"); ok {
+		c.Path, c.Priority = path, 1
+	}
+	allowed, ok := columnTypes[c.Type]
+	if !ok {
+		names := slices.Sorted(maps.Keys(columnTypes))
+		hint := "the types are " + strings.Join(names, ", ")
+		if near, ok := diagnostic.Near(map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean", "time": "date"}[c.Type]+c.Type, names); ok {
+			hint = "did you mean " + near + "?"
+		}
+		for other, is := range map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean", "time": "date", "quantity": "string", "duration": "string"} {
+			if other == c.Type {
+				hint = "did you mean " + is + "?"
+			}
+		}
+		return c, f.refuse(c.Type, "a column has no such type", hint)
+	}
+	for _, other := range m.columns {
+		if other.Name == c.Name {
+			return c, f.refuse(c.Name, "there is a column of this name", "give it another one")
+		}
+	}
+	kind, err := m.resolve(f, c.Path)
+	if err != nil {
+		return c, err
+	}
+	if !slices.Contains(allowed, kind) {
+		is := map[schemaKind]string{kindText: "string", kindInteger: "integer", kindBoolean: "boolean", kindTime: "date"}[kind]
+		return c, f.refuse(c.Type, c.Path+" is no "+c.Type, "did you mean "+orElse(is, "string")+"?")
+	}
+	return c, nil
+}
+
+// parseScale reads the paths of --scale, or makes the fields that they are of.
+func (m *Model) parseScale(text string) (*Scale, error) {
+	f := &flag{name: "--scale", text: text}
+	if text == "" {
+		return nil, nil
+	}
+	s := &Scale{Spec: ".spec.replicas", Status: ".status.replicas", Selector: ".status.selector"}
+	if text != "default" {
+		parts := strings.Split(text, ",")
+		if len(parts) < 2 || len(parts) > 3 {
+			return nil, f.refuse("", "it needs the paths of the replicas in spec and status", "write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
+		}
+		s.Spec, s.Status, s.Selector = parts[0], parts[1], strings.Join(parts[2:], "")
+	} else {
+		for _, of := range []struct {
+			in   *object
+			name string
+			text string
+		}{
+			{m.spec, "--field", `replicas:int32,min=0,default=1,doc="replicas is how many there are to be."`},
+			{m.status, "--status-field", `replicas:int32,min=0,doc="replicas is how many there are."`},
+			{m.status, "--status-field", `selector:string,doc="selector selects them, as a string that the API server can parse."`},
+		} {
+			made, err := parseFlag(of.name, of.text)
+			if err == nil && of.in.find(made.path) == nil {
+				err = m.add(of.in, made, of.in == m.status)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, of := range []struct {
+		path, root string
+		kind       schemaKind
+	}{{s.Spec, ".spec.", kindInteger}, {s.Status, ".status.", kindInteger}, {s.Selector, ".status.", kindText}} {
+		if of.path == "" {
+			continue
+		}
+		if strings.Contains(of.path, "[") || !strings.HasPrefix(of.path, of.root) {
+			return nil, f.refuse(of.path, "this is no path of fields in "+strings.Trim(of.root, "."), "write "+of.root+"replicas")
+		}
+		kind, err := m.resolve(f, of.path)
+		if err != nil {
+			return nil, err
+		}
+		if kind != of.kind {
+			return nil, f.refuse(of.path, "this is no "+string(of.kind), "give the field that type")
+		}
+	}
+	return s, nil
+}
+
+// step is one step of a JSON path.
+var step = regexp.MustCompile(`^(\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+|\*|\?\(.*?\))\]|\['([^']*)'\])`)
+
+// metadata are the fields of it that columns are made of.
+var metadata = map[string]schemaKind{
+	"name": kindText, "generateName": kindText, "namespace": kindText, "uid": kindText, "resourceVersion": kindText, "generation": kindInteger,
+	"creationTimestamp": kindTime, "deletionTimestamp": kindTime, "labels": kindObject, "annotations": kindObject, "finalizers": kindObject, "ownerReferences": kindObject,
+}
+
+// resolve follows a JSON path from the object, and returns what is there.
+func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
+	var steps []string
+	for rest := path; rest != ""; {
+		found := step.FindStringSubmatch(rest)
+		if found == nil {
+			return "", f.refuse(path, "this is no JSON path", "write it like .spec.size, or .status.conditions[?(@.type=='Ready')].status")
+		}
+		name := found[2] + found[4]
+		if name == "" {
+			name = "[]"
+		}
+		steps = append(steps, name)
+		rest = rest[len(found[0]):]
+	}
+	roots := []string{"spec", "status", "metadata"}
+	if !slices.Contains(roots, steps[0]) || len(steps) < 2 {
+		return "", f.refuse(path, "this is not of spec, status or metadata", "write it like .spec.size")
+	}
+	if steps[0] == "metadata" {
+		kind, ok := metadata[steps[1]]
+		if !ok {
+			return "", noField(f, path, steps[1], slices.Collect(maps.Keys(metadata)))
+		}
+		if kind == kindObject && len(steps) > 2 {
+			return kindText, nil
+		}
+		return kind, nil
+	}
+	in := m.spec
+	if steps[0] == "status" {
+		in = m.status
+		if kind, ok := statusField(steps[1:]); ok {
+			return kind, nil
+		}
+	} else if m.Empty() && len(steps) == 2 && steps[1] == "message" {
+		return kindText, nil // of the example
+	}
+	return in.resolve(f, path, steps[1:])
+}
+
+// statusField resolves what every status has.
+func statusField(steps []string) (schemaKind, bool) {
+	switch {
+	case len(steps) == 1 && steps[0] == "observedGeneration":
+		return kindInteger, true
+	case steps[0] != "conditions":
+		return "", false
+	case len(steps) < 3 || steps[1] != "[]":
+		return kindObject, len(steps) < 3
+	case slices.Contains([]string{"type", "status", "reason", "message"}, steps[2]):
+		return kindText, len(steps) == 3
+	case steps[2] == "lastTransitionTime":
+		return kindTime, len(steps) == 3
+	}
+	return kindInteger, steps[2] == "observedGeneration" && len(steps) == 3
+}
+
+func (o *object) resolve(f *flag, path string, steps []string) (schemaKind, error) {
+	child := o.find(steps[0])
+	if child == nil {
+		var names []string
+		for _, c := range o.fields {
+			names = append(names, c.name)
+		}
+		return "", noField(f, path, steps[0], names)
+	}
+	steps = steps[1:]
+	if child.collection() {
+		if len(steps) == 0 {
+			return kindObject, nil
+		}
+		if child.isList != (steps[0] == "[]") {
+			return "", f.refuse(path, child.path()+" is "+child.form(), "write ."+child.path()+map[bool]string{true: "[0]", false: "['key']"}[child.isList])
+		}
+		steps = steps[1:]
+	}
+	switch {
+	case len(steps) == 0 && child.object != nil:
+		return kindObject, nil
+	case len(steps) == 0:
+		if child.scalar.name == "time" || child.scalar.name == "microtime" || child.format == "date-time" {
+			return kindTime, nil
+		}
+		return child.scalar.kind, nil
+	case child.object == nil && child.scalar.name == "condition":
+		return kindText, nil
+	case child.object == nil:
+		return "", f.refuse(path, child.path()+" is a "+child.typ+", which has no fields", "end the path there")
+	}
+	return child.object.resolve(f, path, steps)
+}
+
+func noField(f *flag, path, name string, names []string) error {
+	slices.Sort(names)
+	hint := "add the field, or write the path of another one"
+	if near, ok := diagnostic.Near(name, names); ok {
+		hint = "did you mean " + near + "?"
+	} else if len(names) > 0 {
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	return f.refuse(path, "there is no field "+diagnostic.Quote(name), hint)
+}

@@ -1,0 +1,217 @@
+package scaffold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+)
+
+// fieldWriter makes random flags about fields, all of which are right.
+type fieldWriter struct {
+	*rand.Rand
+	flags []string
+}
+
+func (w *fieldWriter) pick(all ...string) string { return all[w.IntN(len(all))] }
+
+// some returns each of the constraints with a probability of one half.
+func (w *fieldWriter) some(constraints ...string) string {
+	out := ""
+	for _, c := range constraints {
+		if w.IntN(2) == 0 {
+			out += "," + c
+		}
+	}
+	return out
+}
+
+// scalar returns a type with constraints.
+func (w *fieldWriter) scalar() string {
+	switch w.IntN(9) {
+	case 0:
+		return w.pick("int32", "int64") + w.some("min=2", "max=90", "multipleOf=3")
+	case 1:
+		return "string" + w.some("minLength=2", "maxLength=40") + w.pick("", ",pattern=^[a-z]{2}(-[0-9a-z]+)*$", `,pattern="^\w+$"`)
+	case 2:
+		return "string,format=" + w.pick("uri", "email", "hostname", "ipv4", "ipv6", "cidr", "uuid", "byte", "date", "date-time", "duration", "mac")
+	case 3:
+		return "string,enum=" + w.pick("Fast|Safe", "a|A", "1|2|x y|on|true", `"it's"|{}|a;b`)
+	case 4:
+		return "int32,enum=" + w.pick("1|2|3", "-5|0")
+	case 5:
+		return "bool"
+	}
+	return w.pick("quantity", "duration", "int-or-string", "time", "microtime", "string", "int64")
+}
+
+// fields writes flags for the fields of an object.
+func (w *fieldWriter) fields(prefix string, depth int) {
+	for i := range 1 + w.IntN(5) {
+		name := fmt.Sprintf("%s%s%d", prefix, w.pick("size", "podIp", "httpURL", "list", "spec"), i)
+		need := w.pick("", "", ",optional", ",required")
+		if need == "" && w.IntN(3) == 0 {
+			need = `,immutable`
+		}
+		switch kind := w.IntN(8); {
+		case kind < 3:
+			w.flags = append(w.flags, name+":"+w.scalar()+need)
+		case kind == 3:
+			w.flags = append(w.flags, name+":[]"+w.scalar()+w.some("minItems=1", "maxItems=5")+need)
+		case kind == 4:
+			w.flags = append(w.flags, name+":map[string]"+w.scalar()+w.some("minProperties=2", "maxProperties=5")+need)
+		case kind == 5:
+			w.flags = append(w.flags, name+":"+w.pick("", "[]", "map[string]")+"ref="+w.pick("ConfigMap", "Secret", "Secret/key")+strings.Replace(need, ",immutable", "", 1))
+		case depth > 0:
+			form := w.pick("", "", "[]", "{}")
+			if kind == 6 {
+				w.flags = append(w.flags, name+":"+map[string]string{"": "object", "[]": "[]object", "{}": "map[string]object"}[form]+strings.Replace(need, ",immutable", "", 1))
+			}
+			from := len(w.flags)
+			w.fields(name+form+".", depth-1)
+			if form != "" { // nobody knows which item of a list it was before, and in a map it may be there too often
+				for j := range w.flags[from:] {
+					w.flags[from+j] = strings.Replace(w.flags[from+j], ",immutable", "", 1)
+				}
+			}
+		}
+	}
+	if len(w.flags) == 0 || prefix != "" && !strings.HasPrefix(w.flags[len(w.flags)-1], prefix) {
+		w.flags = append(w.flags, prefix+"name:string,default=x")
+	}
+}
+
+// TestRandomFieldsMakeKinds makes kinds of random fields: what is written is formatted, builds, has a CRD that API servers take, and
+// the samples and the objects in the tests are what the CRD accepts.
+func TestRandomFieldsMakeKinds(t *testing.T) {
+	p := newProject(t)
+	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
+	for seed := range uint64(10) {
+		w := &fieldWriter{Rand: rand.New(rand.NewPCG(seed, 7))}
+		w.fields("", 2)
+		opts := scaffold.APIOptions{
+			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", seed), Resource: true, Controller: true, Namespaced: seed%3 > 0,
+			Shape: scaffold.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", seed)}},
+		}
+		if seed%2 == 0 {
+			opts.Shape.Scale = "default"
+			opts.Shape.Columns = []string{"Replicas:integer:.spec.replicas"}
+		}
+		p.write(t, opts)
+	}
+	p.generateAll(t)
+	p.check(t)
+	if t.Failed() {
+		return
+	}
+	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/controller/...")
+	p.dryRun(t, inmemory.Start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))))
+}
+
+// TestFieldsOnARealServer dry-runs samples there.
+func TestFieldsOnARealServer(t *testing.T) {
+	t.Setenv("KCTRL", kctrlCommand(t))
+	p := newProject(t)
+	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
+	for seed := range uint64(8) {
+		w := &fieldWriter{Rand: rand.New(rand.NewPCG(seed, 8))}
+		w.fields("", 2)
+		p.write(t, scaffold.APIOptions{
+			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", seed), Resource: true, Namespaced: true, Shape: scaffold.Shape{Fields: w.flags, Scale: "default"},
+		})
+	}
+	p.generateAll(t)
+	p.dryRun(t, testenv.Start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))))
+}
+
+// write does what create api does before it generates.
+func (p *testProject) write(t *testing.T, opts scaffold.APIOptions) {
+	t.Helper()
+	root := p.open(t)
+	fsys := afero.NewIOFS(root)
+	proj, err := project.Load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := scaffold.PlanAPI(fsys, proj, opts)
+	if err != nil {
+		t.Fatalf("%q: %v", opts.Shape.Fields, err)
+	}
+	if err := plan.Apply(t.Context(), root, "test"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *testProject) generateAll(t *testing.T) {
+	t.Helper()
+	root := p.open(t)
+	fsys := afero.NewIOFS(root)
+	proj, err := project.Load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := plan.New(fsys)
+	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
+	if err != nil {
+		t.Fatal(errors.Join(diagnostic.All(err)...))
+	}
+	if err := plan.Apply(t.Context(), root, "test"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dryRun has an API server look at all samples.
+func (p *testProject) dryRun(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(p.dir, "config", "samples", "*_*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no samples: %v", err)
+	}
+	for _, file := range files {
+		sample := &unstructured.Unstructured{}
+		readYAML(t, file, &sample.Object)
+		if err := live.Create(context.WithoutCancel(t.Context()), sample, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// TestFurtherVersionHasMoreFields: a second version of a kind is a copy with fields of its own, and loses none on the way to the first.
+func TestFurtherVersionHasMoreFields(t *testing.T) {
+	p := newGuestbook(t)
+	v2 := guestbook
+	v2.Version, v2.Controller = "v2", false
+	v2.Shape.Fields = []string{"size:int32,min=1,default=3", "limits:map[string]quantity,optional", "mode:string,enum=Fast|Safe,optional", "template.image:string,default=x"}
+	v2.Shape.StatusFields = []string{"used:quantity"}
+	p.createAPI(t, v2)
+	p.check(t)
+	goCommand(t, p.dir, cacheEnv(), "test", "./internal/conversion/...")
+
+	v3 := v2
+	v3.Version = "v3"
+	v3.Shape.Fields = []string{"message:string,optional"}
+	if _, err := p.planAPI(t, v3); !errors.Is(err, diagnostic.ErrUsage) || !strings.Contains(err.Error(), "has the field message already") {
+		t.Errorf("a field that is there: got %v, want it refused", err)
+	}
+}
