@@ -17,6 +17,7 @@ var commands = []func(*streams) *cobra.Command{
 	newBuildCommand,
 	newGenCommand,
 	newExplainCommand,
+	newMigrateCommand,
 	newEnvCommand,
 	newVersionCommand,
 	newCompletionCommand,

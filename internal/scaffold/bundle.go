@@ -53,6 +53,9 @@ func (b Build) name() string {
 	return b.Version
 }
 
+// BuildName returns what PROJECT says of a build.
+func BuildName(b Build) string { return b.name() }
+
 // installable returns the version under which go install finds this very kctrl, and "" for a development build.
 func (b Build) installable() string {
 	if b.release() != "" || b.Sum != "" && semver.IsValid(b.Version) {

@@ -210,6 +210,64 @@ func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template
 	return errors.Join(addRequirements(p, needed), addSums(p, sums))
 }
 
+// AdoptRuntime plans that a Go module which is there already gets the bundled runtime, and in its go.mod and go.sum what that needs and
+// what tests on an API server in memory need: versions that are newer there stay. What is required for nothing any more is left to go
+// mod tidy.
+func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	mod, sum := templates.InMemoryModules()
+	pins := []templates.Template[templates.ModuleView]{mod, sum}
+	for _, t := range templates.Modules() {
+		if name := t.Path(view); name == goModFile || name == "go.sum" {
+			pins = append(pins, t)
+		}
+	}
+	for _, t := range pins {
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(t.Path(view), "go.sum") {
+			err = addSums(p, text)
+		} else {
+			err = adoptRequirements(p, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(renderAll(p, bundledModules(), view, true), writeBundle(p))
+}
+
+// adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another go.mod.
+func adoptRequirements(p *plan.Plan, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return editRequirements(p, func(file *modfile.File) bool {
+		if wanted.Go != nil && (file.Go == nil || semver.Compare("v"+file.Go.Version, "v"+wanted.Go.Version) < 0) {
+			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
+			if file.Toolchain != nil && semver.Compare("v"+strings.TrimPrefix(file.Toolchain.Name, "go"), "v"+wanted.Go.Version) < 0 {
+				file.DropToolchainStmt()
+			}
+		}
+		for _, r := range wanted.Require {
+			at := requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0:
+				file.Require[at].Mod.Version = r.Mod.Version
+			}
+		}
+		for _, r := range wanted.Replace {
+			_ = file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, r.New.Version) // one that was parsed
+		}
+		return true
+	})
+}
+
 func hasApplyConfigurations(p *plan.Plan, lock *project.Lock) bool {
 	for entry := range lock.All() {
 		if entry.Template != "generate/applyconfig" {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -148,4 +149,69 @@ func (s *scope) ask(ctx context.Context) *bool {
 		}
 	}
 	return s.known
+}
+
+// ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have it.
+func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
+	gvk, err := object.GVK(owner, scheme)
+	if err != nil {
+		panic(err)
+	}
+	return ForOwner[T](gvk.GroupKind(), mapper, controllerOnly)
+}
+
+// Events is a handler as four methods, one for each thing that may happen to an object. [Of] makes a Handler of it.
+type Events interface {
+	Create(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+	Update(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+	Delete(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+	Generic(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+}
+
+// Of is a handler that calls the method of h that is for the type of the event: Create for an Added one, Update for an Updated one,
+// Delete for a Deleted one, and Generic for all others, such as those of a resync and of channels.
+func Of(h Events) Handler[object.Object, reconcile.Request] {
+	return func(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+		switch e.Type {
+		case informer.Added:
+			h.Create(ctx, e, queue)
+		case informer.Updated:
+			h.Update(ctx, e, queue)
+		case informer.Deleted:
+			h.Delete(ctx, e, queue)
+		default:
+			h.Generic(ctx, e, queue)
+		}
+	}
+}
+
+// Funcs is [Events] of functions. What has none is left out.
+type Funcs struct {
+	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+}
+
+// Create implements Events.
+func (f Funcs) Create(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+	callIfSet(f.CreateFunc, ctx, e, queue)
+}
+
+// Update implements Events.
+func (f Funcs) Update(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+	callIfSet(f.UpdateFunc, ctx, e, queue)
+}
+
+// Delete implements Events.
+func (f Funcs) Delete(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+	callIfSet(f.DeleteFunc, ctx, e, queue)
+}
+
+// Generic implements Events.
+func (f Funcs) Generic(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+	callIfSet(f.GenericFunc, ctx, e, queue)
+}
+
+func callIfSet(f Handler[object.Object, reconcile.Request], ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+	if f != nil {
+		f(ctx, e, queue)
+	}
 }

@@ -37,6 +37,15 @@ func GetConfig() (*rest.Config, error) {
 	return LoadConfig(kubeconfig)
 }
 
+// GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error, and panics.
+func GetConfigOrDie() *rest.Config {
+	config, err := GetConfig()
+	if err != nil {
+		panic(fmt.Errorf("find the API server: %w", err))
+	}
+	return config
+}
+
 // LoadConfig finds the API server: by the given kubeconfig, unless it is empty, by $KUBECONFIG, by the pod's service account,
 // or by ~/.kube/config. The configuration is the caller's.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {

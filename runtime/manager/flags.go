@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +19,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
 // Flags are the flags of an operator, on a flag set that the caller owns and may have others on. [BindFlags] makes some, for
@@ -40,8 +41,7 @@ type Flags struct {
 	completed  bool
 	file       string
 	kubeconfig string
-	level      slog.Level
-	format     string
+	log        log.Options
 	own        map[string]bool   // the flags that bind has declared
 	settings   map[string]string // what ServeHTTP shows; set when the command line is complete
 }
@@ -97,7 +97,8 @@ func (f *Flags) complete() error {
 		return err
 	}
 	if f.options.Logger == nil {
-		f.options.Logger = f.newLogger(f.output)
+		f.log.Output = f.output
+		f.options.Logger = log.New(f.log)
 	}
 	f.settings = f.shown()
 	return nil
@@ -242,15 +243,14 @@ func (f *Flags) bind() {
 	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
 	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`number` of requests a second that the process sends to the API server; 0 is no limit")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`number` of requests that it sends at once, if there is a limit")
-	flags.TextVar(&f.level, "log-level", slog.LevelInfo, "`level` of the log: debug, info, warn or error")
-	flags.StringVar(&f.format, "log-format", formatText, "`format` of the log: text or json")
+	f.log.BindFlags(flags)
 }
 
 // check returns what is wrong with flags that are each of their type.
 func (f *Flags) check() error {
 	switch o := &f.options; {
-	case f.format != formatText && f.format != formatJSON:
-		return fmt.Errorf("-log-format: want text or json, got %q", f.format)
+	case f.log.Format != log.Text && f.log.Format != log.JSON:
+		return fmt.Errorf("-log-format: want text or json, got %q", f.log.Format)
 	case o.MaxConcurrentReconciles < 1:
 		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
 	case o.GracefulShutdownTimeout < 0:
@@ -280,10 +280,6 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	fmt.Fprintln(w, ".")
 }
 
-const (
-	formatText = "text"
-	formatJSON = "json"
-)
 
 // insecure is the value of --metrics-secure, which says the opposite of the option.
 type insecure struct{ insecure *bool }
@@ -323,15 +319,6 @@ func (l *list) Set(value string) error {
 	}
 	*l = values
 	return nil
-}
-
-// newLogger returns the logger that the command line asks for.
-func (f *Flags) newLogger(w io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: f.level}
-	if f.format == formatJSON {
-		return slog.New(slog.NewJSONHandler(w, opts))
-	}
-	return slog.New(slog.NewTextHandler(w, opts))
 }
 
 // kubeconfigFlag says where the API server is.

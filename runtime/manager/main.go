@@ -73,6 +73,13 @@ func SignalContext(parent context.Context) (ctx context.Context, cancel context.
 	return ctx, cancel
 }
 
+// SetupSignalHandler is [SignalContext] for a main function, which needs no cancel: what it takes is held until the process ends.
+func SetupSignalHandler() context.Context {
+	ctx, cancel := SignalContext(context.Background())
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
 // run is Main without a process.
 func run(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
 	flags, err := parse(program, args, os.LookupEnv, defaults, stderr, own)

@@ -69,6 +69,8 @@ type Options struct {
 	// MetricsCertDir has tls.crt and tls.key, which are read again when they change. Empty is a certificate made at
 	// start, which clients cannot verify.
 	MetricsCertDir string
+	// MetricsCertName and MetricsKeyName are the names of the two files there. Empty is tls.crt and tls.key.
+	MetricsCertName, MetricsKeyName string
 	// MetricsTLSOpts change how /metrics is served over TLS, in their order: cipher suites, curves, client certificates. By
 	// default that is TLS 1.2 at least, and HTTP/1.1.
 	MetricsTLSOpts []func(*tls.Config)

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -88,7 +89,7 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	}
 	o.Handler = newAuthorizer(m.pages, m.system, m.logger)
 	var err error
-	if o.TLS, err = serverTLS(m.opts.MetricsCertDir, m.logger); err != nil {
+	if o.TLS, err = serverTLS(&m.opts, m.logger); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)
 	}
 	for _, change := range m.opts.MetricsTLSOpts {
@@ -97,10 +98,10 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	return o, nil
 }
 
-// serverTLS returns a configuration with the certificate in folder, or a self-signed one when folder is empty.
-func serverTLS(folder string, logger *slog.Logger) (*tls.Config, error) {
+// serverTLS returns a configuration with the certificate that the options name, or a self-signed one when they name no folder.
+func serverTLS(o *Options, logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
-	if folder == "" {
+	if o.MetricsCertDir == "" {
 		self, err := certificate.SelfSigned("manager", "localhost")
 		if err != nil {
 			return nil, err
@@ -108,7 +109,7 @@ func serverTLS(folder string, logger *slog.Logger) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{self}
 		return config, nil
 	}
-	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), logger)
+	files, err := certificate.NewFiles(filepath.Join(o.MetricsCertDir, cmp.Or(o.MetricsCertName, certFile)), filepath.Join(o.MetricsCertDir, cmp.Or(o.MetricsKeyName, keyFile)), logger)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,8 @@ type WebhookOptions struct {
 	// CertDir has tls.crt and tls.key, which are read again when they change, such as those of cert-manager. Who writes them
 	// also makes the API server trust them.
 	CertDir string
+	// CertName and KeyName are the names of the two files there. Empty is tls.crt and tls.key.
+	CertName, KeyName string
 	// Targets are the objects that call the webhooks and that the manager makes trust a certificate of its own: mutating/NAME and
 	// validating/NAME are webhook configurations, crd/NAME is a CustomResourceDefinition.
 	Targets []string
@@ -56,6 +58,9 @@ type WebhookOptions struct {
 	// Set it alone to install conversions only.
 	URL string
 }
+
+// The names of the files of a certificate, unless the options have others: those of the Secrets of Kubernetes.
+const certFile, keyFile = "tls.crt", "tls.key"
 
 // minCertLifetime leaves replicas and API servers the time to agree on the next certificate.
 const minCertLifetime = time.Minute
@@ -118,7 +123,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	case len(o.Manifests) > 0 || o.URL != "":
 		return m.newLocalWebhooks(opts)
 	case o.CertDir != "":
-		files, err := certificate.NewFiles(filepath.Join(o.CertDir, "tls.crt"), filepath.Join(o.CertDir, "tls.key"), m.logger)
+		files, err := certificate.NewFiles(filepath.Join(o.CertDir, cmp.Or(o.CertName, certFile)), filepath.Join(o.CertDir, cmp.Or(o.KeyName, keyFile)), m.logger)
 		if err != nil {
 			return nil, nil, err
 		}

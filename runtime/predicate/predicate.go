@@ -122,3 +122,44 @@ func updates(changed func(before, after object.Object) bool) Predicate {
 		return e.Type != informer.Updated || changed(e.Old, e.Object)
 	}
 }
+
+// Filter is a predicate as four methods, one for each thing that may happen to an object. [Of] makes a Predicate of it.
+type Filter interface {
+	Create(e informer.Event[object.Object]) bool
+	Update(e informer.Event[object.Object]) bool
+	Delete(e informer.Event[object.Object]) bool
+	Generic(e informer.Event[object.Object]) bool
+}
+
+// Of is a predicate that asks the method of f that is for the type of the event: Create about an Added one, Update about an Updated one,
+// Delete about a Deleted one, and Generic about all others, such as those of a resync and of channels.
+func Of(f Filter) Predicate {
+	return func(e informer.Event[object.Object]) bool {
+		switch e.Type {
+		case informer.Added:
+			return f.Create(e)
+		case informer.Updated:
+			return f.Update(e)
+		case informer.Deleted:
+			return f.Delete(e)
+		}
+		return f.Generic(e)
+	}
+}
+
+// Funcs is a [Filter] of functions. What has none counts.
+type Funcs struct {
+	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(informer.Event[object.Object]) bool
+}
+
+// Create implements Filter.
+func (f Funcs) Create(e informer.Event[object.Object]) bool { return f.CreateFunc == nil || f.CreateFunc(e) }
+
+// Update implements Filter.
+func (f Funcs) Update(e informer.Event[object.Object]) bool { return f.UpdateFunc == nil || f.UpdateFunc(e) }
+
+// Delete implements Filter.
+func (f Funcs) Delete(e informer.Event[object.Object]) bool { return f.DeleteFunc == nil || f.DeleteFunc(e) }
+
+// Generic implements Filter.
+func (f Funcs) Generic(e informer.Event[object.Object]) bool { return f.GenericFunc == nil || f.GenericFunc(e) }

@@ -215,3 +215,29 @@ func (k *kind) convert(ctx context.Context, o object.Object, from, to *version) 
 	spoke := to.new()
 	return spoke, to.fromHub(ctx, o, spoke)
 }
+
+// Hub is a version of a kind that converts nothing itself: the others convert to and from it.
+type Hub interface {
+	runtime.Object
+	Hub()
+}
+
+// Convertible is a version of a kind that converts itself, by methods. [ByMethods] makes a [Spoke] of it.
+type Convertible interface {
+	object.Object
+	// ConvertTo fills in a hub with what this object is.
+	ConvertTo(hub Hub) error
+	// ConvertFrom fills in this object with what a hub is.
+	ConvertFrom(hub Hub) error
+}
+
+// ByMethods returns the version whose Go type is S, which converts itself to and from the hub H.
+func ByMethods[H interface {
+	object.Object
+	Hub
+}, S Convertible]() Spoke[H] {
+	return NewSpoke(
+		func(_ context.Context, hub H, spoke S) error { return spoke.ConvertFrom(hub) },
+		func(_ context.Context, spoke S, hub H) error { return spoke.ConvertTo(hub) },
+	)
+}

@@ -1,0 +1,102 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// clientRules are about clients.
+var clientRules = []Rule{
+	{
+		Name: "an object is applied",
+		Matches: func(f *file, n ast.Node) bool {
+			call, _, key := f.method(n)
+			return key == "client#Patch" && len(call.Args) >= 3 && f.symbol(call.Args[2]) == "client.Apply"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			args := append(f.texts(call.Args[:2]), f.texts(call.Args[3:])...)
+			return f.text(selector.X) + ".Apply(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+		},
+		Reason: "apply is a verb of its own",
+	},
+	{
+		Name:    "a configuration is applied",
+		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "client#Apply" && !f.isInterceptor(selector) },
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			name := "ApplyConfiguration"
+			receiver := selector.X
+			if _, status, key := f.method(receiver); key == "client#Status" {
+				name, receiver = "ApplyStatusConfiguration", status.X
+			}
+			args := append([]string{f.text(call.Args[0]), f.text(receiver)}, f.texts(call.Args[1:])...)
+			return fill("{client}."+name+"(") + strings.Join(args, ", ") + ellipsis(call) + ")"
+		},
+		Reason: "Apply of a client takes objects; configurations have a function",
+	},
+	{
+		Name: "a patch with optimistic lock",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "client.MergeFromWithOptions" || key == "client.StrategicMergeFrom") && len(call.Args) == 2 && f.isLiteral(call.Args[1], "client.MergeFromWithOptimisticLock")
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, key := f.called(n)
+			name := "MergeFromWithOptimisticLock"
+			if key == "client.StrategicMergeFrom" {
+				name = "StrategicMergeFromWithOptimisticLock"
+			}
+			return fill("{client}."+name+"(") + f.text(call.Args[0]) + ")"
+		},
+		Reason: "the lock is a function of its own",
+	},
+	{
+		Name: "a patch without options",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "client.MergeFromWithOptions" && len(call.Args) == 1
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{client}.MergeFrom(") + f.text(call.Args[0]) + ")"
+		},
+		Reason: "it is MergeFrom",
+	},
+	{
+		Name: "a client in an interceptor",
+		Matches: func(f *file, n ast.Node) bool {
+			if f.symbol(n) != "client.WithWatch" {
+				return false
+			}
+			for i := range 8 {
+				field, ok := f.around(i).(*ast.KeyValueExpr)
+				if !ok {
+					continue
+				}
+				ident, ok := field.Key.(*ast.Ident)
+				return ok && strings.HasPrefix(f.member(ident), "client/interceptor#") && ident.Name != "Watch"
+			}
+			return false
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{client}.Client") },
+		Reason:  "an interceptor is given a client",
+	},
+	{
+		Name: "no option",
+		Matches: func(f *file, n ast.Node) bool {
+			return f.isLiteral(n, "client.MergeFromWithOptimisticLock")
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return f.leave(n, "the lock is a function: client.MergeFromWithOptimisticLock(base)", "client.MergeFromWithOptimisticLock(base)") + f.raw(n)
+		},
+		Reason: "the lock is a function of its own",
+	},
+}
+
+// isInterceptor reports whether a method is a field of functions.
+func (f *file) isInterceptor(selector *ast.SelectorExpr) bool {
+	_, isField := f.info.Uses[selector.Sel].(*types.Var)
+	return isField
+}

@@ -1,0 +1,123 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// eventRules are about queues of requests as handlers see them.
+var eventRules = []Rule{
+	{
+		Name: "a queue that a handler is given",
+		Matches: func(f *file, n ast.Node) bool {
+			generic, ok := n.(*ast.IndexExpr)
+			return ok && (f.symbol(generic.X) == "workqueue.TypedRateLimitingInterface" || f.symbol(generic.X) == "workqueue.TypedInterface") && !f.handlesRequests(generic.Index)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.keep(n) },
+		Reason:  "a queue of one's own stays client-go's",
+	},
+	{
+		Name:    "a request again, with backoff",
+		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "workqueue#AddRateLimited" && f.isRequestQueue(selector.X) },
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + ".Add(" + strings.Join(f.texts(call.Args), ", ") + ")"
+		},
+		Reason: "an event asks at once; a failure backs off",
+	},
+}
+
+// recorderRules are about events as objects of the API.
+var recorderRules = []Rule{
+	{
+		Name:    "an event of the old API",
+		Matches: matchMethod("record#Event"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			if len(call.Args) != 4 {
+				return f.inside(n)
+			}
+			a := f.texts(call.Args)
+			message := `"%s", ` + a[3]
+			if v := f.info.Types[call.Args[3]].Value; v != nil && !strings.Contains(v.ExactString(), "%") {
+				message = a[3]
+			}
+			return f.text(selector.X) + ".Eventf(" + strings.Join([]string{a[0], "nil", a[1], a[2], a[2], message}, ", ") + ")"
+		},
+		Reason: "events have a related object and an action",
+	},
+	{
+		Name:    "an event of the old API with a format",
+		Matches: matchMethod("record#Eventf"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			if len(call.Args) < 4 {
+				return f.inside(n)
+			}
+			a := f.texts(call.Args)
+			return f.text(selector.X) + ".Eventf(" + strings.Join(append([]string{a[0], "nil", a[1], a[2], a[2]}, a[3:]...), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "events have a related object and an action",
+	},
+	{
+		Name:    "an event of the old API with annotations",
+		Matches: matchMethod("record#AnnotatedEventf"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			if len(call.Args) < 5 {
+				return f.inside(n)
+			}
+			a := f.texts(call.Args)
+			return f.text(selector.X) + ".WithAnnotations(" + a[1] + ").Eventf(" + strings.Join(append([]string{a[0], "nil", a[2], a[3], a[3]}, a[4:]...), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "events have a related object and an action",
+	},
+	{
+		Name: "a recorder for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			_, key := f.called(n)
+			if key != "record.NewFakeRecorder" && key != "toolsevents.NewFakeRecorder" {
+				return false
+			}
+			field, ok := f.around(0).(*ast.KeyValueExpr)
+			return ok && strings.HasSuffix(typeKey(f.info.TypeOf(field.Key)), ".EventRecorder") || ok && isRecorderField(f, field)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.inside(n) + ".Recorder" },
+		Reason:  "a recorder for tests has the one that the reconciler gets",
+	},
+}
+
+func isRecorderField(f *file, field *ast.KeyValueExpr) bool {
+	ident, ok := field.Key.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	object := f.info.Uses[ident]
+	return object != nil && strings.HasSuffix(typeKey(object.Type()), ".EventRecorder")
+}
+
+// isRequestQueue reports whether an expression is a queue of requests for a controller.
+func (f *file) isRequestQueue(e ast.Expr) bool {
+	named, ok := types.Unalias(f.info.TypeOf(e)).(*types.Named)
+	if !ok {
+		return false
+	}
+	if named.TypeArgs().Len() == 0 {
+		return true
+	}
+	return isRequest(named.TypeArgs().At(0))
+}
+
+func (f *file) handlesRequests(e ast.Expr) bool { return isRequest(f.info.TypeOf(e)) }
+
+func isRequest(t types.Type) bool {
+	_, isParameter := types.Unalias(t).(*types.TypeParam)
+	return isParameter || typeKey(t) == "reconcile.Request"
+}
+
+// keep returns a node as it is but for what its indexes are.
+func (f *file) keep(n ast.Node) string {
+	generic := n.(*ast.IndexExpr)
+	return f.raw(generic.X) + "[" + f.text(generic.Index) + "]"
+}

@@ -1,0 +1,436 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// valued says what becomes of fields whose value changes too, by the package that declares them: what is written for a field with a
+// value, in a literal. An assignment to the field is made of it.
+var valued = map[string]func(f *file, value ast.Expr) string{
+	"manager#LeaseDuration":                 pointed("LeaseDuration"),
+	"manager#RenewDeadline":                 pointed("RenewDeadline"),
+	"manager#RetryPeriod":                   pointed("RetryPeriod"),
+	"manager#GracefulShutdownTimeout":       pointed("GracefulShutdownTimeout"),
+	"manager#SyncPeriod":                    pointed("MinResyncPeriod"),
+	"manager#Namespace":                     wrapped("Namespaces: []string{", "}"),
+	"manager#LeaderElectionReleaseOnCancel": dropped(""), // the runtime always does
+	"manager#LeaderElectionResourceLock":    dropped(""), // a Lease, always
+	"manager#Port":                          address,
+	"manager#CertDir":                       wrapped("Webhook: {manager}.WebhookOptions{CertDir: ", "}"),
+	"manager#Metrics":                       metricsOf,
+	"manager#NewClient":                     dropped("the manager makes its client itself; m.Client() can be wrapped"),
+	"manager#NewCache":                      dropped("the manager makes its cache itself: set Cache"),
+	"manager#ClientDisableCacheFor":         wrapped("Cache: {cache}.Options{DisableFor: ", "}"),
+	"manager#Client":                        uncached,
+	"manager#Controller":                    dropped("options of all controllers: manager.Options has MaxConcurrentReconciles, the rest is WithOptions of each"),
+	"manager#BaseContext":                   dropped("the context of Run is that of all runnables"),
+	"manager#EventBroadcaster":              dropped("the manager has a broadcaster of its own"),
+	"manager#LeaderElectionConfig":          dropped("the lease is where the manager runs"),
+	"metrics/server#SecureServing":          negated("MetricsInsecure"),
+	"metrics/server#FilterProvider":         dropped(""), // the runtime always asks the API server
+	"metrics/server#ExtraHandlers":          dropped("m.Handle(path, handler) adds a page beside the metrics"),
+	"webhook#Port":                          address,
+	"webhook#Host":                          host,
+	"webhook#ClientCAName":                  dropped("TLSOpts can set ClientCAs and ClientAuth"),
+	"webhook#WebhookMux":                    dropped("webhook.Handle(m, path, handler) serves another path"),
+	"controller#RecoverPanic":               negatedPointer("PanicsCrash"),
+	"controller#NeedLeaderElection":         election,
+	"controller#EnableWarmup":               pointed("WarmUp"),
+	"controller#UsePriorityQueue":           dropped(""),
+	"controller#SkipNameValidation":         dropped(""),
+	"controller#LogConstructor":             dropped("the logger of a reconcile has the attributes controller, key and reconcileID: Options.Logger is what it is made from"),
+	"controller#RateLimiter":                rateLimit,
+	"client#PropagationPolicy":              propagation,
+	"client#Preconditions":                  preconditions,
+	"client#DryRun":                         wrapped("DryRun: len(", ") > 0"),
+	"client#Raw":                            dropped("there are no raw options: each has a field of its own"),
+	"client#Cache":                          dropped("what is not to be cached is Cache.DisableFor of the manager's options"),
+	"client#WarningHandler":                 dropped("rest.Config.WarningHandler does it"),
+	"cache#SyncPeriod":                      pointed("Resync"),
+	"cache#ByObject":                        byObject,
+	"cache#Namespaces":                      namespacesOf,
+	"cache#DefaultTransform":                transformed,
+	"cache#ReaderFailOnMissingInformer":     dropped("a kind that nothing watches is read live"),
+	"cache#DefaultUnsafeDisableDeepCopy":    dropped("client.UnsafeDisableDeepCopy is an option of each read"),
+	"cache#Scheme":                          dropped(""), // that of the manager
+	"cache#Mapper":                          dropped(""),
+	"cache#HTTPClient":                      dropped(""),
+	"reconcile#Requeue":                     requeue,
+	"log/zap#Development":                   development,
+	"log/zap#DestWriter":                    wrapped("Output: ", ""),
+	"log/zap#Level":                         dropped("Options.Level is a slog.Level"),
+	"log/zap#Encoder":                       dropped("Options.Format is text or json"),
+	"log/zap#NewEncoder":                    dropped("Options.Format is text or json"),
+	"log/zap#TimeEncoder":                   dropped(""), // RFC 3339 with milliseconds, as slog has it
+	"log/zap#StacktraceLevel":               dropped(""),
+	"log/zap#ZapOpts":                       dropped("there is no zap: a slog.Handler can be wrapped"),
+	"log/zap#EncoderConfigOptions":          dropped("there is no zap: a slog.Handler can be wrapped"),
+	"event#IsInInitialList":                 dropped("an event of the first list is an Added like any other"),
+	"event#DeleteStateUnknown":              dropped("a Deleted whose object may be stale looks like any other"),
+	"envtest#BinaryAssetsDirectory":         dropped(""),
+	"envtest#DownloadBinaryAssets":          dropped(""),
+	"envtest#AttachControlPlaneOutput":      dropped(""),
+	"envtest#ControlPlaneStartTimeout":      dropped(""),
+	"envtest#ControlPlaneStopTimeout":       dropped(""),
+	"envtest#Scheme":                        dropped(""),
+}
+
+func pointed(name string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string { return name + ": " + f.deref(value) }
+}
+
+func wrapped(before, after string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string { return fill(before) + f.text(value) + after }
+}
+
+// dropped takes a field away. A reason is reported, and how it is done instead.
+func dropped(reason string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string {
+		if reason != "" {
+			f.note(f.around(0), "left out: "+reason)
+		}
+		return removed
+	}
+}
+
+func negated(name string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string {
+		if v, known := f.boolean(value); known {
+			if v {
+				return removed
+			}
+			return name + ": true"
+		}
+		return name + ": !" + f.operand(value)
+	}
+}
+
+func negatedPointer(name string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string {
+		if v, known := f.boolean(pointee(f, value)); known {
+			if v {
+				return removed
+			}
+			return name + ": true"
+		}
+		return name + ": !" + f.deref(value)
+	}
+}
+
+func election(f *file, value ast.Expr) string {
+	text := "!" + f.deref(value)
+	if v, known := f.boolean(pointee(f, value)); known {
+		if v {
+			return removed
+		}
+		text = "true"
+	}
+	return "Election: " + fill("{controller}.Election") + "{Off: " + text + "}"
+}
+
+// operand returns an expression that ! can stand before.
+func (f *file) operand(e ast.Expr) string {
+	text := f.text(e)
+	switch e.(type) {
+	case *ast.BinaryExpr, *ast.FuncLit:
+		return "(" + text + ")"
+	}
+	return text
+}
+
+// boolean returns the value of a constant.
+func (f *file) boolean(e ast.Expr) (value, known bool) {
+	if e == nil {
+		return false, false
+	}
+	v := f.info.Types[e].Value
+	if v == nil || v.Kind() != constant.Bool {
+		return false, false
+	}
+	return constant.BoolVal(v), true
+}
+
+// pointee returns what an expression points to, where the expression says it: &x, ptr.To(x), pointer.Bool(x).
+func pointee(f *file, e ast.Expr) ast.Expr {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			return e.X
+		}
+	case *ast.CallExpr:
+		if len(e.Args) != 1 {
+			return nil
+		}
+		fun := e.Fun
+		if generic, ok := fun.(*ast.IndexExpr); ok {
+			fun = generic.X
+		}
+		selector, ok := fun.(*ast.SelectorExpr)
+		if !ok {
+			return nil
+		}
+		object := f.info.Uses[selector.Sel]
+		if object == nil || object.Pkg() == nil {
+			return nil
+		}
+		switch object.Pkg().Path() {
+		case "k8s.io/utils/ptr", "k8s.io/utils/pointer", "github.com/aws/aws-sdk-go-v2/aws":
+			return e.Args[0]
+		}
+	}
+	return nil
+}
+
+// deref returns the value that a pointer points to.
+func (f *file) deref(e ast.Expr) string {
+	if inner := pointee(f, e); inner != nil {
+		return f.text(inner)
+	}
+	if _, isPointer := types.Unalias(f.info.TypeOf(e)).(*types.Pointer); !isPointer {
+		return f.text(e)
+	}
+	return "*" + f.text(e)
+}
+
+// address is a port as an address.
+func address(f *file, value ast.Expr) string {
+	if literal := f.sibling("Host"); literal != nil {
+		return "Address: " + fill("{net}.JoinHostPort(") + f.text(literal) + fill(", {strconv}.Itoa(") + f.text(value) + "))"
+	}
+	if v := f.info.Types[value].Value; v != nil {
+		return `Address: ":` + v.ExactString() + `"`
+	}
+	return "Address: " + fill("{fmt}.Sprintf(") + `":%d", ` + f.text(value) + ")"
+}
+
+// host is said by address, if there is a port.
+func host(f *file, value ast.Expr) string {
+	if f.sibling("Port") != nil {
+		return removed
+	}
+	return "Address: " + f.text(value) + ` + ":9443"`
+}
+
+// sibling returns the value of another field of the literal that the field is of which is looked at.
+func (f *file) sibling(name string) ast.Expr {
+	for i := range 3 {
+		literal, ok := f.around(i).(*ast.CompositeLit)
+		if !ok {
+			continue
+		}
+		for _, element := range literal.Elts {
+			if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, name) {
+				return field.Value
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	ident, ok := e.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+// metricsOf spreads the options of a server of metrics into those of the manager.
+func metricsOf(f *file, value ast.Expr) string {
+	if literal, ok := value.(*ast.CompositeLit); ok {
+		text := f.inside(literal)
+		if _, after, found := strings.Cut(text, "{"); found {
+			return strings.TrimRight(strings.TrimSpace(strings.TrimSuffix(after, "}")), ",")
+		}
+	}
+	text := f.text(value)
+	var fields []string
+	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts"} {
+		fields = append(fields, name+": "+text+"."+name)
+	}
+	return strings.Join(fields, ",\n")
+}
+
+// uncached makes of the options of a client what is not to be cached.
+func uncached(f *file, value ast.Expr) string {
+	var kinds ast.Expr
+	ast.Inspect(value, func(n ast.Node) bool {
+		if field, ok := n.(*ast.KeyValueExpr); ok && isIdent(field.Key, "DisableFor") {
+			kinds = field.Value
+		}
+		return true
+	})
+	if kinds == nil {
+		f.note(value, "left out: of the options of the manager's client the runtime has only Cache.DisableFor")
+		return removed
+	}
+	if f.sibling("Cache") != nil {
+		return f.leave(value, "put it into Cache above", "DisableFor: "+f.raw(kinds))
+	}
+	return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(kinds) + "}"
+}
+
+func propagation(f *file, value ast.Expr) string { return "PropagationPolicy: " + f.deref(value) }
+
+func preconditions(f *file, value ast.Expr) string {
+	if literal, ok := pointee(f, value).(*ast.CompositeLit); ok {
+		text := f.inside(literal)
+		if _, after, found := strings.Cut(text, "{"); found {
+			return "Preconditions: " + fill("{client}.Preconditions") + "{" + after
+		}
+	}
+	return "Preconditions: " + fill("{client}.Preconditions") + "(" + f.deref(value) + ")"
+}
+
+// requeue is Requeue of a Result: soon.
+func requeue(f *file, value ast.Expr) string {
+	v, known := f.boolean(value)
+	switch {
+	case f.sibling("RequeueAfter") != nil, known && !v:
+		return removed
+	case known:
+		return "RequeueAfter: " + fill("{time}.Millisecond")
+	}
+	return "RequeueAfter: " + fill("map[bool]{time}.Duration{true: ") + imported("time") + ".Millisecond}[" + f.text(value) + "]"
+}
+
+func development(f *file, value ast.Expr) string {
+	if v, known := f.boolean(value); known {
+		if !v {
+			return removed
+		}
+		return "Level: " + fill("{slog}.LevelDebug")
+	}
+	f.note(value, "Development is Level: slog.LevelDebug")
+	return "Level: " + fill("{slog}.LevelDebug")
+}
+
+// rateLimit is a rate limiter that the builder has not taken: see optionsOf.
+func rateLimit(f *file, value ast.Expr) string {
+	if call, key := f.called(value); len(call0(call)) == 2 && strings.HasSuffix(key, "ItemExponentialFailureRateLimiter") {
+		return "BaseDelay: " + f.text(call.Args[0]) + ", MaxDelay: " + f.text(call.Args[1])
+	}
+	if call, key := f.called(value); call != nil && strings.Contains(key, "DefaultControllerRateLimiter") || strings.Contains(key, "DefaultTypedControllerRateLimiter") {
+		return removed
+	}
+	if f.limiterTaken(value) {
+		return removed
+	}
+	return f.leave(value, "a rate limiter is given to the builder", "WithRateLimiter("+f.raw(value)+")")
+}
+
+func call0(call *ast.CallExpr) []ast.Expr {
+	if call == nil {
+		return nil
+	}
+	return call.Args
+}
+
+func byObject(f *file, value ast.Expr) string {
+	literal, ok := value.(*ast.CompositeLit)
+	if !ok {
+		return f.leave(value, "cache.Options.ByKind is a list of cache.KindOptions", "ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Scope: client.Scope{Labels: selector}}}") + "ByKind: " + f.text(value)
+	}
+	var items []string
+	for _, element := range literal.Elts {
+		kind, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		fields := "Object: " + f.text(kind.Key)
+		if options, ok := kind.Value.(*ast.CompositeLit); ok {
+			fields += f.kindOptions(options)
+		} else {
+			fields += f.leave(kind.Value, "the options of a kind are fields of cache.KindOptions", "")
+		}
+		items = append(items, "{"+fields+"},")
+	}
+	return "ByKind: " + fill("[]{cache}.KindOptions{\n") + strings.Join(items, "\n") + "\n}"
+}
+
+// kindOptions returns the fields of a cache.KindOptions for those of a cache.ByObject, each after a comma.
+func (f *file) kindOptions(options *ast.CompositeLit) string {
+	var scope, rest string
+	for _, element := range options.Elts {
+		field, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		key, _ := field.Key.(*ast.Ident)
+		switch {
+		case key == nil:
+		case key.Name == "Label":
+			scope += "Labels: " + f.text(field.Value) + ", "
+		case key.Name == "Field":
+			scope += "Fields: " + f.text(field.Value) + ", "
+		case key.Name == "Namespaces":
+			rest += ", " + namespacesOf(f, field.Value)
+		case key.Name == "Transform":
+			rest += f.leave(field.Value, "a transform returns an object", "func(o client.Object) (client.Object, error)")
+		default:
+			f.note(field, "left out: "+key.Name+" of a kind")
+		}
+	}
+	if scope != "" {
+		rest = ", Scope: " + fill("{client}.Scope{") + strings.TrimSuffix(scope, ", ") + "}" + rest
+	}
+	return rest
+}
+
+// namespacesOf makes the namespaces of a kind.
+func namespacesOf(f *file, value ast.Expr) string { return "ByNamespace: " + f.text(value) }
+
+func transformed(f *file, value ast.Expr) string {
+	if _, key := f.called(value); strings.HasSuffix(key, ".TransformStripManagedFields") {
+		return removed // as it is always
+	}
+	f.note(f.around(0), "left out: a transform is set for each kind, in cache.KindOptions")
+	return removed
+}
+
+// valuedFields is the rule for the rows of valued: in a literal, and in an assignment.
+var valuedFields = Rule{
+	Name: "a field whose value changes too",
+	Matches: func(f *file, n ast.Node) bool {
+		key, _, _ := f.fieldSet(n)
+		return valued[key] != nil
+	},
+	Rewrite: func(f *file, n ast.Node) string {
+		key, value, target := f.fieldSet(n)
+		text := valued[key](f, value)
+		if target == nil || text == removed {
+			return text
+		}
+		// x.Old = v becomes x.New = w for each field of the text.
+		var out []string
+		for _, part := range strings.Split(text, ",\n") {
+			if name, rest, found := strings.Cut(part, ": "); found {
+				out = append(out, f.text(target)+"."+name+" = "+rest)
+			} else {
+				out = append(out, part)
+			}
+		}
+		return strings.Join(out, "\n")
+	},
+	Reason: "the runtime has another type for it",
+}
+
+// fieldSet returns which field a node sets, to what, and of what, which is nil in a literal.
+func (f *file) fieldSet(n ast.Node) (key string, value, target ast.Expr) {
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		if ident, ok := n.Key.(*ast.Ident); ok {
+			return f.member(ident), n.Value, nil
+		}
+	case *ast.AssignStmt:
+		if len(n.Lhs) != 1 || len(n.Rhs) != 1 || n.Tok != token.ASSIGN {
+			return "", nil, nil
+		}
+		if selector, ok := n.Lhs[0].(*ast.SelectorExpr); ok {
+			return f.member(selector.Sel), n.Rhs[0], selector.X
+		}
+	}
+	return "", nil, nil
+}

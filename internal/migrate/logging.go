@@ -1,0 +1,281 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"strings"
+)
+
+// loggingRules are about logr, which becomes log/slog.
+var loggingRules = []Rule{
+	{
+		Name:    "an error is logged",
+		Matches: matchMethod("logr#Error"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			if len(call.Args) < 2 {
+				return f.leave(n, "an error is an attribute", `logger.Error("message", "err", err)`) + f.inside(n)
+			}
+			args := append([]string{f.text(call.Args[1]), `"err"`, f.text(call.Args[0])}, f.texts(call.Args[2:])...)
+			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+		},
+		Reason: "slog has the message first, and the error among the attributes",
+	},
+	{
+		Name:    "a line of a level",
+		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "logr#Info" && isLevel(f, selector.X) },
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			name := ".Debug("
+			if level, known := f.level(selector.X); known && level == 0 {
+				name = ".Info("
+			}
+			return f.logger(selector.X) + name + strings.Join(f.texts(call.Args), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "V(1) and above are slog's debug",
+	},
+	{
+		Name:    "whether a level is logged",
+		Matches: matchMethod("logr#Enabled"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			level := "{slog}.LevelInfo"
+			if v, known := f.level(selector.X); isLevel(f, selector.X) && (!known || v > 0) {
+				level = "{slog}.LevelDebug"
+			}
+			return f.logger(selector.X) + fill(".Enabled({context}.Background(), "+level+")")
+		},
+		Reason: "slog is asked with a context and a level",
+	},
+	{
+		Name:    "a logger of a level",
+		Matches: matchMethod("logr#V"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			f.note(n, "a level belongs to a line: what is logged by this is logged at info")
+			return f.text(selector.X)
+		},
+		Reason: "slog has levels of lines, not of loggers",
+	},
+	{
+		Name:    "a named logger",
+		Matches: matchMethod("logr#WithName"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + `.With("logger", ` + f.text(call.Args[0]) + ")"
+		},
+		Reason: "a name is an attribute",
+	},
+	{
+		Name:    "a logger that may be none",
+		Matches: matchMethod("logr#IsZero"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			return "(" + f.text(selector.X) + " == nil)"
+		},
+		Reason: "a slog.Logger is a pointer",
+	},
+	{
+		Name:    "the depth of a call",
+		Matches: matchMethod("logr#WithCallDepth"),
+		Rewrite: func(f *file, n ast.Node) string { _, selector, _ := f.method(n); return f.text(selector.X) },
+		Reason:  "slog has no depth of calls",
+	},
+	{
+		Name:    "a logger that discards",
+		Matches: func(f *file, n ast.Node) bool { _, key := f.called(n); return key == "logr.Discard" },
+		Rewrite: func(*file, ast.Node) string { return fill("{slog}.New({slog}.DiscardHandler)") },
+		Reason:  "the runtime logs with log/slog",
+	},
+	{
+		Name: "no logger",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && f.typeOf(literal) == "logr.Logger"
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{slog}.New({slog}.DiscardHandler)") },
+		Reason:  "the runtime logs with log/slog",
+	},
+	{
+		Name: "a logger of zap",
+		Matches: func(f *file, n ast.Node) bool { _, key := f.called(n); return key == "log/zap.New" },
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{log}.New(") + f.zapOptions(call.Args) + ")"
+		},
+		Reason: "the runtime logs with log/slog",
+	},
+	{
+		Name: "a logger in a context",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "log.FromContext" || key == "ctrl.LoggerFrom") && len(call.Args) > 1
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{log}.FromContext(") + f.text(call.Args[0]) + ").With(" + strings.Join(f.texts(call.Args[1:]), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "attributes are added by With",
+	},
+	{
+		Name:    "a logger of another library",
+		Matches: matchForeignLogger,
+		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },
+		Reason:  "other libraries have a logr.Logger",
+	},
+	{
+		Name:    "a logger for another library",
+		Matches: matchLoggerArgument,
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{logr}.FromSlogHandler(") + f.text(n) + ".Handler())"
+		},
+		Reason: "other libraries want a logr.Logger",
+	},
+}
+
+func matchMethod(keys ...string) func(*file, ast.Node) bool {
+	return func(f *file, n ast.Node) bool {
+		_, _, key := f.method(n)
+		for _, k := range keys {
+			if key == k {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func matchCall(keys ...string) func(*file, ast.Node) bool {
+	return func(f *file, n ast.Node) bool {
+		_, key := f.called(n)
+		for _, k := range keys {
+			if key == k {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// texts returns expressions, rewritten.
+func (f *file) texts(list []ast.Expr) []string {
+	texts := make([]string, len(list))
+	for i, e := range list {
+		texts[i] = f.text(e)
+	}
+	return texts
+}
+
+func ellipsis(call *ast.CallExpr) string {
+	if call.Ellipsis.IsValid() {
+		return "..."
+	}
+	return ""
+}
+
+// isLevel reports whether an expression is a logger of a level: x.V(n).
+func isLevel(f *file, e ast.Expr) bool { _, _, key := f.method(e); return key == "logr#V" }
+
+// level returns the n of x.V(n).
+func (f *file) level(e ast.Expr) (n int64, known bool) {
+	call, _, key := f.method(e)
+	if key != "logr#V" || len(call.Args) != 1 {
+		return 0, false
+	}
+	v := f.info.Types[call.Args[0]].Value
+	if v == nil {
+		return 0, false
+	}
+	return constant.Int64Val(constant.ToInt(v))
+}
+
+// logger returns a logger without its level.
+func (f *file) logger(e ast.Expr) string {
+	if _, selector, key := f.method(e); key == "logr#V" {
+		return f.text(selector.X)
+	}
+	return f.text(e)
+}
+
+// zapOptions returns log.Options for those of zap.New.
+func (f *file) zapOptions(args []ast.Expr) string {
+	var fields []string
+	for _, arg := range args {
+		call, key := f.called(arg)
+		switch {
+		case key == "log/zap.UseFlagOptions" && len(call.Args) == 1:
+			return f.deref(call.Args[0])
+		case key == "log/zap.WriteTo":
+			fields = append(fields, "Output: "+f.text(call.Args[0]))
+		case key == "log/zap.UseDevMode":
+			if v, known := f.boolean(call.Args[0]); !known || v {
+				fields = append(fields, "Level: "+fill("{slog}.LevelDebug"))
+			}
+		case key == "log/zap.JSONEncoder":
+			fields = append(fields, `Format: "json"`)
+		case key == "log/zap.ConsoleEncoder":
+		default:
+			f.note(arg, "left out: an option of zap; log.Options has Level, Format and Output")
+		}
+	}
+	return fill("{log}.Options") + "{" + strings.Join(fields, ", ") + "}"
+}
+
+// matchForeignLogger is for calls of other libraries whose result is a logr.Logger.
+func matchForeignLogger(f *file, n ast.Node) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok || typeKey(f.info.TypeOf(call)) != "logr.Logger" {
+		return false
+	}
+	callee := f.callee(call)
+	return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path())
+}
+
+// matchLoggerArgument is for arguments of other libraries' functions that are a logr.Logger.
+func matchLoggerArgument(f *file, n ast.Node) bool {
+	e, ok := n.(ast.Expr)
+	if !ok || len(f.stack) == 0 || f.wrapped[n] {
+		return false
+	}
+	call, ok := f.around(0).(*ast.CallExpr)
+	if !ok || call.Fun == e || !isValue(f, e) || typeKey(f.info.TypeOf(e)) != "logr.Logger" {
+		return false
+	}
+	callee := f.callee(call)
+	return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path()) && takesLogger(callee)
+}
+
+// takesLogger reports whether a function has a parameter that is a logr.Logger, and not any value.
+func takesLogger(callee *types.Func) bool {
+	params := callee.Signature().Params()
+	for i := range params.Len() {
+		if typeKey(params.At(i).Type()) == "logr.Logger" {
+			return true
+		}
+	}
+	return false
+}
+
+func isValue(f *file, e ast.Expr) bool { return f.info.Types[e].IsValue() }
+
+// callee returns the function or method that is called, or nil.
+func (f *file) callee(call *ast.CallExpr) *types.Func {
+	fun := ast.Unparen(call.Fun)
+	switch generic := fun.(type) {
+	case *ast.IndexExpr:
+		fun = generic.X
+	case *ast.IndexListExpr:
+		fun = generic.X
+	}
+	switch e := fun.(type) {
+	case *ast.Ident:
+		callee, _ := f.info.Uses[e].(*types.Func)
+		return callee
+	case *ast.SelectorExpr:
+		callee, _ := f.info.Uses[e.Sel].(*types.Func)
+		return callee
+	}
+	return nil
+}

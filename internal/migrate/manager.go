@@ -1,0 +1,205 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// managerRules are about main functions and managers.
+var managerRules = []Rule{
+	{
+		Name: "a probe that says yes",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.IfStmt)
+			return ok && f.isProbe(statement) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := f.isProbe(n.(*ast.IfStmt))
+			if f.isNoCheck(call.Args[1]) {
+				return removed
+			}
+			return f.probe(call)
+		},
+		Reason: "/healthz and /readyz answer without a check, and /readyz waits for caches and webhooks",
+	},
+	{
+		Name:    "a probe",
+		Matches: matchMethod("manager#AddHealthzCheck", "manager#AddReadyzCheck"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _, _ := f.method(n)
+			if _, alone := f.around(1).(*ast.ExprStmt); alone {
+				return f.probe(call)
+			}
+			if f.isNoCheck(call.Args[1]) {
+				return "error(nil)"
+			}
+			return "func() error { " + f.probe(call) + "; return nil }()"
+		},
+		Reason: "probes are added without an error",
+	},
+	{
+		Name: "a server of webhooks",
+		Matches: matchCall("webhook.NewServer"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return f.text(call.Args[0])
+		},
+		Reason: "the manager makes it from its options",
+	},
+	{
+		Name: "a path of the server of webhooks",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.ExprStmt)
+			return ok && f.registered(statement.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := f.registered(n.(*ast.ExprStmt).X)
+			server, _, _ := f.method(call.Fun.(*ast.SelectorExpr).X)
+			m := f.text(server.Fun.(*ast.SelectorExpr).X)
+			failed := "panic(err)"
+			if t := f.function(); t != nil && t.Results != nil && t.Results.NumFields() == 1 && isIdent(t.Results.List[0].Type, "error") {
+				failed = "return err"
+			}
+			handler := f.admissionHandler(m, call.Args[1])
+			return "if err := " + fill("{webhook}.Handle(") + m + ", " + f.text(call.Args[0]) + ", " + handler + "); err != nil {\n" + failed + "\n}"
+		},
+		Reason: "the server is the manager's",
+	},
+	{
+		Name: "a check of the metrics' clients",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.IfStmt)
+			if !ok || statement.Else != nil || len(statement.Body.List) != 1 {
+				return false
+			}
+			key, _, _ := f.fieldSet(statement.Body.List[0])
+			return key == "metrics/server#FilterProvider"
+		},
+		Rewrite: func(*file, ast.Node) string { return removed },
+		Reason:  "metrics over TLS are only for those who may read them",
+	},
+	{
+		Name: "something else that runs",
+		Matches: func(f *file, n ast.Node) bool {
+			decl, ok := n.(*ast.FuncDecl)
+			return ok && decl.Name.Name == "Start" && f.isRunnable(decl)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			decl := n.(*ast.FuncDecl)
+			recv := f.raw(decl.Recv.List[0].Type)
+			return f.inside(n) + "\n\n// Run is Start, under the name that a manager knows.\nfunc (r " + recv + ") Run(ctx " + fill("{context}.Context") + ") error { return r.Start(ctx) }"
+		},
+		Reason: "a runnable has Run",
+	},
+	{
+		Name:    "whether a result asks for more",
+		Matches: matchMethod("reconcile#IsZero"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			return "(" + f.text(selector.X) + fill(" == ({reconcile}.Result") + "{}))"
+		},
+		Reason: "a result is compared",
+	},
+	{
+		Name: "whether a result is to come back soon",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "reconcile#Requeue"
+		},
+		Rewrite: func(f *file, n ast.Node) string { return "(" + f.text(n.(*ast.SelectorExpr).X) + ".RequeueAfter > 0)" },
+		Reason:  "RequeueAfter says when",
+	},
+}
+
+// isProbe returns the call in "if err := m.AddHealthzCheck(...); err != nil { ... }", else nil.
+func (f *file) isProbe(statement *ast.IfStmt) *ast.CallExpr {
+	assign, ok := statement.Init.(*ast.AssignStmt)
+	if !ok || len(assign.Rhs) != 1 || statement.Else != nil {
+		return nil
+	}
+	call, _, key := f.method(assign.Rhs[0])
+	if key == "manager#AddHealthzCheck" || key == "manager#AddReadyzCheck" {
+		return call
+	}
+	return nil
+}
+
+// isNoCheck reports whether a probe says nothing that the runtime does not say by itself.
+func (f *file) isNoCheck(e ast.Expr) bool {
+	_, _, key := f.method(e)
+	return f.symbol(e) == "healthz.Ping" || key == "webhook#StartedChecker"
+}
+
+func (f *file) probe(call *ast.CallExpr) string {
+	_, selector, key := f.method(call)
+	name := "AddReadyz"
+	if key == "manager#AddHealthzCheck" {
+		name = "AddHealthz"
+	}
+	return f.text(selector.X) + "." + name + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
+}
+
+// registered returns the call m.GetWebhookServer().Register(path, handler), else nil.
+func (f *file) registered(e ast.Expr) *ast.CallExpr {
+	call, selector, key := f.method(e)
+	if key != "webhook#Register" || len(call.Args) != 2 {
+		return nil
+	}
+	if _, _, of := f.method(selector.X); of != "manager#GetWebhookServer" {
+		return nil
+	}
+	return call
+}
+
+// admissionHandler returns an http.Handler for what is registered at a path.
+func (f *file) admissionHandler(m string, e ast.Expr) string {
+	if literal, ok := pointee(f, e).(*ast.CompositeLit); ok && strings.HasPrefix(f.typeOf(literal), "webhook") {
+		for _, element := range literal.Elts {
+			if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, "Handler") {
+				return fill("{webhook/admission}.NewReviewer(") + f.text(field.Value) + ", " + m + ".Logger())"
+			}
+		}
+	}
+	return f.text(e)
+}
+
+// isRunnable reports whether a method is that of a type which is given to Manager.Add somewhere.
+func (f *file) isRunnable(decl *ast.FuncDecl) bool {
+	object, ok := f.info.Defs[decl.Name].(*types.Func)
+	if !ok || decl.Recv == nil || object.Signature().Params().Len() != 1 || object.Signature().Results().Len() != 1 {
+		return false
+	}
+	return f.runnables[receiver(object)] && !f.hasMethod(object, "Run")
+}
+
+// receiver returns the name of the type that a method is of, with its package.
+func receiver(method *types.Func) string {
+	recv := method.Signature().Recv()
+	if recv == nil {
+		return ""
+	}
+	return namedOf(recv.Type())
+}
+
+// namedOf returns the name of a type with its package, through pointers; "" for types without.
+func namedOf(t types.Type) string {
+	if t == nil {
+		return ""
+	}
+	t = types.Unalias(t)
+	if pointer, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(pointer.Elem())
+	}
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil {
+		return ""
+	}
+	return named.Obj().Pkg().Path() + "." + named.Obj().Name()
+}
+
+func (f *file) hasMethod(method *types.Func, name string) bool {
+	object, _, _ := types.LookupFieldOrMethod(method.Signature().Recv().Type(), true, method.Pkg(), name)
+	_, found := object.(*types.Func)
+	return found
+}

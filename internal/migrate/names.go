@@ -1,0 +1,422 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/kctrl-dev/kctrl"
+)
+
+const (
+	peerModule  = "sigs.k8s.io/controller-runtime"
+	runtimePath = "github.com/kctrl-dev/kctrl/runtime/"
+)
+
+// peerPackages are the packages outside of controller-runtime that the runtime has its own in place of.
+var peerPackages = map[string]string{
+	"github.com/go-logr/logr":         "logr",
+	"k8s.io/client-go/tools/record":   "record",
+	"k8s.io/client-go/tools/events":   "toolsevents",
+	"k8s.io/client-go/util/workqueue": "workqueue",
+}
+
+// isPeer reports whether the package of an import path is one that is migrated from.
+func isPeer(importPath string) bool { return short(importPath) != "" }
+
+// short is the name of a package in the tables: "ctrl" is controller-runtime itself, "client/fake" its pkg/client/fake. Other packages
+// have none.
+func short(importPath string) string {
+	if importPath == peerModule {
+		return "ctrl"
+	}
+	if below, ok := strings.CutPrefix(importPath, peerModule+"/pkg/"); ok {
+		return below
+	}
+	return peerPackages[importPath]
+}
+
+// successors are the packages whose place one of the runtime takes with the name that a file has given them.
+var successors = map[string][]string{
+	"client":            {peerModule + "/pkg/client"},
+	"cache":             {peerModule + "/pkg/cache"},
+	"controller":        {peerModule + "/pkg/controller"},
+	"controllerutil":    {peerModule + "/pkg/controller/controllerutil"},
+	"handler":           {peerModule + "/pkg/handler"},
+	"log":               {peerModule + "/pkg/log"},
+	"manager":           {peerModule + "/pkg/manager"},
+	"predicate":         {peerModule + "/pkg/predicate"},
+	"reconcile":         {peerModule + "/pkg/reconcile"},
+	"source":            {peerModule + "/pkg/source"},
+	"webhook/admission": {peerModule + "/pkg/webhook/admission"},
+}
+
+// sameNames are the packages of the runtime in which an exported name means what it means in one of controller-runtime, unless a row of
+// renamed says otherwise.
+var sameNames = map[string][]string{
+	"ctrl":                      {"manager", "controller", "reconcile", "controllerutil"},
+	"client":                    {"client"},
+	"cache":                     {"cache"},
+	"controller":                {"controller"},
+	"controller/controllerutil": {"controllerutil"},
+	"handler":                   {"handler"},
+	"log":                       {"log"},
+	"manager":                   {"manager"},
+	"predicate":                 {"predicate"},
+	"reconcile":                 {"reconcile"},
+	"source":                    {"source"},
+	"webhook":                   {"webhook/admission"},
+	"webhook/admission":         {"webhook/admission"},
+	"webhook/conversion":        {"webhook/conversion"},
+	"conversion":                {"webhook/conversion"},
+	"client/config":             {"manager"},
+	"manager/signals":           {"manager"},
+}
+
+// renamed says what is written in place of a name of a package. {client} is the name of an import, see [fill].
+var renamed = map[string]string{
+	"ctrl.Manager":                          "*{manager}.Manager",
+	"ctrl.Log":                              "{log}.Default()",
+	"ctrl.LoggerFrom":                       "{log}.FromContext",
+	"ctrl.LoggerInto":                       "{log}.IntoContext",
+	"ctrl.NewManager":                       "{manager}.New",
+	"ctrl.SetLogger":                        "{slog}.SetDefault",
+	"ctrl.ObjectMeta":                       "{metav1}.ObjectMeta",
+	"ctrl.TypeMeta":                         "{metav1}.TypeMeta",
+	"ctrl.GroupVersion":                     "{schema}.GroupVersion",
+	"ctrl.GroupVersionKind":                 "{schema}.GroupVersionKind",
+	"ctrl.GroupResource":                    "{schema}.GroupResource",
+	"manager.Manager":                       "*{manager}.Manager",
+	"log.Log":                               "{log}.Default()",
+	"log.SetLogger":                         "{slog}.SetDefault",
+	"log/zap.Options":                       "{log}.Options",
+	"logr.Logger":                           "*{slog}.Logger",
+	"logr.Discard":                          "{log}.Discard",
+	"logr.NewContext":                       "{log}.IntoContext",
+	"logr.FromContextOrDiscard":             "{log}.FromContext",
+	"client.IndexerFunc":                    "{cache}.IndexerFunc",
+	"client.FieldIndexer":                   "{cache}.FieldIndexer",
+	"client.StatusWriter":                   "{client}.SubResourceWriter",
+	"client.SubResourceUpdateOption":        "{client}.UpdateOption",
+	"client.SubResourcePatchOption":         "{client}.PatchOption",
+	"client.SubResourceCreateOption":        "{client}.CreateOption",
+	"client.SubResourceGetOption":           "{client}.GetOption",
+	"client.CreateOptions":                  "{client}.WriteOptions",
+	"client.UpdateOptions":                  "{client}.WriteOptions",
+	"client.PatchOptions":                   "{client}.WriteOptions",
+	"client.ApplyOptions":                   "{client}.WriteOptions",
+	"client.NewWithWatch":                   "{client}.New",
+	"client/apiutil.GVKForObject":           "{object}.GVK",
+	"client/interceptor.Funcs":              "{client}.Interceptor",
+	"client/interceptor.NewClient":          "{client}.Intercept",
+	"client/fake.NewClientBuilder":          "{testenv/inmemory}.NewClientBuilder",
+	"client/fake.ClientBuilder":             "{testenv/inmemory}.ClientBuilder",
+	"controller/controllerutil.Object":      "{client}.Object",
+	"controller.Controller":                 "*{controller}.Controller[{reconcile}.Request]",
+	"reconcile.Reconciler":                  "{reconcile}.Reconciler[{reconcile}.Request]",
+	"ctrl.Reconciler":                       "{reconcile}.Reconciler[{reconcile}.Request]",
+	"reconcile.Func":                        "{reconcile}.Func[{reconcile}.Request]",
+	"reconcile.TypedReconciler":             "{reconcile}.Reconciler",
+	"reconcile.TypedFunc":                   "{reconcile}.Func",
+	"event.CreateEvent":                     "{informer}.Event[{client}.Object]",
+	"event.UpdateEvent":                     "{informer}.Event[{client}.Object]",
+	"event.DeleteEvent":                     "{informer}.Event[{client}.Object]",
+	"event.GenericEvent":                    "{informer}.Event[{client}.Object]",
+	"event.TypedCreateEvent":                "{informer}.Event",
+	"event.TypedUpdateEvent":                "{informer}.Event",
+	"event.TypedDeleteEvent":                "{informer}.Event",
+	"event.TypedGenericEvent":               "{informer}.Event",
+	"handler.EventHandler":                  "{handler}.Handler[{client}.Object, {reconcile}.Request]",
+	"handler.TypedEventHandler":             "{handler}.Handler",
+	"handler.EnqueueRequestsFromMapFunc":    "{handler}.Map[{client}.Object]",
+	"handler.TypedFuncs":                    "",
+	"predicate.NewPredicateFuncs":           "{predicate}.Object",
+	"predicate.NewTypedPredicateFuncs":      "{predicate}.Object",
+	"predicate.Funcs":                       "{predicate}.Predicate",
+	"predicate.TypedPredicate":              "",
+	"predicate.TypedFuncs":                  "",
+	"predicate.LabelSelectorPredicate":      "",
+	"healthz.Checker":                       "func(*{http}.Request) error",
+	"healthz.Ping":                          "func(*{http}.Request) error { return nil }",
+	"metrics.Registry":                      "{prometheus}.DefaultRegisterer",
+	"metrics/server.Options":                "{manager}.Options",
+	"webhook.Options":                       "{manager}.WebhookOptions",
+	"webhook.Server":                        "{manager}.WebhookOptions",
+	"webhook.Admission":                     "",
+	"webhook.CustomDefaulter":               "",
+	"webhook.CustomValidator":               "",
+	"webhook/admission.CustomDefaulter":     "",
+	"webhook/admission.CustomValidator":     "",
+	"webhook/admission.Webhook":             "",
+	"webhook/admission.Decoder":             "",
+	"webhook/admission.NewDecoder":          "",
+	"envtest.Environment":                   "{testenv/inmemory}.Environment",
+	"envtest.WebhookInstallOptions":         "{testenv/inmemory}.WebhookInstallOptions",
+	"cache.Config":                          "{client}.Scope",
+	"record.EventRecorder":                  "*{events}.Recorder",
+	"record.NewFakeRecorder":                "{events}.NewFakeRecorder",
+	"record.FakeRecorder":                   "{events}.FakeRecorder",
+	"toolsevents.EventRecorder":             "*{events}.Recorder",
+	"toolsevents.NewFakeRecorder":           "{events}.NewFakeRecorder",
+	"toolsevents.FakeRecorder":              "{events}.FakeRecorder",
+	"workqueue.RateLimitingInterface":       "{handler}.Queue[{reconcile}.Request]",
+	"workqueue.TypedRateLimitingInterface":  "{handler}.Queue",
+	"workqueue.TypedInterface":              "{handler}.Queue",
+	"client.MergeFromWithOptimisticLock":    "",
+	"client.Apply":                          "",
+	"client.CacheOptions":                   "",
+	"controller.New":                        "",
+	"controller.NewTyped":                   "",
+	"reconcile.AsReconciler":                "",
+	"source.Kind":                           "",
+	"handler.Funcs":                         "",
+	"cache.ByObject":                        "",
+	"manager.New":                           "{manager}.New",
+	"webhook/admission.Request":             "*{webhook/admission}.Request",
+	"webhook.AdmissionRequest":              "*{webhook/admission}.Request",
+	"webhook.AdmissionResponse":             "{webhook/admission}.Response",
+	"webhook/conversion.Hub":                "{webhook/conversion}.Hub",
+	"conversion.Hub":                        "{webhook/conversion}.Hub",
+	"client.TypedObject":                    "",
+	"client.ConstantPatch":                  "{client}.RawPatch",
+	"client.InNamespace":                    "{client}.InNamespace",
+	"controller/controllerutil.CreateOrUpdate": "{controllerutil}.CreateOrUpdate",
+}
+
+// members are fields and methods that have another name, by the package that declares them. A field that is a row of valued in
+// fields.go changes with its value.
+var members = map[string]string{
+	"cluster#GetClient":                   "Client",
+	"cluster#GetScheme":                   "Scheme",
+	"cluster#GetCache":                    "Cache",
+	"cluster#GetConfig":                   "Config",
+	"cluster#GetHTTPClient":               "HTTPClient",
+	"cluster#GetRESTMapper":               "RESTMapper",
+	"cluster#GetAPIReader":                "Live",
+	"cluster#GetFieldIndexer":             "Cache",
+	"cluster#GetEventRecorder":            "EventRecorder",
+	"cluster#GetEventRecorderFor":         "EventRecorder",
+	"recorder#GetEventRecorder":           "EventRecorder",
+	"recorder#GetEventRecorderFor":        "EventRecorder",
+	"manager#GetLogger":                   "Logger",
+	"manager#Start":                       "Run",
+	"manager#AddMetricsServerExtraHandler": "Handle",
+	"manager#HealthProbeBindAddress":      "ProbeAddress",
+	"manager#PprofBindAddress":            "PprofAddress",
+	"manager#MetricsBindAddress":          "MetricsAddress",
+	"manager#WebhookServer":               "Webhook",
+	"metrics/server#BindAddress":          "MetricsAddress",
+	"metrics/server#CertDir":              "MetricsCertDir",
+	"metrics/server#CertName":             "MetricsCertName",
+	"metrics/server#KeyName":              "MetricsKeyName",
+	"metrics/server#TLSOpts":              "MetricsTLSOpts",
+	"controller#ReconciliationTimeout":    "ReconcileTimeout",
+	"event#ObjectOld":                     "Old",
+	"event#ObjectNew":                     "Object",
+	"cache#DefaultLabelSelector":          "DefaultLabels",
+	"cache#LabelSelector":                 "Labels",
+	"cache#FieldSelector":                 "Fields",
+	"cache#DefaultNamespaces":             "ByNamespace",
+	"logr#WithValues":                     "With",
+	"builder#WatchesRawSource":            "WatchesSource",
+}
+
+// tableNames is the rule for the rows of renamed and for sameNames.
+var tableNames = Rule{
+	Name: "a name of another package",
+	Matches: func(f *file, n ast.Node) bool {
+		key := f.symbol(n)
+		return key != ""
+	},
+	Rewrite: func(f *file, n ast.Node) string {
+		key := f.symbol(n)
+		if text, known := renamed[key]; known && text != "" {
+			return fill(text)
+		} else if !known {
+			pkg, name, _ := strings.Cut(key, ".")
+			for _, to := range sameNames[pkg] {
+				if exported(to)[name] {
+					return imported(runtimePath+to) + "." + name
+				}
+			}
+		}
+		if strings.HasPrefix(key, "workqueue.") || strings.HasPrefix(key, "record.") || strings.HasPrefix(key, "toolsevents.") || strings.HasPrefix(key, "logr.") {
+			return f.raw(n) // works as it is
+		}
+		return f.leave(n, "there is no "+key+" in the runtime", reasons[key]) + f.raw(n)
+	},
+	Reason: "the runtime has it in another package, or under another name",
+}
+
+// tableMembers is the rule for the rows of members.
+var tableMembers = Rule{
+	Name: "a field or a method of another name",
+	Matches: func(f *file, n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		return ok && members[f.member(ident)] != ""
+	},
+	Rewrite: func(f *file, n ast.Node) string { return members[f.member(n.(*ast.Ident))] },
+	Reason:  "the runtime has it under another name",
+}
+
+// reasons are snippets for names that have no rule.
+var reasons = map[string]string{
+	"controller.New":                   "c := controller.New(name, reconciler, controller.Options{}); err := mgr.Add(c)",
+	"reconcile.AsReconciler":           "reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) { /* Get, then call it */ })",
+	"predicate.LabelSelectorPredicate": "selector, err := metav1.LabelSelectorAsSelector(&labelSelector); predicate.Matching(selector)",
+	"cluster.New":                      "mgr.AddCluster(name, config, manager.ClusterOptions{})",
+	"webhook/admission.NewDecoder":     "req.Decode(obj)",
+	"webhook/admission.Decoder":        "req.Decode(obj)",
+}
+
+// symbol returns the name of what a node names in a package that is migrated from, such as "client.Object"; else "".
+func (f *file) symbol(n ast.Node) string {
+	selector, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	ident, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	pkg, ok := f.info.Uses[ident].(*types.PkgName)
+	if !ok {
+		return ""
+	}
+	name := short(pkg.Imported().Path())
+	if name == "" {
+		return ""
+	}
+	return name + "." + selector.Sel.Name
+}
+
+// member returns the field or method that an identifier is of a type in a package that is migrated from, such as "cluster#GetClient";
+// else "".
+func (f *file) member(ident *ast.Ident) string {
+	object := f.info.Uses[ident]
+	if object == nil || object.Pkg() == nil {
+		return ""
+	}
+	switch o := object.(type) {
+	case *types.Var:
+		if !o.IsField() {
+			return ""
+		}
+	case *types.Func:
+		if o.Signature().Recv() == nil {
+			return ""
+		}
+	default:
+		return ""
+	}
+	name := short(object.Pkg().Path())
+	if name == "" {
+		return ""
+	}
+	return name + "#" + object.Name()
+}
+
+// method returns the method that a call is of, as member does.
+func (f *file) method(n ast.Node) (call *ast.CallExpr, selector *ast.SelectorExpr, key string) {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return nil, nil, ""
+	}
+	selector, ok = call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return call, nil, ""
+	}
+	return call, selector, f.member(selector.Sel)
+}
+
+// called returns the function of a package that a call is of, as symbol does.
+func (f *file) called(n ast.Node) (call *ast.CallExpr, key string) {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return nil, ""
+	}
+	fun := call.Fun
+	switch generic := fun.(type) {
+	case *ast.IndexExpr:
+		fun = generic.X
+	case *ast.IndexListExpr:
+		fun = generic.X
+	}
+	return call, f.symbol(fun)
+}
+
+// typeKey returns the name of a type in a package that is migrated from, through pointers, such as "client.Client".
+func typeKey(t types.Type) string {
+	if t == nil {
+		return ""
+	}
+	t = types.Unalias(t)
+	if pointer, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(pointer.Elem())
+	}
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || short(named.Obj().Pkg().Path()) == "" {
+		return ""
+	}
+	return short(named.Obj().Pkg().Path()) + "." + named.Obj().Name()
+}
+
+func (f *file) typeOf(e ast.Expr) string { return typeKey(f.info.TypeOf(e)) }
+
+var exportedOf sync.Map // package of the runtime -> map[string]bool
+
+// exported returns the names that a package of the runtime declares for others.
+func exported(pkg string) map[string]bool {
+	if known, ok := exportedOf.Load(pkg); ok {
+		return known.(map[string]bool)
+	}
+	names := map[string]bool{}
+	entries, err := fs.ReadDir(kctrl.Source, path.Join("runtime", pkg))
+	if err != nil {
+		return names
+	}
+	set := token.NewFileSet()
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
+			continue
+		}
+		text, err := fs.ReadFile(kctrl.Source, path.Join("runtime", pkg, entry.Name()))
+		if err != nil {
+			continue
+		}
+		parsed, err := parser.ParseFile(set, entry.Name(), text, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, decl := range parsed.Decls {
+			addDeclared(names, decl)
+		}
+	}
+	exportedOf.Store(pkg, names)
+	return names
+}
+
+func addDeclared(names map[string]bool, decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil && d.Name.IsExported() {
+			names[d.Name.Name] = true
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				names[s.Name.Name] = s.Name.IsExported()
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					names[name.Name] = name.IsExported()
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// webhookRules are about webhooks and conversion.
+var webhookRules = []Rule{
+	{
+		Name: "webhooks of a kind",
+		Matches: func(f *file, n ast.Node) bool {
+			c := f.chain(n)
+			return c != nil && (c.key == "ctrl.NewWebhookManagedBy" || c.key == "builder.WebhookManagedBy") && f.webhookKind(c) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.buildWebhook(f.chain(n)) },
+		Reason:  "webhooks are of a Go type: webhook.For[*T](m)",
+	},
+	{
+		Name: "a defaulter or validator of any object",
+		Matches: func(f *file, n ast.Node) bool {
+			decl, ok := n.(*ast.FuncDecl)
+			return ok && decl.Body != nil && f.untypedWebhook(decl) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.typedWebhook(n.(*ast.FuncDecl)) },
+		Reason:  "defaulters and validators are of a Go type",
+	},
+	{
+		Name: "an assertion about webhooks",
+		Matches: func(f *file, n ast.Node) bool {
+			decl, ok := n.(*ast.GenDecl)
+			if !ok || len(decl.Specs) != 1 {
+				return false
+			}
+			spec, ok := decl.Specs[0].(*ast.ValueSpec)
+			return ok && len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && slices.Contains(untypedInterfaces, f.symbol(spec.Type))
+		},
+		Rewrite: func(*file, ast.Node) string { return removed },
+		Reason:  "the builder of webhooks says it",
+	},
+	{
+		Name:    "an object of a request",
+		Matches: matchMethod("webhook/admission#Decode", "webhook/admission#DecodeRaw"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _, key := f.method(n)
+			if key == "webhook/admission#Decode" && len(call.Args) == 2 {
+				return f.text(call.Args[0]) + ".Decode(" + f.text(call.Args[1]) + ")"
+			}
+			if raw, ok := call.Args[0].(*ast.SelectorExpr); ok && f.typeOf(raw.X) == "webhook/admission.Request" {
+				return f.text(raw.X) + map[string]string{"OldObject": ".DecodeOld(", "Object": ".Decode("}[raw.Sel.Name] + f.text(call.Args[1]) + ")"
+			}
+			return f.leave(n, "a request decodes its object itself", "req.Decode(obj)") + f.inside(n)
+		},
+		Reason: "a request decodes its objects itself",
+	},
+	{
+		Name: "a request",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && f.typeOf(literal) == "webhook/admission.Request" && literal.Type != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			literal := n.(*ast.CompositeLit)
+			_, body, _ := strings.Cut(f.inside(literal)[len(f.text(literal.Type)):], "{")
+			if unary, ok := f.around(1).(*ast.UnaryExpr); ok && unary.X == n {
+				return fill("{webhook/admission}.Request") + "{" + body
+			}
+			return "&" + fill("{webhook/admission}.Request") + "{" + body
+		},
+		Reason: "a request is a pointer",
+	},
+}
+
+// untypedInterfaces are those whose place typed ones have taken.
+var untypedInterfaces = []string{
+	"webhook.Defaulter", "webhook.Validator", "webhook.CustomDefaulter", "webhook.CustomValidator",
+	"webhook/admission.Defaulter", "webhook/admission.Validator", "webhook/admission.CustomDefaulter", "webhook/admission.CustomValidator",
+}
+
+// webhookKind returns the prototype of a builder of webhooks.
+func (f *file) webhookKind(c *chain) ast.Expr {
+	if len(c.root.Args) > 1 {
+		return c.root.Args[1]
+	}
+	if link := c.find("For"); link != nil && len(link.Args) == 1 {
+		return link.Args[0]
+	}
+	return nil
+}
+
+var webhookLinks = map[string]string{
+	"WithCustomPath": "WithMutatePath", "WithDefaulterCustomPath": "WithMutatePath", "WithValidatorCustomPath": "WithValidatePath",
+}
+
+func (f *file) buildWebhook(c *chain) string {
+	prototype := f.webhookKind(c)
+	kind := f.typeText(prototype)
+	var out strings.Builder
+	out.WriteString(fill("{webhook}.For[") + kind + "](" + f.text(c.root.Args[0]) + ")")
+	gap := "."
+	if len(c.links) > 0 {
+		gap = f.gap(c.links[len(c.links)-1])
+	}
+	handled := false
+	for _, link := range c.links {
+		name := linkName(link)
+		switch {
+		case name == "For", name == "RecoverPanic":
+			continue
+		case name == "WithLogConstructor", name == "WithConverter", name == "WithContextFunc":
+			f.note(link, "left out: "+name+" of webhooks")
+			continue
+		case name == "Complete":
+			if !handled {
+				out.WriteString(f.selfWebhooks(gap, prototype, kind))
+			}
+			out.WriteString(f.spokes(gap, prototype))
+		case name == "WithDefaulter" || name == "WithValidator":
+			handled = true
+			out.WriteString(f.gap(link) + name + "(" + f.text(link.Args[0]) + ")")
+			continue
+		case webhookLinks[name] != "":
+			name = webhookLinks[name]
+		}
+		out.WriteString(f.gap(link) + name + "(" + strings.Join(f.texts(link.Args), ", ") + ")")
+	}
+	return out.String()
+}
+
+// selfWebhooks returns the defaulter and the validator that a kind is itself, in the oldest form.
+func (f *file) selfWebhooks(gap string, prototype ast.Expr, kind string) string {
+	t := f.info.TypeOf(prototype)
+	var text string
+	if _, ok := methodOf(t, "Default"); ok {
+		text += gap + fill("WithDefaulter({webhook/admission}.DefaulterFunc[") + kind + fill("](func(_ {context}.Context, o ") + kind + ") error {\no.Default()\nreturn nil\n}))"
+	}
+	if create, ok := methodOf(t, "ValidateCreate"); ok && create.Params().Len() == 0 {
+		call := func(field, params, call string) string {
+			body := "return o." + call
+			if create.Results().Len() == 1 {
+				body = "return nil, o." + call
+			}
+			return field + fill(": func(_ {context}.Context, ") + params + " " + kind + fill(") ({webhook/admission}.Warnings, error) {\n") + body + "\n},\n"
+		}
+		text += gap + fill("WithValidator({webhook/admission}.ValidatorFuncs[") + kind + "]{\n" +
+			call("Create", "o", "ValidateCreate()") + call("Update", "old, o", "ValidateUpdate(old)") + call("Delete", "o", "ValidateDelete()") + "})"
+	}
+	return text
+}
+
+func methodOf(t types.Type, name string) (*types.Signature, bool) {
+	object, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+	method, ok := object.(*types.Func)
+	if !ok {
+		return nil, false
+	}
+	return method.Signature(), true
+}
+
+// spokes returns WithSpokes for the versions that convert to and from a hub.
+func (f *file) spokes(gap string, prototype ast.Expr) string {
+	hub := f.info.TypeOf(prototype)
+	if _, ok := methodOf(hub, "Hub"); !ok {
+		return ""
+	}
+	name := namedOf(hub)
+	var list []string
+	for _, spoke := range f.convertibles {
+		if base(namedOf(spoke)) == base(name) && namedOf(spoke) != name {
+			list = append(list, fill("{webhook/conversion}.ByMethods[")+f.typeName(hub)+", "+f.typeName(spoke)+"]()")
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return gap + "WithSpokes(" + strings.Join(list, ", ") + ")"
+}
+
+func base(name string) string { return name[strings.LastIndex(name, ".")+1:] }
+
+// untypedWebhook returns the kind of a defaulter's or validator's method that is given any object, or nil.
+func (f *file) untypedWebhook(decl *ast.FuncDecl) types.Type {
+	method, ok := f.info.Defs[decl.Name].(*types.Func)
+	if !ok || !slices.Contains([]string{"Default", "ValidateCreate", "ValidateUpdate", "ValidateDelete"}, decl.Name.Name) {
+		return nil
+	}
+	kind := f.untyped[receiver(method)]
+	if kind == nil {
+		return nil
+	}
+	params := method.Signature().Params()
+	for i := range params.Len() {
+		if isRuntimeObject(params.At(i).Type()) {
+			return kind
+		}
+	}
+	return nil
+}
+
+func isRuntimeObject(t types.Type) bool {
+	return namedOf(t) == "k8s.io/apimachinery/pkg/runtime.Object"
+}
+
+// typedWebhook gives a method parameters of its kind. What it does with any object it does with the same names.
+func (f *file) typedWebhook(decl *ast.FuncDecl) string {
+	kind := f.typeName(f.untypedWebhook(decl))
+	var edits []edit
+	var first string
+	for _, field := range decl.Type.Params.List {
+		if !isRuntimeObject(f.info.TypeOf(field.Type)) {
+			edits = append(edits, f.edits(field)...)
+			continue
+		}
+		var names []string
+		for _, name := range field.Names {
+			if name.Name == "_" || !f.isUsed(decl.Body, name) {
+				names = append(names, name.Name)
+				continue
+			}
+			typed := "typed" + strings.ToUpper(name.Name[:1]) + name.Name[1:]
+			names = append(names, typed)
+			first += "\nvar " + name.Name + fill(" {runtimepkg}.Object = ") + typed
+		}
+		text := kind
+		if len(names) > 0 {
+			text = strings.Join(names, ", ") + " " + kind
+		}
+		edits = append(edits, edit{f.offset(field.Pos()), f.offset(field.End()), text})
+	}
+	if decl.Type.Results != nil {
+		edits = append(edits, f.edits(decl.Type.Results)...)
+	}
+	at := f.offset(decl.Body.Lbrace) + 1
+	edits = append(edits, edit{at, at, first})
+	f.stack = append(f.stack, decl.Body)
+	for _, statement := range decl.Body.List {
+		edits = append(edits, f.edits(statement)...)
+	}
+	f.stack = f.stack[:len(f.stack)-1]
+	return f.splice(decl, edits)
+}
+
+func (f *file) isUsed(body ast.Node, name *ast.Ident) bool {
+	used := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && f.info.Uses[ident] != nil && f.info.Uses[ident] == f.info.Defs[name] {
+			used = true
+		}
+		return !used
+	})
+	return used
+}

@@ -1,0 +1,90 @@
+package log
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+)
+
+// The formats of [Options].
+const (
+	Text = "text"
+	JSON = "json"
+)
+
+// Options say what a logger of [New] writes, and how. The zero value is lines of text on standard error, from info on.
+type Options struct {
+	// Level is the lowest that is written.
+	Level slog.Level
+	// Format is [Text] or [JSON]. Empty is Text.
+	Format string
+	// Output is where it is written to. Nil is os.Stderr.
+	Output io.Writer
+}
+
+// BindFlags declares --log-level and --log-format on set, whose defaults are what o has. Parsing set changes o.
+func (o *Options) BindFlags(set *flag.FlagSet) {
+	if o.Format == "" {
+		o.Format = Text
+	}
+	set.TextVar(&o.Level, "log-level", o.Level, "`level` of the log: debug, info, warn or error")
+	set.StringVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
+}
+
+// New returns a logger as opts say. [slog.SetDefault] makes it the one of a program.
+func New(opts Options) *slog.Logger {
+	if opts.Output == nil {
+		opts.Output = os.Stderr
+	}
+	handler := &slog.HandlerOptions{Level: opts.Level}
+	if opts.Format == JSON {
+		return slog.New(slog.NewJSONHandler(opts.Output, handler))
+	}
+	return slog.New(slog.NewTextHandler(opts.Output, handler))
+}
+
+// Default returns a logger that passes each line on to what slog.Default is at that time. It is for variables of packages, which
+// are there before a main function has called [slog.SetDefault].
+func Default() *slog.Logger { return slog.New(following{}) }
+
+// following is a handler that looks for the default one with every line. What is added to it is applied then, in order.
+type following struct {
+	added func(slog.Handler) slog.Handler // nil for nothing
+}
+
+func (f following) now() slog.Handler {
+	if f.added == nil {
+		return slog.Default().Handler()
+	}
+	return f.added(slog.Default().Handler())
+}
+
+// Enabled implements slog.Handler.
+func (f following) Enabled(ctx context.Context, level slog.Level) bool {
+	return slog.Default().Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (f following) Handle(ctx context.Context, record slog.Record) error {
+	return f.now().Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (f following) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return f.adding(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+// WithGroup implements slog.Handler.
+func (f following) WithGroup(name string) slog.Handler {
+	return f.adding(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+func (f following) adding(more func(slog.Handler) slog.Handler) slog.Handler {
+	before := f.added
+	if before == nil {
+		return following{more}
+	}
+	return following{func(h slog.Handler) slog.Handler { return more(before(h)) }}
+}

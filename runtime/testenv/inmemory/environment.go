@@ -1,0 +1,200 @@
+package inmemory
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
+)
+
+// Environment is the server of [Start] for a suite that begins and ends it itself, such as one of Ginkgo, in the form of
+// controller-runtime's envtest. The zero value is a server without CRDs. It is used by one goroutine.
+type Environment struct {
+	// CRDDirectoryPaths are files and folders with CustomResourceDefinitions.
+	CRDDirectoryPaths []string
+	// ErrorIfCRDPathMissing makes Start fail for paths that are not there.
+	ErrorIfCRDPathMissing bool
+	// WebhookInstallOptions says which webhooks the server calls.
+	WebhookInstallOptions WebhookInstallOptions
+	// Config is how the server is reached, once Start has returned.
+	Config *rest.Config
+
+	suite *suite
+}
+
+// WebhookInstallOptions are webhooks that a manager of the test serves.
+type WebhookInstallOptions struct {
+	// Paths are files and folders with webhook configurations.
+	Paths []string
+	// LocalServingHost, LocalServingPort and LocalServingCertDir are for the options of the manager. Start sets what is empty.
+	LocalServingHost    string
+	LocalServingPort    int
+	LocalServingCertDir string
+}
+
+// Start starts the server, installs what the fields name, and returns how it is reached. After an error nothing runs.
+func (e *Environment) Start() (config *rest.Config, err error) {
+	e.suite = newSuite()
+	defer func() {
+		if r := recover(); r != nil {
+			failed, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = failed.error
+		}
+		if err != nil {
+			err = errors.Join(err, e.Stop())
+		}
+	}()
+	var paths []string
+	for _, path := range e.CRDDirectoryPaths {
+		_, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && !e.ErrorIfCRDPathMissing {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	env := Start(e.suite, testenv.WithCRDs(paths...))
+	e.Config = env.Config
+	if len(e.WebhookInstallOptions.Paths) > 0 {
+		if err := e.installWebhooks(e.suite.Context()); err != nil {
+			return nil, fmt.Errorf("install webhooks: %w", err)
+		}
+	}
+	return e.Config, nil
+}
+
+// Stop stops what Start has started. Stopping it twice is fine.
+func (e *Environment) Stop() error {
+	if e.suite == nil {
+		return nil
+	}
+	return e.suite.end()
+}
+
+func (e *Environment) installWebhooks(ctx context.Context) error {
+	configurations, err := local.Load(e.WebhookInstallOptions.Paths...)
+	if err != nil {
+		return err
+	}
+	o := &e.WebhookInstallOptions
+	if o.LocalServingHost == "" {
+		o.LocalServingHost = "localhost"
+	}
+	if o.LocalServingPort == 0 {
+		if o.LocalServingPort, err = freePort(o.LocalServingHost); err != nil {
+			return err
+		}
+	}
+	if o.LocalServingCertDir == "" {
+		o.LocalServingCertDir = e.suite.TempDir()
+	}
+	bundle, err := writeCertificate(o.LocalServingCertDir, o.LocalServingHost)
+	if err != nil {
+		return err
+	}
+	live, err := client.New(e.Config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return err
+	}
+	installation := &local.Installation{Client: live, Bundle: bundle, Configurations: configurations, URL: fmt.Sprintf("https://%s:%d", o.LocalServingHost, o.LocalServingPort)}
+	return installation.Install(ctx)
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(host string) (int, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// writeCertificate writes tls.crt and tls.key for a host, and returns whom to trust.
+func writeCertificate(folder, host string) (bundle []byte, err error) {
+	self, err := certificate.SelfSigned(host, host)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.MarshalECPrivateKey(self.PrivateKey.(*ecdsa.PrivateKey))
+	if err != nil {
+		return nil, err
+	}
+	bundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: self.Certificate[0]})
+	return bundle, errors.Join(
+		os.WriteFile(filepath.Join(folder, "tls.crt"), bundle, 0o600),
+		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}), 0o600),
+	)
+}
+
+// suite is what [Start] needs of a test, between the start and the end of an environment.
+type suite struct {
+	testing.TB // nil: what is not below is not called
+	ctx        context.Context
+	cancel     context.CancelFunc
+	cleanups   []func() // run the last first
+	errs       []error
+}
+
+// failure is how a suite leaves Start.
+type failure struct{ error }
+
+func newSuite() *suite {
+	s := &suite{}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *suite) Helper()                  {}
+func (s *suite) Context() context.Context { return s.ctx }
+func (s *suite) Cleanup(f func())         { s.cleanups = append(s.cleanups, f) }
+func (s *suite) Output() io.Writer        { return os.Stderr }
+
+func (s *suite) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+func (s *suite) Errorf(format string, args ...any) { s.errs = append(s.errs, fmt.Errorf(format, args...)) }
+
+func (s *suite) TempDir() string {
+	folder, err := os.MkdirTemp("", "kctrl-suite-")
+	if err != nil {
+		s.Fatalf("%w", err)
+	}
+	s.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			s.Errorf("%w", err)
+		}
+	})
+	return folder
+}
+
+// end does what is to be done at the end of a test.
+func (s *suite) end() error {
+	s.cancel()
+	for _, cleanup := range slices.Backward(s.cleanups) {
+		cleanup()
+	}
+	s.cleanups = nil
+	return errors.Join(s.errs...)
+}
