@@ -28,18 +28,20 @@ type store struct {
 	length int   // how many changes a table keeps
 	loaded int64 // the revision that a file had; nothing is known of how it was before
 
-	// writing is held by a write from its decision to its end, and taken before mu. Readers do not wait for it.
+	// writing is held by a write while it is decided about, and, without a log, until it is done. It is taken before mu. Readers do
+	// not wait for it, and nobody waits for the disk with it.
 	writing sync.Mutex
-	log     *wal // nil when nothing is kept
+	decided int64 // the revision of the last write that was decided about
+	log     *wal  // nil when nothing is kept
 
 	mu       sync.Mutex
-	revision int64         // of the last write; it is changed by who holds writing too
+	revision int64         // of the last write that is done
 	advanced chan struct{} // closed by the next write; nil when nobody waits for one
 	tables   map[schema.GroupResource]*table
 }
 
 func newStore(length int) *store {
-	return &store{length: length, revision: 1, tables: map[schema.GroupResource]*table{}}
+	return &store{length: length, decided: 1, revision: 1, tables: map[schema.GroupResource]*table{}}
 }
 
 // record is an object in one revision: either of a Go type, or a custom resource, which is kept as its document and read when
@@ -155,7 +157,8 @@ type change struct {
 type table struct {
 	store    *store
 	resource schema.GroupResource
-	codec    runtime.Codec // of objects of Go types, for the log; nil for custom resources; guarded by writing
+	codec    runtime.Codec     // of objects of Go types, for the log; nil for custom resources; guarded by writing
+	underway map[string]*batch // writes that are decided about and not done, by key; guarded by writing
 
 	keys    []string // of records, sorted
 	records map[string]*record
@@ -170,7 +173,7 @@ func (s *store) table(resource schema.GroupResource) *table {
 	defer s.mu.Unlock()
 	t := s.tables[resource]
 	if t == nil {
-		t = &table{store: s, resource: resource, records: map[string]*record{}, oldest: s.loaded}
+		t = &table{store: s, resource: resource, underway: map[string]*batch{}, records: map[string]*record{}, oldest: s.loaded}
 		s.tables[resource] = t
 	}
 	return t
@@ -205,50 +208,77 @@ func (t *table) get(key string) *record {
 // put writes a record, which is the table's from then on, in place of was, or as a new one. It writes nothing and reports
 // false when another write was faster. An error says that the write could not be kept.
 func (t *table) put(key string, was, now *record) (bool, error) {
-	t.store.writing.Lock()
-	defer t.store.writing.Unlock()
-	if t.get(key) != was {
-		return false, nil
-	}
-	revision := t.store.current() + 1
-	now.key = key
-	now.setRevision(revision)
-	c := change{revision: revision, key: key, previous: was, current: now}
-	if err := t.store.keep(t, c); err != nil {
-		return false, err
-	}
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	if was == nil {
-		at, _ := slices.BinarySearch(t.keys, key)
-		t.keys = slices.Insert(t.keys, at, key)
-	}
-	t.records[key] = now
-	t.noteLocked(c)
-	return true, nil
+	return t.commit(key, was, func(revision int64) change {
+		now.key = key
+		now.setRevision(revision)
+		return change{revision: revision, key: key, previous: was, current: now}
+	})
 }
 
 // remove deletes was and returns it in the revision of the deletion, or nil when another write was faster. An error says that
 // the deletion could not be kept.
-func (t *table) remove(was *record) (*record, error) {
-	t.store.writing.Lock()
-	defer t.store.writing.Unlock()
-	if t.get(was.key) != was {
-		return nil, nil
-	}
-	revision := t.store.current() + 1
-	last := was.at(revision)
-	c := change{revision: revision, key: was.key, previous: was}
-	if err := t.store.keep(t, c); err != nil {
+func (t *table) remove(was *record) (last *record, err error) {
+	removed, err := t.commit(was.key, was, func(revision int64) change {
+		last = was.at(revision)
+		return change{revision: revision, key: was.key, previous: was}
+	})
+	if !removed {
 		return nil, err
 	}
-	t.store.mu.Lock()
-	defer t.store.mu.Unlock()
-	at, _ := slices.BinarySearch(t.keys, was.key)
-	t.keys = slices.Delete(t.keys, at, at+1)
-	delete(t.records, was.key)
-	t.noteLocked(c)
 	return last, nil
+}
+
+// commit makes a change of what is at a key, if that is was. It returns when the change is kept, and done: then all see it.
+func (t *table) commit(key string, was *record, decide func(revision int64) change) (bool, error) {
+	s := t.store
+	s.writing.Lock()
+	for t.underway[key] != nil { // whose end decides what was there
+		done := t.underway[key].done
+		s.writing.Unlock()
+		<-done
+		s.writing.Lock()
+	}
+	if t.get(key) != was {
+		s.writing.Unlock()
+		return false, nil
+	}
+	c := decide(s.decided + 1)
+	if s.log == nil {
+		defer s.writing.Unlock()
+		s.decided++
+		s.do(t, c)
+		return true, nil
+	}
+	b, first, err := s.join(t, c)
+	s.writing.Unlock()
+	switch {
+	case err != nil:
+		return false, err
+	case first:
+		s.keep(b)
+	default:
+		<-b.done
+	}
+	return b.err == nil, b.err
+}
+
+// do makes a change that was decided about, after those before it.
+func (s *store) do(t *table, c change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c.current == nil:
+		at, _ := slices.BinarySearch(t.keys, c.key)
+		t.keys = slices.Delete(t.keys, at, at+1)
+		delete(t.records, c.key)
+	case c.previous == nil:
+		at, _ := slices.BinarySearch(t.keys, c.key)
+		t.keys = slices.Insert(t.keys, at, c.key)
+		t.records[c.key] = c.current
+	default:
+		t.records[c.key] = c.current
+	}
+	t.noteLocked(c)
 }
 
 func (t *table) noteLocked(c change) {

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,5 +108,79 @@ func checkSince(t *testing.T, table *table, revision int64, had, now map[string]
 	}
 	if err != nil || !maps.Equal(state, now) {
 		t.Fatalf("since %d: got %v, want %v: %v", revision, state, now, err)
+	}
+}
+
+// TestWritesAtOnceShareALine keeps the disk busy while writes come, which are then kept by one line, and done in their order.
+func TestWritesAtOnceShareALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "objects")
+	s := newStore(10)
+	if err := s.open(path, func(schema.GroupResource) {}); err != nil {
+		t.Fatal(err)
+	}
+	table := s.table(schema.GroupResource{Resource: "things"})
+	write := func(key string) {
+		d, err := newDocument(map[string]any{"metadata": map[string]any{"name": key}})
+		if err != nil {
+			t.Error(err)
+		}
+		if put, err := table.put(key, nil, &record{document: d}); !put || err != nil {
+			t.Errorf("%s: %t, %v", key, put, err)
+		}
+	}
+	const many = 20
+	var group sync.WaitGroup
+	s.log.syncing.Lock()
+	for i := range many {
+		group.Go(func() { write(fmt.Sprintf("k%02d", i)) })
+	}
+	again := make(chan bool)
+	for joined := 0; joined < many; runtime.Gosched() {
+		s.writing.Lock()
+		if joined = 0; s.log.open != nil {
+			joined = len(s.log.open.changes)
+		}
+		s.writing.Unlock()
+	}
+	go func() { // of an object that is on its way to the disk
+		put, err := table.put("k00", nil, &record{})
+		again <- put || err != nil
+	}()
+	if records, revision, _ := table.list("", "", 0); len(records) > 0 || revision != 1 {
+		t.Errorf("%d objects are seen before they are on the disk, in revision %d", len(records), revision)
+	}
+	s.log.syncing.Unlock()
+	group.Wait()
+	if <-again {
+		t.Error("an object was made twice")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(content), "\n"); lines != 2 {
+		t.Errorf("the file has %d lines, want a header and one for %d writes", lines, many)
+	}
+	changes, _, err := table.since(1)
+	if err != nil || len(changes) != many {
+		t.Fatalf("%d changes, %v", len(changes), err)
+	}
+	for i, c := range changes {
+		if c.revision != int64(i)+2 {
+			t.Errorf("change %d has revision %d", i, c.revision)
+		}
+	}
+	if err := s.closeLog(); err != nil {
+		t.Fatal(err)
+	}
+	other := newStore(10)
+	if err := other.open(path, func(schema.GroupResource) {}); err != nil {
+		t.Fatal(err)
+	}
+	if records, revision, _ := other.table(table.resource).list("", "", 0); len(records) != many || revision != many+1 {
+		t.Errorf("the file has %d objects in revision %d", len(records), revision)
+	}
+	if err := other.closeLog(); err != nil {
+		t.Fatal(err)
 	}
 }

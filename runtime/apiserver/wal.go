@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -23,11 +24,17 @@ import (
 )
 
 // wal is the write-ahead log of a store: a file that has each write before anybody sees it, on the disk. Whatever ends the
-// process or the machine, the file has all that was answered, and at most one write that was not.
+// process or the machine, the file has all that was answered, and perhaps some that were being written.
 //
-// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader, each other a walEntry, in the
-// order of the writes. What only older writes say is dropped now and then, by another file in the place of this one.
+// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader, each other a walEntry, or a list of
+// those of writes that came while the disk was busy with the line before: they share a line, and what it costs to have it on the disk. The
+// order is that of the writes. What only older writes say is dropped now and then, by another file in the place of this one.
 type wal struct {
+	open *batch // that a write may join; nil when none is waiting; guarded by the store's writing
+
+	// syncing is held by the batch that is being written, and taken before writing. It guards what follows.
+	syncing sync.Mutex
+
 	path string
 	file *os.File // appends
 	size int64
@@ -38,7 +45,7 @@ type wal struct {
 
 const (
 	walFormat  = "kctrl API server"
-	walVersion = 1
+	walVersion = 2 // 1 had no lists
 	// walSlack is how much of the file may be what newer writes have replaced, besides as much as there are objects.
 	walSlack = 4 << 20
 )
@@ -56,6 +63,19 @@ type walEntry struct {
 	Resource string          `json:"resource"`
 	Key      string          `json:"key"`
 	Object   json.RawMessage `json:"object,omitempty"`
+}
+
+// batch is writes that are kept together: all of them are, or none.
+type batch struct {
+	changes []tableChange
+	entries []walEntry
+	err     error         // before done is closed, why they are not kept
+	done    chan struct{} // closed when all of them are done, or will not be
+}
+
+type tableChange struct {
+	*table
+	change
 }
 
 // DataError is why a file of objects cannot be used. The file is as it was.
@@ -102,7 +122,7 @@ func (s *store) open(path string, prepare func(schema.GroupResource)) error {
 	for _, t := range s.tables {
 		t.keys, t.oldest = slices.Sorted(maps.Keys(t.records)), s.revision
 	}
-	s.loaded = s.revision
+	s.loaded, s.decided = s.revision, s.revision
 	s.log = &wal{path: path}
 	return s.log.rewrite(s)
 }
@@ -173,10 +193,22 @@ func (s *store) loadLine(n int, line []byte, prepare func(schema.GroupResource))
 		s.revision = max(s.revision, header.Revision)
 		return nil
 	}
-	var e walEntry
-	if err := json.Unmarshal(text, &e); err != nil {
+	if !bytes.HasPrefix(text, []byte("[")) {
+		text = append(append([]byte("["), text...), ']')
+	}
+	var entries []walEntry
+	if err := json.Unmarshal(text, &entries); err != nil {
 		return err
 	}
+	for _, e := range entries {
+		if err := s.loadEntry(e, prepare); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error {
 	resource := schema.GroupResource{Group: e.Group, Resource: e.Resource}
 	prepare(resource)
 	t := s.table(resource)
@@ -212,13 +244,14 @@ func (t *table) unmarshal(text []byte) (*record, error) {
 	return &record{document: d, labels: u.GetLabels()}, err
 }
 
-func (t *table) entry(r *record) (walEntry, error) {
+// entry is what the file has of a record of a table whose objects are kept as codec writes them.
+func (t *table) entry(codec apiruntime.Codec, r *record) (walEntry, error) {
 	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.key, Object: r.last()}
-	if t.codec == nil {
+	if codec == nil {
 		return e, nil
 	}
 	var err error
-	e.Object, err = apiruntime.Encode(t.codec, r.object.DeepCopyObject()) // encoders note the kind in objects of Go types
+	e.Object, err = apiruntime.Encode(codec, r.object.DeepCopyObject()) // encoders note the kind in objects of Go types
 	return e, err
 }
 
@@ -229,29 +262,59 @@ func (t *table) keepAs(codec apiruntime.Codec) {
 	t.codec = codec
 }
 
-// keep makes a change last, if the store has a log. It is called by the one who holds writing.
-func (s *store) keep(t *table, c change) error {
-	if s.log == nil {
-		return nil
-	}
+// join adds a change to the batch that is written next, and reports whether it is its first. It is called by the one who holds writing.
+func (s *store) join(t *table, c change) (b *batch, first bool, err error) {
 	e := walEntry{Revision: c.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.key}
-	var err error
 	if c.current != nil {
-		e, err = t.entry(c.current)
+		e, err = t.entry(t.codec, c.current)
 	}
+	if err != nil {
+		return nil, false, err
+	}
+	if first = s.log.open == nil; first {
+		s.log.open = &batch{done: make(chan struct{})}
+	}
+	b = s.log.open
+	b.changes, b.entries = append(b.changes, tableChange{t, c}), append(b.entries, e)
+	s.decided, t.underway[c.key] = c.revision, b
+	return b, first, nil
+}
+
+// keep makes the changes of a batch last, and then does them. It is called by the first of them. Those that come while the batch before
+// is written join it.
+func (s *store) keep(b *batch) {
+	s.log.syncing.Lock()
+	defer s.log.syncing.Unlock()
+	s.writing.Lock()
+	s.log.open = nil
+	s.writing.Unlock()
+	b.err = s.log.keep(s, b.entries)
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	for _, c := range b.changes {
+		if b.err == nil {
+			s.do(c.table, c.change)
+		}
+		delete(c.underway, c.key)
+	}
+	close(b.done)
+}
+
+func (l *wal) keep(s *store, entries []walEntry) error {
+	var document any = entries
+	if len(entries) == 1 {
+		document = entries[0]
+	}
+	line, err := walLine(document)
 	if err != nil {
 		return err
 	}
-	line, err := walLine(e)
-	if err != nil {
-		return err
-	}
-	if s.log.size > 2*s.log.used+walSlack {
-		if err := s.log.rewrite(s); err != nil {
-			s.log.used = s.log.size // the old file is as good; the next attempt is when it has grown as much again
+	if l.size > 2*l.used+walSlack {
+		if err := l.rewrite(s); err != nil {
+			l.used = l.size // the old file is as good; the next attempt is when it has grown as much again
 		}
 	}
-	return s.log.append(line)
+	return l.append(line)
 }
 
 // append returns when a line is on the disk.
@@ -307,13 +370,15 @@ func (l *wal) rewrite(s *store) (err error) {
 
 // writeAll writes the header, and the objects that the store has now.
 func (s *store) writeAll(to io.Writer) (size int64, err error) {
+	s.writing.Lock()
 	s.mu.Lock()
 	header := walHeader{Format: walFormat, Version: walVersion, Revision: s.revision}
-	tables := map[*table][]*record{}
+	tables, codecs := map[*table][]*record{}, map[*table]apiruntime.Codec{}
 	for _, t := range s.tables {
-		tables[t] = slices.Collect(maps.Values(t.records))
+		tables[t], codecs[t] = slices.Collect(maps.Values(t.records)), t.codec
 	}
 	s.mu.Unlock()
+	s.writing.Unlock()
 	out := bufio.NewWriterSize(to, 1<<16)
 	write := func(document any) error {
 		line, err := walLine(document)
@@ -331,7 +396,7 @@ func (s *store) writeAll(to io.Writer) (size int64, err error) {
 	for _, t := range sorted {
 		slices.SortFunc(tables[t], func(a, b *record) int { return strings.Compare(a.key, b.key) })
 		for _, r := range tables[t] {
-			e, err := t.entry(r)
+			e, err := t.entry(codecs[t], r)
 			if err != nil {
 				return 0, err
 			}
@@ -357,9 +422,12 @@ func syncFolder(path string) error {
 
 // closeLog closes the file: no more is written.
 func (s *store) closeLog() error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.log == nil || errors.Is(s.log.failed, errClosed) {
+	if s.log == nil {
+		return nil
+	}
+	s.log.syncing.Lock()
+	defer s.log.syncing.Unlock()
+	if errors.Is(s.log.failed, errClosed) {
 		return nil
 	}
 	s.log.failed = errClosed
