@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
 )
 
 var appsV1 = appsv1.SchemeGroupVersion
@@ -662,6 +664,104 @@ func controllerRevisions() kind {
 				f := check(r)
 				f.list = append(validateMetadataUpdate(r, old), f.list...)
 				f.immutable(field.NewPath("data"), r.Data, old.Data)
+				return f.list
+			}),
+		},
+	}
+}
+
+// Templates, and what came before replica sets.
+
+func podTemplates() kind {
+	return kind{
+		gvk: coreV1.WithKind("PodTemplate"), resource: "podtemplates", namespaced: true, returned: true,
+		columns: []column{
+			col("Containers", "string", containersText, func(t *corev1.PodTemplate) any { return namesOf(t.Template.Spec.Containers) }),
+			col("Images", "string", imagesText, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
+			col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
+		},
+		rules: rules{
+			unconditional: true, spec: typed1(func(t *corev1.PodTemplate) any { return t.Template }),
+			validate: typed1(func(t *corev1.PodTemplate) field.ErrorList {
+				return append(validateMetadata(&t.ObjectMeta, true, validation.NameIsDNSSubdomain), validateTemplate(&t.Template, field.NewPath("template"))...)
+			}),
+			validateUpdate: typed2(func(t, old *corev1.PodTemplate) field.ErrorList {
+				return append(validateMetadataUpdate(t, old), validateTemplate(&t.Template, field.NewPath("template"))...)
+			}),
+			warnings: typed1(func(t *corev1.PodTemplate) []string {
+				return podWarnings(&t.Template.ObjectMeta, &t.Template.Spec, field.NewPath("template"))
+			}),
+		},
+	}
+}
+
+func replicationControllers() kind {
+	type controller = corev1.ReplicationController
+	doc := corev1.ReplicationControllerStatus{}.SwaggerDoc()
+	template := func(c *controller) *corev1.PodTemplateSpec {
+		if c.Spec.Template == nil {
+			return &corev1.PodTemplateSpec{}
+		}
+		return c.Spec.Template
+	}
+	check := func(c *controller) field.ErrorList {
+		var f findings
+		at := field.NewPath("spec")
+		f.notNegative(at.Child("minReadySeconds"), int64(c.Spec.MinReadySeconds))
+		if len(c.Spec.Selector) == 0 {
+			f.required(at.Child("selector"), "")
+		}
+		f.notNegative(at.Child("replicas"), int64(deref(c.Spec.Replicas)))
+		if c.Spec.Template == nil {
+			f.required(at.Child("template"), "")
+			return f.list
+		}
+		f.selected(&metav1.LabelSelector{MatchLabels: c.Spec.Selector}, c.Spec.Template, at, false)
+		f.add(validateTemplate(c.Spec.Template, at.Child("template"))...)
+		f.alwaysRestarts("ReplicationController", &c.Spec.Template.Spec, at.Child("template", "spec"))
+		return f.list
+	}
+	return kind{
+		gvk: coreV1.WithKind("ReplicationController"), resource: "replicationcontrollers", short: []string{"rc"}, categories: []string{"all"}, namespaced: true, policy: rest.OrphanDependents,
+		columns: append(append([]column{
+			col("Desired", "integer", corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"], func(c *controller) any { return int64(deref(c.Spec.Replicas)) }),
+			col("Current", "integer", doc["replicas"], func(c *controller) any { return int64(c.Status.Replicas) }),
+			col("Ready", "integer", doc["readyReplicas"], func(c *controller) any { return int64(c.Status.ReadyReplicas) }),
+			sinceColumn,
+		}, containerColumns(template)...),
+			col("Selector", "string wide", corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"], func(c *controller) any { return labels.FormatLabels(c.Spec.Selector) })),
+		scale: func(object runtime.Object) scaled {
+			c := object.(*controller)
+			return scaled{c.Spec.Replicas, c.Status.Replicas, labels.Set(c.Spec.Selector).AsSelector().String()}
+		},
+		selectable: []string{"status.replicas"},
+		fields: func(object runtime.Object, set fields.Set) {
+			set["status.replicas"] = fmt.Sprint(object.(*controller).Status.Replicas)
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"}, spec: typed1(func(c *controller) any { return c.Spec }),
+			create: change1(func(c *controller) { c.Status = corev1.ReplicationControllerStatus{} }),
+			update: change2(func(c, old *controller) { c.Status = old.Status }),
+			validate: typed1(func(c *controller) field.ErrorList {
+				return append(validateMetadata(&c.ObjectMeta, true, validation.NameIsDNSSubdomain), check(c)...)
+			}),
+			validateUpdate: typed2(func(c, old *controller) field.ErrorList { return append(validateMetadataUpdate(c, old), check(c)...) }),
+			warnings: typed1(func(c *controller) []string {
+				return append(dnsLabelWarning(c.Name, "Pod names and hostnames"), templateWarnings(template(c))...)
+			}),
+			updateWarnings: typed2(func(c, old *controller) []string {
+				if c.Generation == old.Generation {
+					return nil
+				}
+				return templateWarnings(template(c))
+			}),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update: change2(func(c, old *controller) { c.Spec = old.Spec }),
+			validateUpdate: typed2(func(c, old *controller) field.ErrorList {
+				f, s := findings{validateMetadataUpdate(c, old)}, c.Status
+				f.replicaStatus(s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas, nil, s.ObservedGeneration)
 				return f.list
 			}),
 		},

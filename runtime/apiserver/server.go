@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -385,42 +384,6 @@ func must(err error) {
 		panic(err)
 	}
 }
-
-// lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.
-type lifecycle struct{ server *Server }
-
-func (lifecycle) Handles(operation admission.Operation) bool {
-	return operation == admission.Create || operation == admission.Delete
-}
-
-func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetKind().GroupKind() == namespaceKind.GroupKind() {
-		if a.GetOperation() == admission.Delete && immortal.Has(a.GetName()) {
-			return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("this namespace may not be deleted"))
-		}
-		return nil
-	}
-	if a.GetNamespace() == "" || a.GetOperation() != admission.Create {
-		return nil
-	}
-	namespace := l.server.namespace(a.GetNamespace())
-	if namespace == nil {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, a.GetNamespace())
-	}
-	if namespace.Status.Phase != corev1.NamespaceTerminating {
-		return nil
-	}
-	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()), Field: "metadata.namespace",
-		})
-	}
-	return err
-}
-
-var immortal = sets.New("default", "kube-system", "kube-public")
 
 // warnings are those of one request: headers of its response, each text once.
 type warnings struct {

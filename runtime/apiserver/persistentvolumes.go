@@ -1,0 +1,375 @@
+package apiserver
+
+import (
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+func modesText(modes []corev1.PersistentVolumeAccessMode) string {
+	var short []string
+	for _, mode := range []struct {
+		mode corev1.PersistentVolumeAccessMode
+		text string
+	}{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"}} {
+		if slices.Contains(modes, mode.mode) {
+			short = append(short, mode.text)
+		}
+	}
+	return strings.Join(short, ",")
+}
+
+func phaseText[T ~string](object metav1.Object, phase T) string {
+	if object.GetDeletionTimestamp() != nil {
+		return "Terminating"
+	}
+	return string(phase)
+}
+
+func orUnset[T ~string](value *T) string {
+	if value == nil {
+		return "<unset>"
+	}
+	return string(*value)
+}
+
+func volumeClaims() kind {
+	status, spec := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc(), corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
+	type claim = corev1.PersistentVolumeClaim
+	return kind{
+		gvk: coreV1.WithKind("PersistentVolumeClaim"), resource: "persistentvolumeclaims", undefaulted: true, short: []string{"pvc"}, namespaced: true, returned: true,
+		columns: []column{
+			col("Status", "string", status["phase"], func(c *claim) any { return phaseText(c, c.Status.Phase) }),
+			col("Volume", "string", spec["volumeName"], func(c *claim) any { return c.Spec.VolumeName }),
+			col("Capacity", "string", status["capacity"], func(c *claim) any {
+				if c.Spec.VolumeName == "" {
+					return ""
+				}
+				return c.Status.Capacity.Storage().String()
+			}),
+			col("Access Modes", "string", status["accessModes"], func(c *claim) any {
+				if c.Spec.VolumeName == "" {
+					return ""
+				}
+				return modesText(c.Status.AccessModes)
+			}),
+			col("StorageClass", "string", "StorageClass of the pvc", func(c *claim) any { return deref(c.Spec.StorageClassName) }),
+			col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c *claim) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
+			sinceColumn,
+			col("VolumeMode", "string wide", spec["volumeMode"], func(c *claim) any { return orUnset(c.Spec.VolumeMode) }),
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"},
+			create: change1(func(c *claim) {
+				c.Status = corev1.PersistentVolumeClaimStatus{} // the phase is found by who reads it, and written by the next update
+				sameSources(&c.Spec)
+			}),
+			update: change2(func(c, old *claim) {
+				c.Status = old.Status
+				sameSources(&c.Spec)
+			}),
+			validate:       typed1(validateClaim),
+			validateUpdate: typed2(validateClaimUpdate),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update: change2(func(c, old *claim) { c.Spec = old.Spec }),
+			validateUpdate: typed2(func(c, old *claim) field.ErrorList {
+				f := findings{validateMetadataUpdate(c, old)}
+				for name, quantity := range c.Status.Capacity {
+					if quantity.Value() < 0 {
+						f.invalid(field.NewPath("status", "capacity").Key(string(name)), quantity.Value(), "must be a valid resource quantity")
+					}
+				}
+				return f.list
+			}),
+		},
+		admit: func(s *Server, a admission.Attributes) error {
+			c, ok := a.GetObject().(*claim)
+			if !ok || a.GetOperation() != admission.Create {
+				return nil
+			}
+			protect(c, "kubernetes.io/pvc-protection")
+			if c.Spec.StorageClassName == nil {
+				if class := s.defaultStorageClass(); class != "" {
+					c.Spec.StorageClassName = &class
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// sameSources fills in whichever of the two ways to name a source is not given.
+func sameSources(spec *corev1.PersistentVolumeClaimSpec) {
+	switch source, reference := spec.DataSource, spec.DataSourceRef; {
+	case source != nil && reference == nil:
+		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	case source == nil && reference != nil && deref(reference.Namespace) == "":
+		if deref(reference.APIGroup) == "" && reference.Kind == "PersistentVolumeClaim" || deref(reference.APIGroup) == "snapshot.storage.k8s.io" && reference.Kind == "VolumeSnapshot" {
+			spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: reference.APIGroup, Kind: reference.Kind, Name: reference.Name}
+		}
+	}
+}
+
+// protect keeps what is in use from being deleted.
+func protect(object metav1.Object, finalizer string) {
+	if !slices.Contains(object.GetFinalizers(), finalizer) {
+		object.SetFinalizers(append(object.GetFinalizers(), finalizer))
+	}
+}
+
+func volumes() kind {
+	status, spec := corev1.PersistentVolumeStatus{}.SwaggerDoc(), corev1.PersistentVolumeSpec{}.SwaggerDoc()
+	type volume = corev1.PersistentVolume
+	return kind{
+		gvk: coreV1.WithKind("PersistentVolume"), resource: "persistentvolumes", short: []string{"pv"}, returned: true,
+		columns: []column{
+			col("Capacity", "string", spec["capacity"], func(v *volume) any { return v.Spec.Capacity.Storage().String() }),
+			col("Access Modes", "string", spec["accessModes"], func(v *volume) any { return modesText(v.Spec.AccessModes) }),
+			col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v *volume) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
+			col("Status", "string", status["phase"], func(v *volume) any { return phaseText(v, v.Status.Phase) }),
+			col("Claim", "string", spec["claimRef"], func(v *volume) any {
+				if v.Spec.ClaimRef == nil {
+					return ""
+				}
+				return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
+			}),
+			col("StorageClass", "string", "StorageClass of the pv", func(v *volume) any { return v.Spec.StorageClassName }),
+			col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v *volume) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
+			col("Reason", "string", status["reason"], func(v *volume) any { return v.Status.Reason }),
+			sinceColumn,
+			col("VolumeMode", "string wide", spec["volumeMode"], func(v *volume) any { return orUnset(v.Spec.VolumeMode) }),
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"},
+			create: change1(func(v *volume) {
+				now := metav1.Now()
+				v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
+			}),
+			update:         change2(func(v, old *volume) { v.Status = old.Status }),
+			validate:       typed1(validateVolume),
+			validateUpdate: typed2(validateVolumeUpdate),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update: change2(func(v, old *volume) {
+				v.Spec = old.Spec
+				switch now, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime; {
+				case v.Status.Phase == old.Status.Phase && now == nil:
+					v.Status.LastPhaseTransitionTime = was
+				case v.Status.Phase != old.Status.Phase && (now == nil || now.Equal(was)):
+					now := metav1.Now()
+					v.Status.LastPhaseTransitionTime = &now
+				}
+			}),
+			validateUpdate: validateMetadataUpdate,
+		},
+		admit: func(_ *Server, a admission.Attributes) error {
+			if v, ok := a.GetObject().(*volume); ok && a.GetOperation() == admission.Create {
+				protect(v, "kubernetes.io/pv-protection")
+			}
+			return nil
+		},
+	}
+}
+
+// Claims.
+
+func accessModes(f *findings, modes []corev1.PersistentVolumeAccessMode, at *field.Path) {
+	one, other := false, false
+	known := []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod}
+	for _, mode := range modes {
+		oneOf(f, at, mode, known...)
+		one, other = one || mode == corev1.ReadWriteOncePod, other || mode != corev1.ReadWriteOncePod && slices.Contains(known, mode)
+	}
+	if one && other {
+		f.forbidden(at, "may not use ReadWriteOncePod with other access modes")
+	}
+}
+
+func (f *findings) claim(spec *corev1.PersistentVolumeClaimSpec, at *field.Path) {
+	if len(spec.AccessModes) == 0 {
+		f.required(at.Child("accessModes"), "at least 1 access mode is required")
+	}
+	if spec.Selector != nil {
+		f.selector(at.Child("selector"), spec.Selector)
+	}
+	accessModes(f, spec.AccessModes, at.Child("accessModes"))
+	size, here := at.Child("resources").Key("storage"), at
+	if storage, ok := spec.Resources.Requests[corev1.ResourceStorage]; !ok {
+		f.required(size, "")
+	} else {
+		f.positiveQuantity(size, storage)
+	}
+	if deref(spec.StorageClassName) != "" {
+		f.subdomain(at.Child("storageClassName"), *spec.StorageClassName)
+	}
+	if spec.VolumeMode != nil {
+		oneOf(f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
+	}
+	source := func(at *field.Path, group *string, kind, name string) {
+		if name == "" {
+			f.required(at.Child("name"), "")
+		}
+		if kind == "" {
+			f.required(at.Child("kind"), "")
+		}
+		if deref(group) == "" && kind != "PersistentVolumeClaim" {
+			f.invalid(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+		}
+		if deref(group) != "" {
+			f.subdomain(at.Child("apiGroup"), *group)
+		}
+	}
+	if d := spec.DataSource; d != nil {
+		source(at.Child("dataSource"), d.APIGroup, d.Kind, d.Name)
+	}
+	if d := spec.DataSourceRef; d != nil {
+		source(at.Child("dataSourceRef"), d.APIGroup, d.Kind, d.Name)
+		if deref(d.Namespace) != "" {
+			f.label(at.Child("dataSourceRef", "namespace"), *d.Namespace)
+		}
+		if s := spec.DataSource; s != nil && deref(d.Namespace) == "" && (s.Kind != d.Kind || s.Name != d.Name || deref(s.APIGroup) != deref(d.APIGroup)) {
+			f.invalid(here, here.Child("dataSource"), "must match dataSourceRef")
+		}
+	}
+	if deref(spec.VolumeAttributesClassName) != "" {
+		f.subdomain(at.Child("volumeAttributesClassName"), *spec.VolumeAttributesClassName)
+	}
+}
+
+func validateClaim(claim *corev1.PersistentVolumeClaim) field.ErrorList {
+	f := findings{validateMetadata(&claim.ObjectMeta, true, validation.NameIsDNSSubdomain)}
+	f.claim(&claim.Spec, field.NewPath("spec"))
+	return f.list
+}
+
+func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	f := findings{append(validateMetadataUpdate(claim, old), validateClaim(claim)...)}
+	now, was := claim.DeepCopy(), old.DeepCopy()
+	if was.Spec.VolumeName == "" {
+		was.Spec.VolumeName = now.Spec.VolumeName
+	}
+	if was.Spec.StorageClassName == nil && now.Spec.StorageClassName != nil {
+		now.Spec.StorageClassName = nil
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		if now.Spec.Resources.Requests != nil {
+			now.Spec.Resources.Requests["storage"] = was.Spec.Resources.Requests["storage"]
+		}
+		now.Spec.VolumeAttributesClassName = was.Spec.VolumeAttributesClassName
+	}
+	at := field.NewPath("spec")
+	if !equality.Semantic.DeepEqual(now.Spec, was.Spec) {
+		f.forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"+diff.Diff(goValue{was.Spec}, goValue{now.Spec}))
+	}
+	size, before, have := claim.Spec.Resources.Requests["storage"], old.Spec.Resources.Requests["storage"], old.Status.Capacity["storage"]
+	if size.Cmp(before) < 0 && size.Cmp(have) <= 0 {
+		f.forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity")
+	}
+	f.immutable(field.NewPath("volumeMode"), claim.Spec.VolumeMode, old.Spec.VolumeMode)
+	return f.list
+}
+
+// Volumes.
+
+func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
+	at, spec := field.NewPath("spec"), &volume.Spec
+	f := findings{validateMetadata(&volume.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+	if len(spec.AccessModes) == 0 {
+		f.required(at.Child("accessModes"), "")
+	}
+	accessModes(&f, spec.AccessModes, at.Child("accessModes"))
+	if len(spec.Capacity) == 0 {
+		f.required(at.Child("capacity"), "")
+	}
+	if _, ok := spec.Capacity[corev1.ResourceStorage]; !ok || len(spec.Capacity) > 1 {
+		f.add(field.NotSupported(at.Child("capacity"), spec.Capacity, []corev1.ResourceName{corev1.ResourceStorage}))
+	}
+	for name, quantity := range spec.Capacity {
+		here := at.Child("capacity").Key(string(name))
+		if quantity.Value() < 0 {
+			f.invalid(here, quantity.Value(), "must be a valid resource quantity")
+		}
+		f.positiveQuantity(here, quantity)
+	}
+	if spec.PersistentVolumeReclaimPolicy != "" {
+		oneOf(&f, at.Child("persistentVolumeReclaimPolicy"), spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain)
+	}
+	if affinity := spec.NodeAffinity; affinity != nil {
+		if affinity.Required == nil {
+			f.required(at.Child("nodeAffinity", "required"), "must specify required node constraints")
+		} else {
+			f.nodeSelector(affinity.Required, at.Child("nodeAffinity", "required"))
+		}
+	}
+	f.volumeSource(spec, at)
+	if spec.StorageClassName != "" {
+		f.subdomain(at.Child("storageClassName"), spec.StorageClassName)
+	}
+	if spec.VolumeMode != nil {
+		oneOf(&f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
+	}
+	return f.list
+}
+
+func (f *findings) volumeSource(spec *corev1.PersistentVolumeSpec, at *field.Path) {
+	types, source := 0, reflect.ValueOf(spec.PersistentVolumeSource)
+	for i := range source.NumField() {
+		if source.Field(i).IsNil() {
+			continue
+		}
+		name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
+		here := at.Child(name)
+		if types++; types > 1 {
+			f.forbidden(here, "may not specify more than 1 volume type")
+			continue
+		}
+		switch name {
+		case "hostPath":
+			f.hostPath(spec.HostPath, here)
+		case "nfs":
+			f.nfs(spec.NFS, here)
+		case "local":
+			if spec.Local.Path == "" {
+				f.required(here.Child("path"), "")
+			} else if slices.Contains(strings.Split(spec.Local.Path, "/"), "..") {
+				f.invalid(here.Child("path"), spec.Local.Path, "must not contain '..'")
+			}
+			if spec.NodeAffinity == nil {
+				f.required(at.Child("nodeAffinity"), "Local volume requires node affinity")
+			}
+		case "csi":
+			f.driver(here.Child("driver"), spec.CSI.Driver)
+			if spec.CSI.VolumeHandle == "" {
+				f.required(here.Child("volumeHandle"), "")
+			}
+		}
+	}
+	if types == 0 {
+		f.required(at, "must specify a volume type")
+	}
+	if spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+		f.forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'")
+	}
+}
+
+func validateVolumeUpdate(volume, old *corev1.PersistentVolume) field.ErrorList {
+	f := findings{append(validateMetadataUpdate(volume, old), validateVolume(volume)...)}
+	if !equality.Semantic.DeepEqual(volume.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource) {
+		f.forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
+			diff.Diff(goValue{old.Spec.PersistentVolumeSource}, goValue{volume.Spec.PersistentVolumeSource}))
+	}
+	f.immutable(field.NewPath("volumeMode"), volume.Spec.VolumeMode, old.Spec.VolumeMode)
+	return f.list
+}

@@ -1,0 +1,209 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+)
+
+// podPart is a subresource that changes some of a pod.
+func podPart(name string, r rules) func(s *Server, objects *registry, k *kind, f family) part {
+	return func(s *Server, objects *registry, k *kind, f family) part {
+		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, r})
+		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, objects)}
+	}
+}
+
+func ephemeralRules() rules {
+	return rules{
+		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+		update: change2(func(p, old *corev1.Pod) {
+			containers := p.Spec.EphemeralContainers
+			p.Spec, p.Status = *old.Spec.DeepCopy(), old.Status
+			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+			p.Spec.EphemeralContainers = containers
+		}),
+		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
+			f := findings{validatePodSpecOf(p)}
+			for i, container := range old.Spec.EphemeralContainers {
+				at := slices.IndexFunc(p.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == container.Name })
+				if here := field.NewPath("spec", "ephemeralContainers"); at < 0 {
+					f.forbidden(here, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", container.Name))
+				} else if !equality.Semantic.DeepEqual(container, p.Spec.EphemeralContainers[at]) {
+					f.forbidden(here.Index(i), fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", container.Name, diff.Diff(container, p.Spec.EphemeralContainers[at])))
+				}
+			}
+			return f.list
+		}),
+	}
+}
+
+func resizeRules() rules {
+	return rules{
+		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+		update: change2(func(p, old *corev1.Pod) {
+			if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
+				return
+			}
+			spec := old.Spec.DeepCopy()
+			for i := range spec.Containers {
+				spec.Containers[i].Resources, spec.Containers[i].ResizePolicy = p.Spec.Containers[i].Resources, p.Spec.Containers[i].ResizePolicy
+			}
+			p.Spec, p.Status = *spec, old.Status
+			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
+		}),
+		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
+			f, at := findings{validatePodSpecOf(p)}, field.NewPath("spec")
+			if qos := qosOf(&p.Spec); qos != old.Status.QOSClass {
+				f.invalid(at, old.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
+			}
+			return f.list
+		}),
+	}
+}
+
+// streamPart answers for what a kubelet would serve.
+func streamPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", info.Name))
+			if node := object.(*corev1.Pod).Spec.NodeName; node != "" {
+				err = apierrors.NewNotFound(coreV1.WithResource("nodes").GroupResource(), node)
+			}
+		}
+		responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+	}}
+}
+
+// logPart has no lines: nothing runs.
+func logPart(s *Server, objects *registry, k *kind, _ family) part {
+	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
+		if err == nil {
+			err = containerProblem(object.(*corev1.Pod), r.URL.Query().Get("container"))
+		}
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+	}}
+}
+
+func containerProblem(pod *corev1.Pod, name string) error {
+	var names []string
+	eachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
+	switch {
+	case name == "" && len(pod.Spec.Containers) != 1:
+		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+	case name != "" && !slices.Contains(names, name):
+		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
+	}
+	return nil
+}
+
+// creater makes what is not kept.
+type creater struct {
+	new    func() runtime.Object
+	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error)
+}
+
+func (c creater) New() runtime.Object { return c.new() }
+func (c creater) Destroy()            {}
+func (c creater) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	return c.create(ctx, name, object, validate, options)
+}
+
+func bindingPart(s *Server, objects *registry, k *kind, f family) part {
+	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+		binding := object.(*corev1.Binding)
+		if binding.Name != name {
+			return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+		}
+		var problems findings
+		at := field.NewPath("target")
+		if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+			problems.add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+		}
+		if binding.Target.Name == "" {
+			problems.required(at.Child("name"), "")
+		}
+		if err := problems.list.ToAggregate(); err != nil {
+			return nil, err
+		}
+		if validate != nil {
+			if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+				return nil, err
+			}
+		}
+		return &metav1.Status{Status: metav1.StatusSuccess}, objects.bind(ctx, binding, options)
+	}
+	kind := coreV1.WithKind("Binding")
+	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, coreV1, "binding", nil, objects)}
+}
+
+// bind says on which node a pod runs.
+func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *metav1.CreateOptions) error {
+	key, err := r.key(ctx, binding.Name)
+	if err != nil {
+		return err
+	}
+	var preconditions storage.Preconditions
+	if binding.UID != "" {
+		preconditions.UID = &binding.UID
+	}
+	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+		pod := existing.(*corev1.Pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+		case pod.Spec.NodeName != "":
+			return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+		case len(pod.Spec.SchedulingGates) > 0:
+			return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+		}
+		pod.Spec.NodeName = binding.Target.Name
+		for name, value := range binding.Annotations {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
+		}
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+		return pod, nil
+	})
+	var status *apierrors.StatusError
+	if err = storageerrors.InterpretUpdateError(err, r.qualified(ctx), binding.Name); err == nil || errors.As(err, &status) {
+		return err
+	}
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)
+}
+
+func setPodCondition(pod *corev1.Pod, condition corev1.PodCondition) {
+	condition.LastTransitionTime = metav1.Now()
+	for i, known := range pod.Status.Conditions {
+		if known.Type == condition.Type {
+			if known.Status == condition.Status {
+				condition.LastTransitionTime = known.LastTransitionTime
+			}
+			pod.Status.Conditions[i] = condition
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, condition)
+}

@@ -1,0 +1,179 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func limitRanges() kind {
+	return kind{
+		gvk: coreV1.WithKind("LimitRange"), resource: "limitranges", short: []string{"limits"}, namespaced: true,
+		rules: rules{
+			unconditional: true, creates: true,
+			validate:       typed1(validateLimitRange),
+			validateUpdate: typed2(func(l, _ *corev1.LimitRange) field.ErrorList { return validateLimitRange(l) }),
+		},
+	}
+}
+
+func validateLimitRange(l *corev1.LimitRange) field.ErrorList {
+	f, at := findings{validateMetadata(&l.ObjectMeta, true, validation.NameIsDNSSubdomain)}, field.NewPath("spec", "limits")
+	types := map[corev1.LimitType]bool{}
+	for i, limit := range l.Spec.Limits {
+		here := at.Index(i)
+		if messages := utilvalidation.IsQualifiedName(string(limit.Type)); len(messages) > 0 {
+			f.invalid(here.Child("type"), limit.Type, messages...)
+		} else if !strings.Contains(string(limit.Type), "/") && limit.Type != corev1.LimitTypePod && limit.Type != corev1.LimitTypeContainer && limit.Type != corev1.LimitTypePersistentVolumeClaim {
+			f.invalid(here.Child("type"), limit.Type, "must be a standard limit type or fully qualified")
+		}
+		if types[limit.Type] {
+			f.add(field.Duplicate(here.Child("type"), limit.Type))
+		}
+		types[limit.Type] = true
+		f.limit(limit, here)
+	}
+	return f.list
+}
+
+func (f *findings) limit(limit corev1.LimitRangeItem, at *field.Path) {
+	names := map[corev1.ResourceName]bool{}
+	check := func(field string, list corev1.ResourceList) {
+		for _, name := range sortedMap(list) {
+			names[name] = true
+			if limit.Type == corev1.LimitTypePod || limit.Type == corev1.LimitTypeContainer {
+				containerResourceName(f, at.Child(field).Key(string(name)), name)
+			} else {
+				f.resourceName(at.Child(field).Key(string(name)), name)
+			}
+		}
+	}
+	check("max", limit.Max)
+	check("min", limit.Min)
+	usual, requested := limit.Default, limit.DefaultRequest
+	if limit.Type == corev1.LimitTypePod {
+		if len(usual) > 0 {
+			f.forbidden(at.Child("default"), "may not be specified when `type` is 'Pod'")
+		}
+		if len(requested) > 0 {
+			f.forbidden(at.Child("defaultRequest"), "may not be specified when `type` is 'Pod'")
+		}
+		usual, requested = nil, nil
+	}
+	check("default", usual)
+	check("defaultRequest", requested)
+	if limit.Type == corev1.LimitTypePersistentVolumeClaim {
+		_, least := limit.Min[corev1.ResourceStorage]
+		if _, most := limit.Max[corev1.ResourceStorage]; !least && !most {
+			f.required(at.Child("limits"), "either minimum or maximum storage value is required, but neither was provided")
+		}
+	}
+	check("maxLimitRequestRatio", limit.MaxLimitRequestRatio)
+	for _, name := range sortedMap(names) {
+		f.limitOrder(name, limit, usual, requested, at)
+	}
+}
+
+func (f *findings) limitOrder(name corev1.ResourceName, limit corev1.LimitRangeItem, usual, requested corev1.ResourceList, at *field.Path) {
+	least, hasLeast := limit.Min[name]
+	most, hasMost := limit.Max[name]
+	normal, hasNormal := usual[name]
+	request, hasRequest := requested[name]
+	ratio, hasRatio := limit.MaxLimitRequestRatio[name]
+	wrong := func(is bool, field string, value resource.Quantity, format string, arguments ...any) {
+		if is {
+			f.invalid(at.Child(field).Key(string(name)), value, fmt.Sprintf(format, arguments...))
+		}
+	}
+	wrong(hasLeast && hasMost && least.Cmp(most) > 0, "min", least, "min value %s is greater than max value %s", least.String(), most.String())
+	wrong(hasRequest && hasLeast && least.Cmp(request) > 0, "defaultRequest", request, "min value %s is greater than default request value %s", least.String(), request.String())
+	wrong(hasRequest && hasMost && request.Cmp(most) > 0, "defaultRequest", request, "default request value %s is greater than max value %s", request.String(), most.String())
+	wrong(hasRequest && hasNormal && request.Cmp(normal) > 0, "defaultRequest", request, "default request value %s is greater than default limit value %s", request.String(), normal.String())
+	wrong(hasNormal && hasLeast && least.Cmp(normal) > 0, "default", least, "min value %s is greater than default value %s", least.String(), normal.String())
+	wrong(hasNormal && hasMost && normal.Cmp(most) > 0, "default", most, "default value %s is greater than max value %s", normal.String(), most.String())
+	wrong(hasRatio && ratio.Cmp(resource.MustParse("1")) < 0, "maxLimitRequestRatio", ratio, "ratio %s is less than 1", ratio.String())
+	wrong(!mayOvercommit(name) && hasNormal && hasRequest && normal.Cmp(request) != 0, "defaultRequest", request, "default value %s must equal to defaultRequest value %s in %s", normal.String(), request.String(), name)
+}
+
+func resourceQuotas() kind {
+	type quota = corev1.ResourceQuota
+	cells := func(q *quota, limits bool) string {
+		var text []string
+		for _, name := range sortedMap(q.Status.Hard) {
+			used, hard := q.Status.Used[name], q.Status.Hard[name]
+			if strings.HasPrefix(string(name), "limits.") == limits {
+				text = append(text, fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String()))
+			}
+		}
+		return strings.Join(text, ", ")
+	}
+	return kind{
+		gvk: coreV1.WithKind("ResourceQuota"), resource: "resourcequotas", short: []string{"quota"}, namespaced: true, returned: true,
+		columns: []column{
+			col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.", func(q *quota) any { return cells(q, false) }),
+			col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", func(q *quota) any { return cells(q, true) }),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true, reset: []string{"status"},
+			create: change1(func(q *quota) { q.Status = corev1.ResourceQuotaStatus{} }),
+			update: change2(func(q, old *quota) { q.Status = old.Status }),
+			validate: typed1(func(q *quota) field.ErrorList {
+				f := findings{validateMetadata(&q.ObjectMeta, true, validation.NameIsDNSSubdomain)}
+				f.quota(q.Spec, field.NewPath("spec"))
+				return f.list
+			}),
+			validateUpdate: typed2(func(q, old *quota) field.ErrorList {
+				f, at := findings{validateMetadataUpdate(q, old)}, field.NewPath("spec")
+				f.quota(q.Spec, at)
+				if !sets.New(q.Spec.Scopes...).Equal(sets.New(old.Spec.Scopes...)) {
+					f.invalid(at.Child("scopes"), q.Spec.Scopes, validation.FieldImmutableErrorMsg)
+				}
+				return f.list
+			}),
+		},
+		status: &rules{
+			unconditional: true, reset: []string{"spec"},
+			update: change2(func(q, old *quota) { q.Spec = old.Spec }),
+			validateUpdate: typed2(func(q, old *quota) field.ErrorList {
+				f, at := findings{validateMetadataUpdate(q, old)}, field.NewPath("status")
+				f.amounts(q.Status.Hard, at.Child("hard"))
+				f.amounts(q.Status.Used, at.Child("used"))
+				return f.list
+			}),
+		},
+	}
+}
+
+func (f *findings) amounts(list corev1.ResourceList, at *field.Path) {
+	for _, name := range sortedMap(list) {
+		here := at.Key(string(name))
+		f.resourceName(here, name)
+		if !strings.Contains(string(name), "/") && !standardResources.Has(name) && !isHugePages(name) && !strings.HasPrefix(string(name), "requests.hugepages-") {
+			f.invalid(here, name, "must be a standard resource for quota")
+		}
+		f.quantity(here, name, list[name])
+	}
+}
+
+func (f *findings) quota(spec corev1.ResourceQuotaSpec, at *field.Path) {
+	f.amounts(spec.Hard, at.Child("hard"))
+	known := sets.New(spec.Scopes...)
+	for _, scope := range spec.Scopes {
+		switch scope {
+		case corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort,
+			corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity, corev1.ResourceQuotaScopeVolumeAttributesClass:
+		default:
+			f.invalid(at.Child("scopes"), spec.Scopes, "unsupported scope")
+		}
+	}
+	if known.HasAll(corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort) || known.HasAll(corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating) {
+		f.invalid(at.Child("scopes"), spec.Scopes, "conflicting scopes")
+	}
+}
