@@ -154,7 +154,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/journal", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "apiserver", "apiserver/program", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program", "testenv", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

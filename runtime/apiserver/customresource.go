@@ -44,6 +44,8 @@ type customResource struct {
 	scale                          *scaleStorage
 	scope, statusScope, scaleScope *handlers.RequestScope
 	warnings                       []string
+	writes                         *writes
+	endpoint                       *endpoint // has all of it
 }
 
 // newDefinition prepares all that the versions of a definition need: that takes some milliseconds.
@@ -73,7 +75,13 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 			return nil, err
 		}
 	}
-	return d, d.setStatusScopes(types)
+	if err := d.setStatusScopes(types); err != nil {
+		return nil, err
+	}
+	for _, c := range d.versions {
+		c.endpoint = c.newEndpoint()
+	}
+	return d, nil
 }
 
 // structural is the structural schema of a version, with defaults that have only what the schema knows.
@@ -136,7 +144,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 		names: s.names, started: s.store.current(), stopped: d.stopped, TableConvertor: table,
 	}
 	r.written = func() { s.finishDefinition(d.crd.Name) }
-	c := &customResource{objects: r}
+	c := &customResource{objects: r, writes: s.newWrites(d, r, types)}
 	if strategy.hasStatus {
 		c.status = r.with(&customStatusStrategy{strategy})
 	}

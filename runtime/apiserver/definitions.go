@@ -464,16 +464,19 @@ func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *reque
 		responsewriters.ErrorNegotiated(apierrors.NewInternalError(errors.New("error resolving resource")), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 		return
 	}
+	e := d.versions[info.APIVersion].endpoint
 	admit := s.admission
 	if crd.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating) {
 		admit = noCreation{admit}
+		without := *e
+		without.writes, e = nil, &without
 	}
-	s.serve(w, r, info, d.versions[info.APIVersion].endpoint(), admit)
+	s.serve(w, r, info, e, admit)
 }
 
-// endpoint is what is served of a version.
-func (c *customResource) endpoint() *endpoint {
-	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true}
+// newEndpoint is what is served of a version.
+func (c *customResource) newEndpoint() *endpoint {
+	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true, writes: c.writes}
 	if c.status != nil {
 		e.parts["status"] = part{storage: subresource{c.status}, scope: c.statusScope}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -59,6 +60,9 @@ type Server struct {
 	key        []byte                        // that tokens are signed with
 	hosts      hosts                         // of webhooks in this process
 	clients    func() *webhook.ClientManager // of webhooks
+	guards     []*table                      // of what decides about writes
+	upstream   bool                          // all writes are done by upstream's handlers, with which tests compare
+	certain    atomic.Int64                  // how many writes were not, so that tests know that they have seen some
 	ctx        context.Context               // ends with Close
 	cancel     context.CancelFunc
 	requests   sync.WaitGroup
@@ -88,7 +92,8 @@ func New(options Options) *Server {
 
 // Open makes a server with the objects that the file at path has, and keeps its own there; a file that is not there is made. A write
 // is on the disk before it is answered or seen by anybody, so that whatever ends the process or the machine, all of them are there
-// in the next server: at most one that was not answered besides. History is not kept: a watch from before fails with 410 Gone.
+// in the next server, and of those that were being written perhaps some. Writes that come at the same time share what waiting for the
+// disk costs. History is not kept: a watch from before fails with 410 Gone.
 //
 // Only one server may have a file: the caller sees to that. A file that is damaged, or of a later version, is a [*DataError].
 func Open(path string, options Options) (*Server, error) {
@@ -115,6 +120,9 @@ func newServer(options Options) *Server {
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
 	s.clients = sync.OnceValue(s.newClients)
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
+		s.guards = append(s.guards, s.store.table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
+	}
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
 	return s
@@ -216,7 +224,8 @@ type endpoint struct {
 	patches  []string        // types of patches
 	warnings []string        // that each request gets
 	custom   bool
-	kind     *kind // of a built-in kind
+	writes   *writes // of custom resources, whose outcome may be certain; nil when none is
+	kind     *kind   // of a built-in kind
 }
 
 // part is a subresource. One without a Getter can only be updated.
@@ -240,6 +249,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 		for _, text := range e.warnings {
 			warning.AddWarning(r.Context(), "", text)
 		}
+	}
+	if s.serveWrite(w, r, info, e) {
+		return
 	}
 	if info.Subresource != "" {
 		s.servePart(w, r, info, e, admit)

@@ -87,7 +87,7 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	}
 	data, ok := v.appendObject(nil, record, false)
 	if ok {
-		v.write(w, r, append(data, '\n'))
+		v.write(w, r, http.StatusOK, append(data, '\n'))
 	}
 	return ok
 }
@@ -210,22 +210,22 @@ func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 			return false
 		}
 	}
-	v.write(w, r, append(append(data, after...), '\n'))
+	v.write(w, r, http.StatusOK, append(append(data, after...), '\n'))
 	return true
 }
 
 // write writes an answer; a long one is compressed where the client takes that.
-func (v verbatim) write(w http.ResponseWriter, r *http.Request, data []byte) {
+func (v verbatim) write(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 	const long = 128 << 10
 	w.Header().Set("Content-Type", v.media.MediaType)
 	if len(data) <= long || !takesGzip(r) {
-		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(status)
 		give(w, data)
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Add("Vary", "Accept-Encoding")
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	zipped, err := gzip.NewWriterLevel(w, 1)
 	must(err)
 	_, _ = zipped.Write(data)

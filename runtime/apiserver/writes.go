@@ -1,0 +1,705 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/fieldset"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/validity"
+)
+
+// Most writes of custom resources are right, and what they make of an object is certain: these are done here, in a tenth of the time
+// that upstream's handlers take. Whatever is asked in another way, or is or may be wrong, is left to these, before anything of it has
+// been done: so there is one place that says it.
+
+// writes are those of a version of a definition whose outcome may be certain.
+type writes struct {
+	server   *Server
+	objects  *registry
+	strategy *customStrategy
+	fields   *fieldset.Type
+	schema   *validity.Schema
+}
+
+// newWrites is nil for a version of which no outcome is certain: one that is not stored, for example.
+func (s *Server) newWrites(d *definition, objects *registry, types managedfields.TypeConverter) *writes {
+	strategy := objects.strategy.(*customStrategy)
+	known := validity.New(strategy.structural)
+	if strategy.kind.Version != d.storageVersion || d.crd.Spec.PreserveUnknownFields || known == nil {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(strategy.kind)
+	typed, err := types.ObjectToTyped(u)
+	if err != nil {
+		return nil
+	}
+	return &writes{s, objects, strategy, fieldset.New(typed.Schema(), typed.TypeRef()), known}
+}
+
+// write is a request.
+type write struct {
+	*writes
+	ctx    context.Context
+	name   string
+	space  string // the namespace
+	status bool   // of the status subresource
+	by     fieldset.Writer
+	force  bool
+}
+
+// serveWrite does a write whose outcome is certain, and reports whether it has. If not, the request is as it was.
+func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+	if e.writes == nil || s.upstream || info.Subresource != "" && (info.Subresource != "status" || e.parts["status"].storage == nil) {
+		return false
+	}
+	accepted, media, err := negotiation.NegotiateOutputMediaType(r, e.scope.Serializer, e.scope)
+	if err != nil || accepted.Convert != nil || accepted.Pretty || media.MediaType != runtime.ContentTypeJSON || !s.unguarded() {
+		return false
+	}
+	a := write{writes: e.writes, ctx: request.WithNamespace(r.Context(), info.Namespace), name: info.Name, space: info.Namespace, status: info.Subresource == "status"}
+	do, ok := a.verb(r, info)
+	if !ok || !a.parameters(r, info) {
+		return false
+	}
+	data, ok := readBody(r)
+	if !ok {
+		return false
+	}
+	record, status := do(data)
+	if record == nil {
+		return false
+	}
+	s.certain.Add(1)
+	v := verbatim{e.writes.objects, e.scope, media, info}
+	v.write(w, r, status, append(record.document.appendTo(make([]byte, 0, len(record.document.data)+len("18446744073709551615\n")), record.revision), '\n'))
+	return true
+}
+
+// unguarded reports whether there is nothing that decides about writes besides what they say.
+func (s *Server) unguarded() bool {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	return !slices.ContainsFunc(s.guards, func(t *table) bool { return len(t.records) > 0 })
+}
+
+// verb is what a request does to an object, which returns what is stored then and the status of the answer: nil when it is not certain.
+func (a *write) verb(r *http.Request, info *request.RequestInfo) (do func(data []byte) (*record, int), ok bool) {
+	content := r.Header.Get("Content-Type")
+	switch {
+	case info.Verb == "create" && a.name == "" && !a.status && content == runtime.ContentTypeJSON:
+		return a.create, true
+	case info.Verb == "update" && a.name != "" && content == runtime.ContentTypeJSON:
+		return a.update, true
+	case info.Verb == "patch" && a.name != "" && content == string(types.MergePatchType):
+		return a.merge, true
+	case info.Verb == "patch" && a.name != "" && content == string(types.ApplyYAMLPatchType):
+		return a.apply, true
+	}
+	return nil, false
+}
+
+// parameters reads those of a request.
+func (a *write) parameters(r *http.Request, info *request.RequestInfo) bool {
+	apply := r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType)
+	manager, _, _ := strings.Cut(r.UserAgent(), "/")
+	if r.URL.RawQuery != "" {
+		for name, values := range r.URL.Query() {
+			if len(values) != 1 {
+				return false
+			}
+			switch value := values[0]; {
+			case name == "fieldManager" && value != "":
+				manager = value
+			case name == "fieldValidation" && (value == metav1.FieldValidationStrict || value == metav1.FieldValidationWarn || value == metav1.FieldValidationIgnore):
+			case name == "force" && apply && (value == "true" || value == "false"):
+				a.force = value == "true"
+			case name == "timeout":
+			default:
+				return false
+			}
+		}
+	}
+	if apply && (!strings.Contains(r.URL.RawQuery, "fieldManager=") || manager == "kubectl") { // which takes over what kubectl has applied itself
+		return false
+	}
+	if manager == "" {
+		manager = "unknown"
+	}
+	for i := range len(manager) {
+		if manager[i] < ' ' || manager[i] > '~' {
+			return false
+		}
+	}
+	a.by = fieldset.Writer{Manager: manager, Version: a.strategy.kind.GroupVersion().String(), Subresource: info.Subresource, Time: time.Now().UTC().Format(time.RFC3339)}
+	switch {
+	case a.status:
+		a.by.Reset = []string{"metadata", "spec"}
+	case a.strategy.hasStatus:
+		a.by.Reset = []string{"status"}
+	}
+	return len(manager) <= 128
+}
+
+// readBody reads the body of a request, which may be read again.
+func readBody(r *http.Request) ([]byte, bool) {
+	const most = 1 << 20
+	if r.ContentLength <= 0 || r.ContentLength > most || r.Header.Get("Content-Encoding") != "" {
+		return nil, false
+	}
+	body := r.Body
+	data := bytes.NewBuffer(make([]byte, 0, r.ContentLength+bytes.MinRead))
+	_, err := data.ReadFrom(io.LimitReader(body, most+1))
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failingReader{err}
+	}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data.Bytes()), rest), body}
+	return data.Bytes(), err == nil && data.Len() <= most
+}
+
+type failingReader struct{ err error }
+
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+func (a *write) create(data []byte) (*record, int) {
+	object, ok := parse(data, false)
+	if !ok {
+		return nil, 0
+	}
+	metadata, ok := a.metadata(object)
+	if !ok || !isNew(metadata) {
+		return nil, 0
+	}
+	if name, there := metadata["name"]; there {
+		a.name = name.(string)
+	}
+	if status, there := object["status"]; there && a.strategy.hasStatus {
+		if !a.schema.Has(map[string]any{"status": status}) {
+			return nil, 0
+		}
+		delete(object, "status")
+	}
+	if a.schema.Defaults() {
+		defaulting.Default(object, a.strategy.structural)
+	}
+	managed, ok := a.fields.Update(nil, object, nil, a.by)
+	if !ok {
+		return nil, 0
+	}
+	return a.insert(object, metadata, managed)
+}
+
+// insert stores a new object, which has its defaults, and has no status where that has a resource of its own.
+func (a *write) insert(object, metadata map[string]any, managed []any) (*record, int) {
+	generated, _ := metadata["generateName"].(string)
+	if a.name != "" {
+		generated = ""
+	} else if generated == "" || a.strategy.rules != nil {
+		return nil, 0
+	}
+	u := &unstructured.Unstructured{Object: object}
+	if !a.schema.Has(object) || !a.admitted() || !a.valid(u, nil) {
+		return nil, 0
+	}
+	key := ""
+	if generated == "" {
+		var err error
+		if key, err = a.objects.key(a.ctx, a.name); err != nil || a.objects.table.get(key) != nil {
+			return nil, 0
+		}
+	}
+	uid := a.server.names.uid()
+	if generated != "" {
+		a.name = a.server.names.GenerateName(generated)
+		key = a.objects.root(a.ctx) + a.name
+	}
+	metadata["name"], metadata["uid"], metadata["creationTimestamp"], metadata["generation"] = a.name, string(uid), a.by.Time, int64(1)
+	if a.space != "" {
+		metadata["namespace"] = a.space
+	}
+	if managed != nil {
+		metadata["managedFields"] = managed
+	}
+	return a.put(key, nil, u), http.StatusCreated
+}
+
+// admitted reports whether objects may be made in the namespace.
+func (a *write) admitted() bool {
+	if a.space == "" {
+		return true
+	}
+	namespace := a.server.namespace(a.space)
+	return namespace != nil && namespace.Status.Phase != "Terminating"
+}
+
+func (a *write) update(data []byte) (*record, int) {
+	was, live := a.existing()
+	next, ok := parse(data, false)
+	if live == nil || !ok {
+		return nil, 0
+	}
+	return a.replace(was, live, next)
+}
+
+func (a *write) merge(data []byte) (*record, int) {
+	was, live := a.existing()
+	patch, ok := parse(data, false)
+	if live == nil || !ok {
+		return nil, 0
+	}
+	next, ok := patched(live, patch)
+	if !ok {
+		return nil, 0
+	}
+	return a.replace(was, live, next)
+}
+
+// patched is an object with a merge patch, in maps of its own where they differ.
+func patched(object, patch map[string]any) (map[string]any, bool) {
+	object = maps.Clone(object)
+	for name, value := range patch {
+		current, there := object[name]
+		inner, isObject := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(object, name)
+			continue
+		case isObject && there:
+			of, ok := current.(map[string]any)
+			if !ok {
+				return nil, false
+			}
+			if value, ok = patched(of, inner); !ok {
+				return nil, false
+			}
+		case hasNull(value):
+			return nil, false
+		}
+		object[name] = value
+	}
+	return object, true
+}
+
+func hasNull(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, member := range value {
+			if hasNull(member) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(value, hasNull)
+	}
+	return value == nil
+}
+
+// existing is the object that is stored, which nobody changes, if there is one to which something certain can be done.
+func (a *write) existing() (*record, map[string]any) {
+	key, err := a.objects.key(a.ctx, a.name)
+	if err != nil {
+		return nil, nil
+	}
+	was := a.objects.table.get(key)
+	if was == nil || !a.objects.codec.(*customCodec).verbatim(was) {
+		return nil, nil
+	}
+	u, err := was.custom()
+	if err != nil {
+		return nil, nil
+	}
+	metadata, ok := u.Object["metadata"].(map[string]any)
+	if !ok || metadata["deletionTimestamp"] != nil {
+		return nil, nil
+	}
+	return was, u.Object
+}
+
+// replace writes an object over the one that is there.
+func (a *write) replace(was *record, live, next map[string]any) (*record, int) {
+	metadata, ok := a.metadata(next)
+	current := live["metadata"].(map[string]any)
+	if !ok || !isOf(metadata, current) {
+		return nil, 0
+	}
+	if a.schema.Defaults() {
+		defaulting.Default(next, a.strategy.structural)
+	}
+	managers, _ := current["managedFields"].([]any)
+	managed, ok := a.fields.Update(live, next, managers, a.by)
+	if !ok {
+		return nil, 0
+	}
+	return a.store(was, live, next, managed)
+}
+
+func (a *write) apply(data []byte) (*record, int) {
+	applied, ok := parse(data, true)
+	if !ok {
+		return nil, 0
+	}
+	metadata, ok := a.metadata(applied)
+	if !ok || !isNew(metadata) || metadata["creationTimestamp"] != nil || metadata["generation"] != nil || metadata["generateName"] != nil {
+		return nil, 0
+	}
+	was, live := a.existing()
+	if live == nil {
+		return a.applyNew(applied, metadata)
+	}
+	value, ok := a.fields.Merge(live, applied)
+	if !ok {
+		return nil, 0
+	}
+	next := value.(map[string]any)
+	managers, _ := live["metadata"].(map[string]any)["managedFields"].([]any)
+	managed, ok := a.fields.Apply(live, applied, next, managers, a.by, a.force)
+	if !ok {
+		return nil, 0
+	}
+	if a.schema.Defaults() {
+		defaulting.Default(next, a.strategy.structural)
+	}
+	return a.store(was, live, next, managed)
+}
+
+// applyNew makes an object of what is applied, where there is none.
+func (a *write) applyNew(applied, metadata map[string]any) (*record, int) {
+	key, err := a.objects.key(a.ctx, a.name)
+	if err != nil || a.status || metadata["name"] != a.name || a.objects.table.get(key) != nil || !a.mayCreate() {
+		return nil, 0
+	}
+	managed, ok := a.fields.Apply(nil, applied, applied, nil, a.by, a.force)
+	if !ok {
+		return nil, 0
+	}
+	if a.strategy.hasStatus {
+		delete(applied, "status")
+	}
+	if a.schema.Defaults() {
+		defaulting.Default(applied, a.strategy.structural)
+	}
+	return a.insert(applied, metadata, managed)
+}
+
+// mayCreate reports whether who applies may create too.
+func (a *write) mayCreate() bool {
+	info, _ := request.RequestInfoFrom(a.ctx)
+	attributes := attributesOf(a.ctx, info)
+	attributes.Verb = "create"
+	decision, _, err := a.server.authorizer.Authorize(a.ctx, attributes)
+	return err == nil && decision == authorizer.DecisionAllow
+}
+
+// store writes what the fields of an object are to be, which are complete, over those of the one that is there.
+func (a *write) store(was *record, live, next map[string]any, managed []any) (*record, int) {
+	if !a.schema.Has(next) {
+		return nil, 0
+	}
+	current := live["metadata"].(map[string]any)
+	object, metadata := maps.Clone(next), current
+	from := live
+	if a.status {
+		object, from = maps.Clone(live), next
+	} else {
+		metadata = next["metadata"].(map[string]any)
+	}
+	if status, there := from["status"]; (a.status || a.strategy.hasStatus) && there {
+		object["status"] = status
+	} else if a.status || a.strategy.hasStatus {
+		delete(object, "status")
+	}
+	metadata = maps.Clone(metadata)
+	for _, name := range []string{"name", "namespace", "uid", "creationTimestamp", "generation"} {
+		if value, there := current[name]; there {
+			metadata[name] = value
+		}
+	}
+	delete(metadata, "managedFields")
+	if managed != nil {
+		metadata["managedFields"] = managed
+	}
+	delete(metadata, "resourceVersion")
+	object["metadata"] = metadata
+	if !a.status && !equalBesides(object, live, "metadata") {
+		generation, ok := current["generation"].(int64)
+		if metadata["generation"] = generation + 1; !ok {
+			return nil, 0
+		}
+	}
+	u := &unstructured.Unstructured{Object: object}
+	if !a.valid(u, &unstructured.Unstructured{Object: live}) {
+		return nil, 0
+	}
+	if unchanged(object, live) {
+		return was, http.StatusOK
+	}
+	return a.put(was.key, was, u), http.StatusOK
+}
+
+// equalBesides reports whether two objects are the same but for one of their members.
+func equalBesides(a, b map[string]any, besides string) bool {
+	count := func(m map[string]any) int {
+		if _, there := m[besides]; there {
+			return len(m) - 1
+		}
+		return len(m)
+	}
+	if count(a) != count(b) {
+		return false
+	}
+	for name, value := range a {
+		if other, there := b[name]; name != besides && (!there || !fieldset.Equal(value, other)) {
+			return false
+		}
+	}
+	return true
+}
+
+// unchanged reports whether two objects are the same but for when they were written.
+func unchanged(object, live map[string]any) bool {
+	now, was := maps.Clone(object["metadata"].(map[string]any)), maps.Clone(live["metadata"].(map[string]any))
+	delete(was, "resourceVersion")
+	managers, _ := now["managedFields"].([]any)
+	before, _ := was["managedFields"].([]any)
+	delete(now, "managedFields")
+	delete(was, "managedFields")
+	return slices.EqualFunc(managers, before, func(a, b any) bool {
+		return equalBesides(a.(map[string]any), b.(map[string]any), "time")
+	}) && fieldset.Equal(now, was) && equalBesides(object, live, "metadata")
+}
+
+// valid reports whether an object is, in place of another one if there is one.
+func (a *write) valid(u, was *unstructured.Unstructured) bool {
+	st := a.strategy
+	if !a.schema.Valid(u.Object) && (len(validation.ValidateCustomResource(nil, u.Object, st.schema)) > 0 || len(listtype.ValidateListSetsAndMaps(nil, st.structural, u.Object)) > 0) {
+		return false
+	}
+	if len(st.validateScale(u, !a.status)) > 0 {
+		return false
+	}
+	if st.rules == nil {
+		return true
+	}
+	var options []cel.Option
+	if was != nil {
+		options = append(options, cel.WithRatcheting(common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: st.structural})))
+	}
+	return len(st.validateRules(a.ctx, nil, u, was, options...)) == 0
+}
+
+// put stores an object in place of another one, and returns nil when somebody else was faster.
+func (a *write) put(key string, was *record, u *unstructured.Unstructured) *record {
+	document, err := newDocument(u.Object)
+	if err != nil {
+		return nil
+	}
+	stored := &record{document: document, schema: a.objects.codec.(*customCodec).definition, labels: u.GetLabels()}
+	stored.keep(u)
+	if stored.tooLarge(key, was) {
+		return nil
+	}
+	if put, err := a.objects.table.put(key, was, stored); err != nil || !put {
+		return nil
+	}
+	a.objects.tell()
+	return stored
+}
+
+// metadata are those of an object of the kind that a client sent, in the one way in which they are written.
+func (a *write) metadata(object map[string]any) (map[string]any, bool) {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok || object["kind"] != a.strategy.kind.Kind || object["apiVersion"] != a.by.Version {
+		return nil, false
+	}
+	if created, there := metadata["creationTimestamp"]; there && created == nil {
+		if a.name != "" {
+			object["metadata"] = maps.Clone(metadata) // it may be that of the object that is stored
+			metadata = object["metadata"].(map[string]any)
+		}
+		delete(metadata, "creationTimestamp")
+	}
+	if space, there := metadata["namespace"]; there && (space != a.space || a.space == "") {
+		return nil, false
+	}
+	if name, there := metadata["name"]; there && (a.name != "" && name != a.name || a.name == "" && !isSubdomain(name)) {
+		return nil, false
+	}
+	return metadata, plainMetadata(metadata)
+}
+
+// isNew reports whether metadata say nothing that only the server decides.
+func isNew(metadata map[string]any) bool {
+	for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
+		if _, there := metadata[name]; there {
+			return false
+		}
+	}
+	return true
+}
+
+// isOf reports whether metadata are of the object that is stored, in the version in which it is.
+func isOf(metadata, live map[string]any) bool {
+	for _, name := range []string{"uid", "creationTimestamp", "managedFields"} {
+		if value, there := metadata[name]; there && !fieldset.Equal(value, live[name]) {
+			return false
+		}
+	}
+	return metadata["name"] == live["name"] && metadata["resourceVersion"] == live["resourceVersion"]
+}
+
+// plainMetadata reports whether metadata are valid, and such as Go programs write them: what is empty is left out.
+func plainMetadata(metadata map[string]any) bool {
+	for name, value := range metadata {
+		ok := false
+		switch name {
+		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp":
+			text, isText := value.(string)
+			ok = isText && text != ""
+		case "generation":
+			number, isNumber := value.(int64)
+			ok = isNumber && number > 0
+		case "generateName":
+			text, isText := value.(string)
+			ok = isText && text != "" && isSubdomain(text+"x")
+		case "labels":
+			ok = plainTexts(value, func(name, value string) bool { return isQualified(name) && (value == "" || isLabel(value)) })
+		case "annotations":
+			size := 0
+			ok = plainTexts(value, func(name, value string) bool {
+				size += len(name) + len(value)
+				return isQualified(name) && size <= 256<<10
+			})
+		case "finalizers":
+			names, isList := value.([]any)
+			ok = isList && len(names) > 0 && !slices.ContainsFunc(names, func(name any) bool {
+				text, isText := name.(string)
+				return !isText || !strings.Contains(text, "/") || !isQualified(text)
+			})
+		case "ownerReferences":
+			ok = plainOwners(value)
+		case "managedFields":
+			entries, isList := value.([]any)
+			ok = isList && len(entries) > 0
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// plainTexts reports whether a value is a map of texts, all of which are right.
+func plainTexts(value any, right func(name, value string) bool) bool {
+	texts, ok := value.(map[string]any)
+	for name, value := range texts {
+		if text, isText := value.(string); !isText || !right(name, text) {
+			return false
+		}
+	}
+	return ok && len(texts) > 0
+}
+
+// plainOwners reports whether a value is a list of references to objects, each another one, with one controller at most.
+func plainOwners(value any) bool {
+	owners, ok := value.([]any)
+	known, controlled := map[any]bool{}, false
+	for _, owner := range owners {
+		reference, isObject := owner.(map[string]any)
+		if !isObject || known[reference["uid"]] {
+			return false
+		}
+		known[reference["uid"]] = true
+		for _, name := range []string{"apiVersion", "kind", "name", "uid"} {
+			if text, isText := reference[name].(string); !isText || text == "" {
+				return false
+			}
+		}
+		for name, value := range reference {
+			switch name {
+			case "apiVersion", "kind", "name", "uid":
+			case "controller", "blockOwnerDeletion":
+				set, isBool := value.(bool)
+				if !isBool || name == "controller" && set && controlled {
+					return false
+				}
+				controlled = controlled || name == "controller" && set
+			default:
+				return false
+			}
+		}
+		group, version, grouped := strings.Cut(reference["apiVersion"].(string), "/")
+		if reference["kind"] == "Event" || grouped && (group == "" || version == "" || strings.Contains(version, "/")) {
+			return false
+		}
+	}
+	return ok && len(owners) > 0
+}
+
+// isSubdomain reports whether a value is a DNS name in small letters.
+func isSubdomain(value any) bool {
+	text, ok := value.(string)
+	if !ok || text == "" || len(text) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(text, ".") {
+		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := range len(label) {
+			if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isQualified reports whether a text is a name that may have a domain before it, in small letters or not.
+func isQualified(text string) bool {
+	domain, name, qualified := strings.Cut(text, "/")
+	if !qualified {
+		return isLabel(text)
+	}
+	return isSubdomain(domain) && isLabel(name)
+}
+
+// isLabel reports whether a text is up to 63 letters, digits, and in the middle some others.
+func isLabel(text string) bool {
+	if text == "" || len(text) > 63 {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && (i == 0 || i == len(text)-1 || c != '-' && c != '_' && c != '.') {
+			return false
+		}
+	}
+	return true
+}
