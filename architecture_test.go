@@ -55,7 +55,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under(module+"/runtime/apiserver", module+"/runtime/testenv"),
-		except: []string{"runtime/testenv/inmemory", "runtime/apiserver/program"},
+		except: []string{"runtime/testenv/inmemory", "runtime/apiserver"},
 		reason: "only tests link an API server, and the program of one, which is not part of kctrl: it is compiled when it is asked for",
 	},
 	{
