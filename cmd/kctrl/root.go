@@ -12,6 +12,7 @@ import (
 var commands = []func(*streams) *cobra.Command{
 	newInitCommand,
 	newCreateCommand,
+	newDeleteCommand,
 	newGenerateCommand,
 	newManifestsCommand,
 	newBuildCommand,

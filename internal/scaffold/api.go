@@ -120,6 +120,11 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		resource.Plural = project.Plural(resource.Kind)
 	}
 	existing, found := proj.Find(resource.APIGroup(), resource.Version, resource.Kind)
+	if resource.Controller && (!found || !existing.Controller) {
+		if err := checkControllerName(proj, templates.NewKind(kindNames(proj, resource, "")).ControllerName); err != nil {
+			return project.Resource{}, err
+		}
+	}
 	if found {
 		if err := extendResource(existing, opts); err != nil {
 			return project.Resource{}, err

@@ -45,8 +45,8 @@ func (b Build) release() string {
 	return b.Version
 }
 
-// name returns what PROJECT says of the build.
-func (b Build) name() string {
+// Name returns what PROJECT says of the build.
+func (b Build) Name() string {
 	if b.Version == "" || b.Version == "(devel)" {
 		return "devel"
 	}

@@ -65,15 +65,16 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	names := kindNames(proj, resource, header)
 	names.Controller = opts.Name
 	kind := templates.NewKind(names)
-	list := templates.FurtherController()
+	list, require := templates.FurtherController(), func() error { return nil }
 	if resource.API && opts.Name == "" {
-		list = templates.Controller()
+		list, require = templates.Controller(), func() error { return requireInMemory(p, proj) }
 	}
 	steps := []func() error{
 		func() error { return requirePackage(p, resource.Path, opts.Module) },
 		func() error { return checkReconciler(p, kind) },
 		func() error { return renderAll(p, list, kind, opts.Force) },
 		func() error { return writeStandIn(p, resource, kind) },
+		require,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
@@ -132,6 +133,9 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 				}
 			}
 		}
+		if err := checkControllerName(proj, templates.NewKind(kindNames(proj, *r, "")).ControllerName); err != nil {
+			return project.Resource{}, err
+		}
 		r.Controller = true
 	}
 	probe := *r
@@ -146,7 +150,7 @@ func checkControllerName(proj *project.Project, name string) error {
 		if slices.Contains(r.Controllers, name) || r.Controller && own == name {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("the controller of %s has the name %s", r, name),
-				Hint:    "give the new one another --controller-name",
+				Hint:    "kctrl create controller --controller-name gives the new one another name",
 				Class:   diagnostic.ErrUsage,
 			}
 		}

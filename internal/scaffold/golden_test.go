@@ -163,6 +163,8 @@ func planOf(fsys fs.FS, proj *project.Project, opts any) (*plan.Plan, error) {
 		return scaffold.PlanWebhook(fsys, proj, opts)
 	case scaffold.ControllerOptions:
 		return scaffold.PlanController(fsys, proj, opts)
+	case deletion:
+		return opts.plan(fsys, proj, opts.DeleteOptions)
 	}
 	return nil, fmt.Errorf("no command takes %T", opts)
 }

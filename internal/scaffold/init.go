@@ -166,7 +166,7 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 		Runtime:    opts.Runtime,
 		Owner:      opts.Owner,
 		License:    opts.License,
-		Kctrl:      opts.Kctrl.name(),
+		Kctrl:      opts.Kctrl.Name(),
 	}
 	if proj.License == "" {
 		proj.License = "apache2"

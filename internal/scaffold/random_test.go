@@ -30,12 +30,17 @@ type randomProject struct {
 }
 
 func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
+	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0})
+}
+
+// newMemoryProject is a project in memory with the layout and scope of opts.
+func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
+	t.Helper()
 	p := &randomProject{t, afero.NewMemMapFs()}
-	plan, err := scaffold.PlanInit(afero.NewIOFS(p.fs), scaffold.InitOptions{
-		Domain: "example.com", Repo: "example.com/guestbook", License: "none", MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0,
-		// Without hundreds of files that are the same every time.
-		Runtime: project.Module, Kctrl: scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
-	})
+	opts.Domain, opts.Repo, opts.License = "example.com", "example.com/guestbook", "none"
+	// Without hundreds of files that are the same every time.
+	opts.Runtime, opts.Kctrl = project.Module, memoryKctrl
+	plan, err := scaffold.PlanInit(afero.NewIOFS(p.fs), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +49,9 @@ func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 	}
 	return p
 }
+
+// memoryKctrl is the kctrl that makes projects in memory.
+var memoryKctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
 // run does what a create command does, and reports whether the command line was one that makes sense here.
 func (p *randomProject) run(opts any) bool {

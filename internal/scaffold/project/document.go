@@ -490,6 +490,8 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 	list.Content = items
 	if len(items) > 0 {
 		list.Style &^= yaml.FlowStyle
+	} else if i := yamlnode.Index(root, "resources", 0); changed && i >= 0 {
+		root.Content = slices.Delete(root.Content, i, i+2)
 	}
 	return changed
 }
@@ -506,7 +508,7 @@ func isResource(item *yaml.Node, r Resource) bool {
 }
 
 // setFields puts values into a mapping, a new key after the one before it, and reports whether anything changed. A value
-// that is empty or false gets no key, but stays if it has one.
+// that is empty or false gets no key, and one that has become so loses it.
 func setFields(mapping *yaml.Node, fields []field) bool {
 	changed, at := false, 0
 	for _, f := range fields {
@@ -522,7 +524,7 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 	node := f.node()
 	i := yamlnode.Index(mapping, f.key, 0)
 	switch {
-	case i < 0 && (node.Value == "" || node.Value == "false") && len(node.Content) == 0:
+	case i < 0 && isEmpty(node):
 		return false
 	case i < 0:
 		key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.key}
@@ -530,6 +532,10 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 		return true
 	}
 	old := mapping.Content[i+1]
+	if isEmpty(node) && !isEmpty(old) {
+		mapping.Content = slices.Delete(mapping.Content, i, i+2)
+		return true
+	}
 	if node.Kind == yaml.SequenceNode {
 		same := slices.EqualFunc(old.Content, node.Content, func(a, b *yaml.Node) bool { return a.Value == b.Value })
 		if !same {
@@ -542,6 +548,11 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 	}
 	old.Kind, old.Tag, old.Value, old.Style = node.Kind, node.Tag, node.Value, node.Style
 	return true
+}
+
+// isEmpty reports whether a value says no more than that there is none.
+func isEmpty(node *yaml.Node) bool {
+	return len(node.Content) == 0 && (node.Value == "" || strings.EqualFold(node.Value, "false") || node.ShortTag() == "!!null")
 }
 
 func (f field) node() *yaml.Node {

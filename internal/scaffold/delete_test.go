@@ -1,0 +1,329 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// deletion is a delete command: what it is asked for, and what plans it.
+type deletion struct {
+	scaffold.DeleteOptions
+	plan func(fs.FS, *project.Project, scaffold.DeleteOptions) (*plan.Plan, error)
+}
+
+// inverse returns the commands that take back what a create command has done in a project, in order. Where the version became the
+// hub of several, their conversions go first.
+func inverse(opts any, before, after *project.Project) []any {
+	switch o := opts.(type) {
+	case scaffold.APIOptions:
+		d := scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind}
+		if !o.Resource {
+			return []any{deletion{d, scaffold.PlanDeleteController}}
+		}
+		var commands []any
+		hub := project.Resource{Group: o.Group, Domain: after.Domain, Version: o.Version, Kind: o.Kind}
+		for _, v := range after.Versions(hub) {
+			if was, found := before.Find(v.APIGroup(), v.Version, v.Kind); found && was.Hub == "" && v.Hub != "" && len(after.Versions(hub)) > 1 {
+				with := d
+				with.Version, with.Conversion, with.Spokes = v.Hub, true, []string{v.Version}
+				commands = append(commands, deletion{with, scaffold.PlanDeleteWebhook})
+			}
+		}
+		return append(commands, deletion{d, scaffold.PlanDeleteAPI})
+	case scaffold.ControllerOptions:
+		return []any{deletion{scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind, Name: o.Name}, scaffold.PlanDeleteController}}
+	case scaffold.WebhookOptions:
+		return []any{deletion{scaffold.DeleteOptions{
+			Group: o.Group, Version: o.Version, Kind: o.Kind, Defaulting: o.Defaulting, Validation: o.Validation, Conversion: o.Conversion, Spokes: o.Spokes,
+		}, scaffold.PlanDeleteWebhook}}
+	}
+	return nil
+}
+
+// invertible reports whether a command changes nothing that no delete command is about: which version is stored, and who makes
+// the certificates of webhooks that are there.
+func invertible(opts any, proj *project.Project) bool {
+	switch o := opts.(type) {
+	case scaffold.APIOptions:
+		return !o.StorageVersion
+	case scaffold.WebhookOptions:
+		hasWebhooks := slices.ContainsFunc(proj.Resources, func(r project.Resource) bool { return r.Defaulting || r.Validation || r.Hub != "" })
+		return !hasWebhooks || o.Certificates == "" || o.Certificates == proj.Certificates
+	}
+	return true
+}
+
+func (p *randomProject) load() *project.Project {
+	p.Helper()
+	proj, err := project.Load(afero.NewIOFS(p.fs))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return proj
+}
+
+func sameTree(want, got map[string][]byte) string {
+	return cmp.Diff(textTree(want), textTree(got))
+}
+
+func textTree(tree map[string][]byte) map[string]string {
+	text := map[string]string{}
+	for name, content := range tree {
+		text[name] = string(content)
+	}
+	return text
+}
+
+// TestDeleteTakesBackCreate runs random create commands, and takes back each of them at once, and then all of them from the last
+// to the first: the tree is every time as it was, byte for byte.
+func TestDeleteTakesBackCreate(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			p := newRandomProject(t, r)
+			type step struct {
+				tree map[string][]byte
+				back []any
+				opts any
+			}
+			var steps []step
+			for range 14 {
+				opts := randomOptions(r)
+				proj := p.load()
+				tree := p.tree()
+				if !invertible(opts, proj) || !p.run(opts) {
+					continue
+				}
+				s := step{tree, inverse(opts, proj, p.load()), opts}
+				for _, d := range s.back {
+					if !p.run(d) {
+						t.Fatalf("%+v is refused after %+v", d, opts)
+					}
+				}
+				if diff := sameTree(tree, p.tree()); diff != "" {
+					t.Fatalf("%+v and back changes (-want +got)\n%s", opts, diff)
+				}
+				p.run(opts)
+				steps = append(steps, s)
+			}
+			p.check()
+			for _, s := range slices.Backward(steps) {
+				for _, d := range s.back {
+					if !p.run(d) {
+						t.Fatalf("%+v is refused", d)
+					}
+					p.check()
+				}
+				if diff := sameTree(s.tree, p.tree()); diff != "" {
+					t.Fatalf("%+v and, after others, back changes (-want +got)\n%s", s.opts, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed: all that is left can be
+// read and deployed, and a project without kinds is a new one.
+func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
+	for seed := range uint64(25) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 2))
+			p := newRandomProject(t, r)
+			start := p.tree()
+			var done []any
+			for range 20 {
+				opts := randomOptions(r)
+				if api, ok := opts.(scaffold.APIOptions); ok {
+					api.StorageVersion = false
+					opts = api
+				}
+				before := p.load()
+				if p.run(opts) {
+					done = append(done, inverse(opts, before, p.load())...)
+				}
+				if len(done) > 0 && r.IntN(2) == 0 {
+					p.run(done[r.IntN(len(done))])
+				}
+				p.check()
+			}
+			for range 10 {
+				for _, d := range done {
+					p.run(d)
+				}
+				for _, res := range p.load().Resources {
+					p.run(deletion{scaffold.DeleteOptions{Group: res.Group, Kind: res.Kind}, scaffold.PlanDeleteAPI})
+				}
+			}
+			if left := p.load().Resources; len(left) > 0 {
+				t.Fatalf("nothing deletes %+v", left)
+			}
+			if diff := sameTree(start, p.tree()); diff != "" {
+				t.Errorf("a project without kinds is not a new one (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// newEdited returns a project with a kind in two versions, with every kind of part, and no more than that.
+func newEdited(t *testing.T) *randomProject {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	return p
+}
+
+func (p *randomProject) edit(name string, change func([]byte) []byte) {
+	p.Helper()
+	text, err := afero.ReadFile(p.fs, name)
+	if err == nil {
+		err = afero.WriteFile(p.fs, name, change(slices.Clone(text)), 0o644)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// notesOf runs a delete command, and returns its notes by file.
+func (p *randomProject) notesOf(d deletion) map[string]*diagnostic.Error {
+	p.Helper()
+	fsys := afero.NewIOFS(p.fs)
+	plan, err := planOf(fsys, p.load(), d)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := plan.Apply(p.Context(), p.fs, "test"); err != nil {
+		p.Fatal(err)
+	}
+	notes := map[string]*diagnostic.Error{}
+	for _, note := range plan.Notes() {
+		notes[note.Pos.Filename] = note
+	}
+	return notes
+}
+
+// TestDeleteKeepsWhatUsersEdited edits one file of a kind at a time, deletes the kind, and then what was kept.
+func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
+	empty := newMemoryProject(t, scaffold.InitOptions{}).tree()
+	gone := deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteAPI}
+	forced := gone
+	forced.Force = true
+	whole := newEdited(t).tree()
+	for _, name := range slices.Sorted(maps.Keys(whole)) {
+		if _, always := empty[name]; always || strings.Contains(name, "zz_generated") || strings.HasSuffix(name, "groupversion_info.go") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			p := newEdited(t)
+			p.edit(name, func(text []byte) []byte { return append(text, mineIn(name)...) })
+			mine := p.tree()[name]
+			notes := p.notesOf(gone)
+			note := notes[name]
+			if note == nil || note.Hint == "" || !strings.Contains(note.Message, "kept") {
+				t.Errorf("nobody says that %s is kept: %v", name, notes)
+			}
+			left := p.tree()
+			if isList := strings.HasSuffix(name, "kustomization.yaml"); !isList && !bytes.Equal(left[name], mine) || len(left[name]) == 0 {
+				t.Errorf("%s is not what it was", name)
+			}
+			for other := range notes {
+				if _, found := left[other]; !found {
+					t.Errorf("%s is said to be kept, and is not there", other)
+				}
+			}
+			p.check()
+			if name == "config/crd/kustomization.yaml" || name == "config/samples/kustomization.yaml" {
+				return // which is nobody's any more
+			}
+			p.notesOf(forced)
+			left = p.tree()
+			delete(left, project.LockFile)
+			want := maps.Clone(empty)
+			delete(want, project.LockFile)
+			if diff := sameTree(want, left); diff != "" {
+				t.Errorf("--force leaves (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// mineIn is something that a user writes at the end of a file.
+func mineIn(name string) string {
+	switch {
+	case strings.HasSuffix(name, ".go"):
+		return "\n// Mine is the user's.\nvar _ = 1\n"
+	default:
+		return "# mine\n"
+	}
+}
+
+// TestDeleteRefusesWhatOthersNeed and says where, and leaves the tree as it was.
+func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
+	v1 := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true}
+	v2, v3, shelf := v1, v1, v1
+	v2.Version, v3.Version, shelf.Kind = "v2", "v3", "Shelf"
+	api := func(version string) deletion {
+		return deletion{scaffold.DeleteOptions{Group: "webapp", Version: version, Kind: "Guestbook"}, scaffold.PlanDeleteAPI}
+	}
+	inVersion := api("v1")
+	inVersion.plan = scaffold.PlanDeleteVersion
+	for _, tt := range []struct {
+		rule       string
+		commands   []any
+		files      map[string]string
+		delete     deletion
+		want, hint string
+	}{
+		{"stored", []any{v1, v2}, nil, api("v1"), "is the version that API servers store", "move // +kubebuilder:storageversion"},
+		{"hub", []any{v1, v2, v3}, nil, api("v2"), "is the hub that v1 and v3 are converted to", "kctrl delete webhook --group webapp --version v2 --kind Guestbook --conversion goes first"},
+		{"only version", []any{v1}, nil, inVersion, "is the only version of its kind", "kctrl delete api --group webapp --kind Guestbook"},
+		{"webhook", []any{v1, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true}}, nil, api("v1"),
+			"has a defaulter", "kctrl delete webhook --group webapp --version v1 --kind Guestbook --defaulting --validation goes first"},
+		{"further controller", []any{v1, scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Name: "backup"}}, nil, api("v1"),
+			"has the controller backup", "kctrl delete controller --group webapp --version v1 --kind Guestbook --controller-name backup goes first"},
+		{"another kind", []any{v1, shelf}, map[string]string{
+			"internal/controller/shelf_owns.go": "package controller\n\nimport guest \"example.com/guestbook/api/v1\"\n\nvar owned guest.Guestbook\n",
+		}, api("v1"), "internal/controller/shelf_owns.go:5:17: needs Guestbook, which api/v1/guestbook_types.go declares", "take it out there first"},
+		{"a method", []any{v1}, map[string]string{
+			"api/v1/more.go": "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
+		}, api("v1"), "api/v1/more.go:4:10: needs Guestbook", "take it out there first"},
+		{"no such kind", []any{shelf}, nil, api("v1"), "there is no kind webapp.example.com/v1.Guestbook", "the kinds of the project are webapp.example.com/v1.Shelf"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			p := newMemoryProject(t, scaffold.InitOptions{})
+			for _, opts := range tt.commands {
+				if !p.run(opts) {
+					t.Fatalf("%+v is refused", opts)
+				}
+			}
+			for name, text := range tt.files {
+				if err := afero.WriteFile(p.fs, name, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := planOf(afero.NewIOFS(p.fs), p.load(), tt.delete)
+			all := diagnostic.All(err)
+			if len(all) != 1 {
+				t.Fatalf("got %v, want one line", all)
+			}
+			e, ok := all[0].(*diagnostic.Error)
+			if !ok || !strings.Contains(e.Error(), tt.want) || !strings.Contains(e.Hint, tt.hint) {
+				t.Errorf("got %v\nhint: %s", all[0], e.Hint)
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package scaffold
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// part is a file that a project has because of one of its kinds, or because it has any.
+type part struct {
+	// path is where it is in the layout of the project.
+	path string
+	// id says what it is in every layout: its template, and whose.
+	id string
+	// listings are what names it in kustomizations.
+	listings []listing
+	// common says that files of others in its folder need it too.
+	common bool
+	// generated says that nothing of a user's is in it.
+	generated bool
+	// kustomization says that it may have any of the names that kustomize knows.
+	kustomization bool
+}
+
+// listing is an item of a list in the kustomization of a folder.
+type listing struct{ folder, list, item string }
+
+// partsOf returns the files that a project has because of its kinds, each once. Those that every project has are none of them.
+func partsOf(proj *project.Project) []part {
+	c := &partList{seen: map[string]bool{}}
+	for i, r := range proj.Resources {
+		c.addKind(proj, i, r)
+	}
+	if c.kinds > 0 {
+		c.add(part{path: path.Join(crdFolder, "kustomization.yaml"), id: "list of CRDs", kustomization: true, listings: []listing{{defaultFolder, "resources", "../crd"}}})
+		c.add(part{path: path.Join(samplesFolder, "kustomization.yaml"), id: "list of samples", kustomization: true})
+	}
+	c.addWebhooks(proj)
+	return c.parts
+}
+
+// partList collects parts.
+type partList struct {
+	parts []part
+	seen  map[string]bool // by path
+	kinds int             // of the project's own
+}
+
+func (c *partList) add(p part) {
+	if !c.seen[p.path] {
+		c.seen[p.path] = true
+		c.parts = append(c.parts, p)
+	}
+}
+
+// addEach adds the files of templates for one view, which belong to owner.
+func addEach[V any](c *partList, list []templates.Template[V], view V, owner string) {
+	for _, t := range list {
+		base := path.Base(t.Path(view))
+		c.add(part{
+			path: t.Path(view), id: t.ID + " " + owner,
+			common: base == "doc.go" || base == "groupversion_info.go", generated: t.Ownership == templates.Generated,
+		})
+	}
+}
+
+// addKind adds what the project has because of the kind at an index, which the parts that it has alone are named after; others after
+// the first that has them.
+func (c *partList) addKind(proj *project.Project, at int, r project.Resource) {
+	kind := templates.NewKind(kindNames(proj, r, ""))
+	owner := strconv.Itoa(at)
+	first := func(same func(project.Resource) bool) string {
+		return strconv.Itoa(slices.IndexFunc(proj.Resources, same))
+	}
+	ofGroup := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() })
+	ofVersion := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() && o.Version == r.Version })
+	ofKind := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() && o.Kind == r.Kind })
+	if r.API {
+		c.kinds++
+		addEach(c, []templates.Template[templates.KindView]{templates.Types()}, kind, owner)
+		addEach(c, []templates.Template[templates.VersionView]{templates.Version(), templates.VersionRegister()}, kind.VersionView, ofVersion)
+		c.add(part{
+			path: path.Join(crdFolder, kind.CRDBase), id: "generate/crd " + ofKind, generated: true,
+			listings: []listing{{crdFolder, "resources", kind.CRDBase}},
+		})
+		c.add(part{
+			path: path.Join(samplesFolder, kind.SampleFile), id: templates.Sample().Source() + " " + owner,
+			listings: []listing{{samplesFolder, "resources", kind.SampleFile}},
+		})
+		for _, t := range templates.Roles() {
+			name := t.Path(kind)
+			c.add(part{path: name, id: t.Source() + " " + ofKind, listings: []listing{{rbacFolder, "resources", path.Base(name)}}})
+		}
+	}
+	for _, controller := range controllersOf(proj, r, "") {
+		whose := owner + " " + controller.ControllerName
+		if !isNamed(r, controller.ControllerName) {
+			whose = owner
+		}
+		addEach(c, templates.Controller(), controller, whose)
+		if r.Path != "" && !strings.HasPrefix(r.Path, "k8s.io/api/") {
+			addEach(c, []templates.Template[templates.KindView]{templates.StandIn()}, controller, owner)
+		}
+	}
+	for _, a := range webhooksOf(r) {
+		addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, kind, ofGroup)
+		addEach(c, a.templates(), kind, owner)
+	}
+	if r.Hub != "" {
+		addEach(c, templates.Conversion(), templates.ConversionView{Spoke: kind}, owner)
+	}
+}
+
+// isNamed reports whether a controller of a kind has a name of its own.
+func isNamed(r project.Resource, controller string) bool {
+	return slices.Contains(r.Controllers, controller)
+}
+
+// addWebhooks adds what brings the webhooks of a project into a cluster.
+func (c *partList) addWebhooks(proj *project.Project) {
+	view, found := webhooksView(proj)
+	if !found {
+		return
+	}
+	for _, t := range templates.WebhookService() {
+		p := part{path: t.Path(view), id: t.Source()}
+		if path.Base(p.path) == "kustomization.yaml" {
+			p.kustomization, p.listings = true, []listing{{defaultFolder, "resources", "../webhook"}}
+		} else {
+			p.listings = []listing{{webhookFolder, "resources", path.Base(p.path)}}
+		}
+		c.add(p)
+	}
+	if view.Mutating || view.Validating {
+		c.add(part{
+			path: path.Join(webhookFolder, "manifests.yaml"), id: "generate/webhook", generated: true,
+			listings: []listing{{webhookFolder, "resources", "manifests.yaml"}},
+		})
+	}
+	list := templates.Webhooks()[certificatesOf(proj)]
+	if len(view.CRDs) > 0 {
+		list = append(list[:len(list):len(list)], templates.WebhookConversion())
+	}
+	for _, t := range list {
+		p := part{path: t.Path(view), id: t.Source(), generated: true}
+		if path.Base(p.path) == "kustomization.yaml" {
+			p.listings = []listing{{defaultFolder, "components", "../components/webhook"}}
+		}
+		c.add(p)
+	}
+	allow := templates.AllowWebhooks()
+	c.add(part{path: allow.Path(view), id: allow.Source(), listings: []listing{{policyFolder, "resources", path.Base(allow.Path(view))}}})
+}
+
+// certificatesOf returns who makes the certificates of the webhooks of a project.
+func certificatesOf(proj *project.Project) string {
+	if proj.Certificates == "" {
+		return project.SelfSigned
+	}
+	return proj.Certificates
+}
+
+// partsLost returns the parts of one state of a project that another does not have.
+func partsLost(before, after *project.Project) []part {
+	kept := map[string]bool{}
+	for _, p := range partsOf(after) {
+		kept[p.path] = true
+	}
+	var lost []part
+	for _, p := range partsOf(before) {
+		if !kept[p.path] {
+			lost = append(lost, p)
+		}
+	}
+	return lost
+}
