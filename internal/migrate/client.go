@@ -22,8 +22,11 @@ var clientRules = []Rule{
 		Reason: "apply is a verb of its own",
 	},
 	{
-		Name:    "a configuration is applied",
-		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "client#Apply" && !f.isInterceptor(selector) },
+		Name: "a configuration is applied",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			return key == "client#Apply" && !f.isInterceptor(selector)
+		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
 			name := "ApplyConfiguration"

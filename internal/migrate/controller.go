@@ -65,11 +65,13 @@ var controllerRules = []Rule{
 			field, ok := f.around(0).(*ast.Field)
 			return ok && len(field.Names) == 0 && f.inStruct() || f.isFuncsField()
 		},
-		Rewrite: func(f *file, n ast.Node) string { return fill("{" + strings.TrimSuffix(f.symbol(n), ".Funcs") + "}.Funcs") },
-		Reason:  "an embedded Funcs stays one",
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{" + strings.TrimSuffix(f.symbol(n), ".Funcs") + "}.Funcs")
+		},
+		Reason: "an embedded Funcs stays one",
 	},
 	{
-		Name: "a known predicate",
+		Name:    "a known predicate",
 		Matches: func(f *file, n ast.Node) bool { return f.knownPredicate(n) != "" },
 		Rewrite: func(f *file, n ast.Node) string { return fill(f.knownPredicate(n)) },
 		Reason:  "predicates are functions",
@@ -163,10 +165,12 @@ var controllerRules = []Rule{
 		Reason: "an event says what it is by its Type",
 	},
 	{
-		Name: "a typed predicate",
+		Name:    "a typed predicate",
 		Matches: func(f *file, n ast.Node) bool { return f.symbol(n) == "predicate.TypedPredicate" },
-		Rewrite: func(f *file, n ast.Node) string { return f.leave(n, "a predicate is for all kinds: predicate.Event makes one of a function for a Go type", "predicate.Event(func(e informer.Event[*v1.Pod]) bool { return true })") + f.raw(n) },
-		Reason:  "predicates are functions",
+		Rewrite: func(f *file, n ast.Node) string {
+			return f.leave(n, "a predicate is for all kinds: predicate.Event makes one of a function for a Go type", "predicate.Event(func(e informer.Event[*v1.Pod]) bool { return true })") + f.raw(n)
+		},
+		Reason: "predicates are functions",
 	},
 }
 

@@ -18,8 +18,11 @@ var eventRules = []Rule{
 		Reason:  "a queue of one's own stays client-go's",
 	},
 	{
-		Name:    "a request again, with backoff",
-		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "workqueue#AddRateLimited" && f.isRequestQueue(selector.X) },
+		Name: "a request again, with backoff",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			return key == "workqueue#AddRateLimited" && f.isRequestQueue(selector.X)
+		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
 			return f.text(selector.X) + ".Add(" + strings.Join(f.texts(call.Args), ", ") + ")"

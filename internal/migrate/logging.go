@@ -23,8 +23,11 @@ var loggingRules = []Rule{
 		Reason: "slog has the message first, and the error among the attributes",
 	},
 	{
-		Name:    "a line of a level",
-		Matches: func(f *file, n ast.Node) bool { _, selector, key := f.method(n); return key == "logr#Info" && isLevel(f, selector.X) },
+		Name: "a line of a level",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			return key == "logr#Info" && isLevel(f, selector.X)
+		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
 			name := ".Debug("
@@ -98,7 +101,7 @@ var loggingRules = []Rule{
 		Reason:  "the runtime logs with log/slog",
 	},
 	{
-		Name: "a logger of zap",
+		Name:    "a logger of zap",
 		Matches: func(f *file, n ast.Node) bool { _, key := f.called(n); return key == "log/zap.New" },
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)

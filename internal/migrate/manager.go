@@ -39,7 +39,7 @@ var managerRules = []Rule{
 		Reason: "probes are added without an error",
 	},
 	{
-		Name: "a server of webhooks",
+		Name:    "a server of webhooks",
 		Matches: matchCall("webhook.NewServer"),
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)

@@ -51,8 +51,8 @@ type file struct {
 	stack []ast.Node
 	// wrapped are the nodes that are written inside of something else: for these the rule that did it is done.
 	wrapped map[ast.Node]bool
-	left  []Left
-	uses  int
+	left    []Left
+	uses    int
 }
 
 // edit replaces a part of a file, by offsets.

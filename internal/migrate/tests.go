@@ -33,7 +33,7 @@ var testRules = []Rule{
 // schemeRules are about API packages.
 var schemeRules = []Rule{
 	{
-		Name: "a builder of a scheme",
+		Name:    "a builder of a scheme",
 		Matches: func(f *file, n ast.Node) bool { return f.isLiteral(n, "scheme.Builder") && isPointer(n) },
 		Rewrite: func(*file, ast.Node) string { return fill("{runtimepkg}.NewSchemeBuilder()") },
 		Reason:  "API packages import apimachinery only",

@@ -54,7 +54,7 @@ func (b Build) Name() string {
 }
 
 // BuildName returns what PROJECT says of a build.
-func BuildName(b Build) string { return b.name() }
+func BuildName(b Build) string { return b.Name() }
 
 // installable returns the version under which go install finds this very kctrl, and "" for a development build.
 func (b Build) installable() string {

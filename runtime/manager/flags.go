@@ -280,7 +280,6 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	fmt.Fprintln(w, ".")
 }
 
-
 // insecure is the value of --metrics-secure, which says the opposite of the option.
 type insecure struct{ insecure *bool }
 

@@ -153,13 +153,21 @@ type Funcs struct {
 }
 
 // Create implements Filter.
-func (f Funcs) Create(e informer.Event[object.Object]) bool { return f.CreateFunc == nil || f.CreateFunc(e) }
+func (f Funcs) Create(e informer.Event[object.Object]) bool {
+	return f.CreateFunc == nil || f.CreateFunc(e)
+}
 
 // Update implements Filter.
-func (f Funcs) Update(e informer.Event[object.Object]) bool { return f.UpdateFunc == nil || f.UpdateFunc(e) }
+func (f Funcs) Update(e informer.Event[object.Object]) bool {
+	return f.UpdateFunc == nil || f.UpdateFunc(e)
+}
 
 // Delete implements Filter.
-func (f Funcs) Delete(e informer.Event[object.Object]) bool { return f.DeleteFunc == nil || f.DeleteFunc(e) }
+func (f Funcs) Delete(e informer.Event[object.Object]) bool {
+	return f.DeleteFunc == nil || f.DeleteFunc(e)
+}
 
 // Generic implements Filter.
-func (f Funcs) Generic(e informer.Event[object.Object]) bool { return f.GenericFunc == nil || f.GenericFunc(e) }
+func (f Funcs) Generic(e informer.Event[object.Object]) bool {
+	return f.GenericFunc == nil || f.GenericFunc(e)
+}

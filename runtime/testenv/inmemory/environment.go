@@ -174,7 +174,9 @@ func (s *suite) Output() io.Writer        { return os.Stderr }
 
 func (s *suite) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-func (s *suite) Errorf(format string, args ...any) { s.errs = append(s.errs, fmt.Errorf(format, args...)) }
+func (s *suite) Errorf(format string, args ...any) {
+	s.errs = append(s.errs, fmt.Errorf(format, args...))
+}
 
 func (s *suite) TempDir() string {
 	folder, err := os.MkdirTemp("", "kctrl-suite-")
