@@ -257,6 +257,10 @@ var internalLayers = []internalLayer{
 		"it loads, checks and runs generators for a project",
 	},
 	{
+		"doctor", "diagnostic kustomize lint scaffold scaffold/edit scaffold/plan scaffold/project generate generate/generator yamlnode",
+		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
+	},
+	{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator + " generate/incremental generate/postprocess",
 		"it loads, checks and runs generators for any Go module: it knows no project",
 	},

@@ -20,6 +20,9 @@ var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvGarbageCollectorCommand,
 }
 
+// controlPlaneCompiled reports whether kctrl env up has nothing to compile.
+var controlPlaneCompiled = func(ctx context.Context) bool { return controlplane.Compiled(ctx, controlplane.Options{}) }
+
 // addNameFlag lets the user choose an environment.
 func addNameFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several run side by side")

@@ -17,6 +17,9 @@ var controlPlaneCommands = []func(*streams) *cobra.Command{
 	unsupported("build"), unsupported("up"), unsupported("down"), unsupported("status"), unsupported("kubeconfig"),
 }
 
+// controlPlaneCompiled is nil: there is nothing to compile here.
+var controlPlaneCompiled func(context.Context) bool
+
 func unsupported(name string) func(*streams) *cobra.Command {
 	return func(*streams) *cobra.Command {
 		return &cobra.Command{

@@ -17,6 +17,7 @@ var commands = []func(*streams) *cobra.Command{
 	newManifestsCommand,
 	newBuildCommand,
 	newGenCommand,
+	newDoctorCommand,
 	newExplainCommand,
 	newMigrateCommand,
 	newEnvCommand,

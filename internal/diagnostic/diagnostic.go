@@ -68,7 +68,7 @@ func All(err error) []error {
 		}
 	}
 	walk(err)
-	slices.SortStableFunc(errs, func(a, b error) int { return comparePosition(position(a), position(b)) })
+	slices.SortStableFunc(errs, func(a, b error) int { return ComparePosition(position(a), position(b)) })
 	return errs
 }
 
@@ -95,6 +95,7 @@ func position(err error) token.Position {
 	return token.Position{}
 }
 
-func comparePosition(a, b token.Position) int {
+// ComparePosition orders positions by file, line and column.
+func ComparePosition(a, b token.Position) int {
 	return cmp.Or(cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }

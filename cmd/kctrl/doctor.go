@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/doctor"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
+)
+
+// doctorOptions are the flags of doctor.
+type doctorOptions struct {
+	write  writeOptions
+	fix    bool
+	checks []string
+}
+
+func newDoctorCommand(s *streams) *cobra.Command {
+	o := doctorOptions{write: writeOptions{command: "kctrl doctor"}}
+	var list strings.Builder
+	for _, check := range doctor.Checks {
+		fmt.Fprintf(&list, "\n  %-14s %s", check.Name, check.Help)
+	}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is wrong with the project, and mend what is safe to",
+		Long: `Look for what is wrong with the project, and say where it is and what to do. Warnings are of what works as it is.
+Exit code 1 means that something is wrong, 3 that generated files are out of date and nothing else is wrong.
+
+It looks for:
+` + list.String() + `
+
+--fix mends what is safe to mend, and looks again.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.fix, "fix", false, "mend what is safe to mend")
+	flags.StringSliceVar(&o.checks, "check", nil, "comma-separated `names` of the checks to run (default: all)")
+	o.write.addFlags(flags)
+	return cmd
+}
+
+func (o doctorOptions) validate() error {
+	names := doctor.Names()
+	for _, name := range o.checks {
+		if slices.Contains(names, name) {
+			continue
+		}
+		e := &diagnostic.Error{
+			Message: "there is no check " + diagnostic.Quote(name), Hint: "the checks are " + strings.Join(names, ", "), Class: diagnostic.ErrUsage,
+		}
+		if near, ok := diagnostic.Near(name, names); ok {
+			e.Hint = "did you mean " + near + "?"
+		}
+		return e
+	}
+	if !o.fix && (o.write.dryRun || o.write.diff) {
+		return usageError("--dry-run and --diff are about what --fix writes")
+	}
+	return nil
+}
+
+func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	release, err := begin(ctx, s, s.dir, access(o.fix && !o.write.dryRun))
+	if err != nil {
+		return err
+	}
+	defer release()
+	found, err := examine(ctx, s, o.checks)
+	if err != nil {
+		return err
+	}
+	if o.fix && slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
+		if found, err = mend(ctx, s, o, found); err != nil {
+			return err
+		}
+	}
+	return tellFindings(s, o, found)
+}
+
+// examined is the project of a doctor; its owner closes it.
+func examined(ctx context.Context, s *streams, use func(*doctor.Project) error) error {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	root, err := transaction.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return use(&doctor.Project{Dir: dir, FS: afero.NewIOFS(root), Kctrl: kctrlBuild(), GoVersion: goVersion, Compiled: controlPlaneCompiled})
+}
+
+func examine(ctx context.Context, s *streams, checks []string) (found []doctor.Finding, err error) {
+	err = examined(ctx, s, func(p *doctor.Project) error {
+		found, err = doctor.Examine(ctx, p, checks...)
+		return err
+	})
+	return found, err
+}
+
+// mend fixes what can be, and returns what is wrong afterwards.
+func mend(ctx context.Context, s *streams, o doctorOptions, found []doctor.Finding) ([]doctor.Finding, error) {
+	err := examined(ctx, s, func(p *doctor.Project) error {
+		fixes, err := doctor.Fix(ctx, p, found)
+		if err != nil {
+			return err
+		}
+		write := o.write
+		if write.output == outputJSON {
+			write.output, write.diff = outputText, false
+			if write.dryRun {
+				return nil
+			}
+			return applyPlan(ctx, s.dir, write.command, fixes)
+		}
+		return finishPlan(ctx, s, write, fixes)
+	})
+	if err != nil || o.write.dryRun {
+		return found, err
+	}
+	return examine(ctx, s, o.checks)
+}
+
+// tellFindings prints warnings, and returns what is wrong as an error.
+func tellFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
+	var errs []error
+	var all []finding
+	drift := true
+	for _, f := range found {
+		severity := severityError
+		if f.Warning {
+			severity = severityWarning
+			s.problem("warning: ", f.Error)
+		} else {
+			errs = append(errs, f.Error)
+			drift = drift && errors.Is(f.Error, diagnostic.ErrDrift)
+		}
+		all = append(all, newFinding(f.Error, severity))
+	}
+	if o.write.output == outputJSON {
+		if all == nil {
+			all = []finding{}
+		}
+		if err := printDiagnostics(s.out, all); err != nil {
+			return err
+		}
+	} else if len(found) == 0 && !o.fix {
+		s.printf("nothing is wrong\n")
+	}
+	if !drift {
+		for i, err := range errs {
+			if e, ok := errors.AsType[*diagnostic.Error](err); ok && errors.Is(err, diagnostic.ErrDrift) {
+				plain := *e
+				plain.Class = nil
+				errs[i] = &plain
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// goVersion asks the go command for its version.
+func goVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	return strings.TrimSpace(string(out)), err
+}

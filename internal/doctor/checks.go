@@ -1,0 +1,248 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"go/token"
+	"go/version"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kustomize"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// Checks are all that there are, in the order in which they run. Another one is a value here.
+var Checks = []Check{
+	{Name: "project", Help: "a PROJECT file that cannot be read, or says what nobody reads", Run: checkProject},
+	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
+	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
+	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated, Fix: fixGenerated},
+	{Name: "roles", Help: "roles that do not have the rights that the markers ask for", Run: checkRoles, Fix: fixGenerated},
+	{Name: "samples", Help: "samples that API servers would refuse", Run: checkSamples},
+	{Name: "deployment", Help: "what config/default does not build or deploy", Run: checkDeployment},
+	{Name: "runtime", Help: "a bundled runtime that is not whole, or not that of this kctrl", Run: checkRuntime, Fix: fixRuntime},
+	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
+	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
+	{Name: "control-plane", Help: "a control plane that is not compiled yet", Run: checkControlPlane},
+	{Name: "kubebuilder", Help: "what kubebuilder has left and nothing uses", Run: checkLeftovers, Fix: fixLeftovers},
+}
+
+func checkProject(_ context.Context, p *Project) []Finding {
+	switch {
+	case p.loadErr != nil:
+		return problems(p.loadErr)
+	case p.project.Foreign:
+		return []Finding{{Warning: true, Error: &diagnostic.Error{
+			Pos:     token.Position{Filename: project.File},
+			Message: "this is a project of kubebuilder, of which kctrl checks and generates what its markers ask for",
+			Hint:    "kctrl generate and kctrl manifests work here; a project of kctrl has a runtime, tests and commands besides",
+		}}}
+	}
+	return warningsOf(p.project.Warnings())
+}
+
+func checkLock(_ context.Context, p *Project) []Finding {
+	if !p.ours() {
+		return nil
+	}
+	empty, err := p.emptyPlan()
+	if err != nil {
+		return problems(err)
+	}
+	if _, onDisk, err := empty.Lock(); err != nil || onDisk {
+		return problems(err)
+	}
+	return []Finding{{Warning: true, Error: &diagnostic.Error{
+		Pos:     token.Position{Filename: project.LockFile},
+		Message: "the file is missing, so that nobody knows which files were edited since kctrl wrote them",
+		Hint:    "restore it from version control; kctrl doctor --fix makes it anew of the files that are as kctrl would write them",
+	}}}
+}
+
+// fixLock has nothing to add: every plan makes the lock anew.
+func fixLock(context.Context, *Project, *plan.Plan) error { return nil }
+
+func checkMarkers(ctx context.Context, p *Project) []Finding {
+	_, err := p.generated(ctx)
+	found := problems(err)
+	for _, warning := range p.warnings {
+		found = append(found, Finding{Error: warning.Error, Warning: true})
+	}
+	return found
+}
+
+func checkGenerated(ctx context.Context, p *Project) []Finding {
+	return p.outOfDate(ctx, func(c plan.Change) bool {
+		return c.Template != rolesTemplate && (strings.HasPrefix(c.Template, "generate/") || isRegistration(c.Path))
+	})
+}
+
+func checkRoles(ctx context.Context, p *Project) []Finding {
+	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template == rolesTemplate })
+}
+
+// rolesTemplate is what PROJECT.lock calls what is generated from RBAC markers.
+const rolesTemplate = "generate/rbac"
+
+func isRegistration(name string) bool { return path.Base(name) == "zz_generated.register.go" }
+
+// outOfDate finds the generated files of some templates that are not as they would be written now.
+func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) []Finding {
+	generated, err := p.generated(ctx)
+	if err != nil {
+		return nil // nobody knows what would be generated, and the check of markers says why
+	}
+	lock := &project.Lock{}
+	if p.ours() {
+		if lock, err = project.LoadLock(p.FS); err != nil {
+			return nil
+		}
+	}
+	var found []Finding
+	for c := range generated.Changes() {
+		if !wanted(c) {
+			continue
+		}
+		e := &diagnostic.Error{Pos: token.Position{Filename: c.Path}, Class: diagnostic.ErrDrift, Hint: "kctrl doctor --fix writes it anew"}
+		_, known := lock.Entry(c.Path)
+		switch {
+		case c.Op == plan.Create:
+			e.Message = "is missing"
+		case c.Op == plan.Delete:
+			e.Message, e.Hint = "nothing asks for the file any more", "kctrl doctor --fix deletes it"
+		case known && lock.Touched(c.Path, c.Before):
+			e.Pos.Line = firstDifference(c.Before, c.After)
+			e.Message = "is edited by hand, and generated from markers, which say otherwise"
+			e.Hint = "write it into the markers, or into " + patchFile + "; kctrl doctor --fix writes the file anew"
+		default:
+			e.Pos.Line = firstDifference(c.Before, c.After)
+			e.Message = "is out of date"
+		}
+		found = append(found, Finding{Error: e})
+	}
+	return found
+}
+
+// patchFile declares what becomes of generated manifests.
+const patchFile = "kctrl.gen.yaml"
+
+func firstDifference(a, b []byte) int {
+	line := 1
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			break
+		}
+		if a[i] == '\n' {
+			line++
+		}
+	}
+	return line
+}
+
+func fixGenerated(ctx context.Context, p *Project, fixes *plan.Plan) error {
+	return p.generate(ctx, fixes)
+}
+
+func checkDeployment(ctx context.Context, p *Project) []Finding {
+	generated, err := p.generated(ctx)
+	if err != nil {
+		return nil
+	}
+	found := warningsOf(generated.Notes())
+	for _, folder := range []string{"config/default", "config/samples"} {
+		if _, exists, err := scaffold.Kustomization(generated, folder); err != nil || !exists {
+			found = append(found, problems(err)...)
+			continue
+		}
+		_, err := kustomize.BuildWith(filepath.Join(p.Dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", generated.Overlay(p.Dir))
+		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+			e.Pos = diagnostic.Relative(p.Dir, e.Pos)
+			e.Message = strings.ReplaceAll(e.Message, p.Dir+string(filepath.Separator), "")
+		}
+		found = append(found, problems(err)...)
+	}
+	return found
+}
+
+func checkRuntime(_ context.Context, p *Project) []Finding {
+	if !p.ours() {
+		return nil
+	}
+	runtime, err := p.emptyPlan()
+	if err == nil {
+		err = scaffold.PlanRuntime(runtime, p.project)
+	}
+	if err != nil {
+		return problems(err)
+	}
+	if notes := runtime.Notes(); len(notes) > 0 {
+		var found []Finding
+		for _, note := range notes {
+			found = append(found, Finding{Error: note})
+		}
+		return found
+	}
+	return nil
+}
+
+func fixRuntime(_ context.Context, p *Project, fixes *plan.Plan) error {
+	return scaffold.PlanRuntime(fixes, p.project)
+}
+
+func checkGo(ctx context.Context, p *Project) []Finding {
+	text, err := fs.ReadFile(p.FS, "go.mod")
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Finding{{Error: &diagnostic.Error{
+			Pos: token.Position{Filename: "go.mod"}, Message: "the file is missing", Hint: "restore it from version control: the go command builds nothing without it",
+		}}}
+	}
+	if err != nil {
+		return problems(diagnostic.AtFile("go.mod", "cannot read", err))
+	}
+	installed, err := p.GoVersion(ctx)
+	if err != nil {
+		return []Finding{{Error: &diagnostic.Error{
+			Message: "the go command does not run: " + diagnostic.OneLine(err.Error()), Hint: "install Go from https://go.dev/dl, and have it in PATH", Cause: err,
+		}}}
+	}
+	file, err := modfile.ParseLax("go.mod", text, nil)
+	if err != nil || file.Go == nil || version.Compare(installed, "go"+file.Go.Version) >= 0 {
+		return nil // what is wrong with go.mod, loading the packages has said
+	}
+	return []Finding{{Warning: true, Error: &diagnostic.Error{
+		Pos:     token.Position{Filename: "go.mod", Line: file.Go.Syntax.Start.Line},
+		Message: fmt.Sprintf("asks for go %s, and the go command here is %s", file.Go.Version, installed),
+		Hint:    "install a newer Go; the go command may download one by itself unless GOTOOLCHAIN=local",
+	}}}
+}
+
+func checkKctrl(_ context.Context, p *Project) []Finding {
+	if !p.ours() || p.project.Kctrl == "" || p.project.Kctrl == cmp.Or(p.Kctrl.Name(), "devel") {
+		return nil
+	}
+	return []Finding{{Warning: true, Error: &diagnostic.Error{
+		Pos:     token.Position{Filename: project.File},
+		Message: fmt.Sprintf("kctrl %s wrote the project, and this is kctrl %s", p.project.Kctrl, p.Kctrl.Name()),
+		Hint:    "use that version, in CI too, so that all write the same",
+	}}}
+}
+
+func checkControlPlane(ctx context.Context, p *Project) []Finding {
+	if p.Compiled == nil || p.Compiled(ctx) {
+		return nil
+	}
+	return []Finding{{Warning: true, Error: &diagnostic.Error{
+		Message: "the control plane is not compiled yet, so that the first kctrl env up takes minutes",
+		Hint:    "kctrl env build compiles it",
+	}}}
+}
