@@ -9,6 +9,7 @@ package validity
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"time"
@@ -76,7 +77,8 @@ func New(s *schema.Structural) *Schema {
 
 // free reports whether a property of each object has no rules.
 func free(s *schema.Structural) bool {
-	return s.ValueValidation == nil && s.Default.Object == nil && len(s.XValidations) == 0 && !s.Nullable
+	v := s.ValueValidation
+	return (v == nil || reflect.DeepEqual(*v, schema.ValueValidation{})) && s.Default.Object == nil && len(s.XValidations) == 0 && !s.Nullable
 }
 
 var kinds = map[string]kind{"string": text, "integer": whole, "number": whole | fraction, "boolean": truth, "array": list, "object": object}

@@ -58,7 +58,9 @@ type subject struct {
 
 func newSubject(t *testing.T, g generator) subject {
 	t.Helper()
-	s := subject{given: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": *g.schema(3), "status": *g.schema(2), "data": *g.schema(2)}}}
+	s := subject{given: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"apiVersion": {Type: "string"}, "kind": {Type: "string", Description: "as controller-gen has them"}, "metadata": {Type: "object"}, "spec": *g.schema(3), "status": *g.schema(2), "data": *g.schema(2),
+	}}}
 	internal := &apiextensions.JSONSchemaProps{}
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s.given, internal, nil)
 	if err == nil {
