@@ -136,6 +136,9 @@ func (f *file) spliceRange(from, to int, edits []edit) string {
 // removal takes a node away, with the comma behind it, and with its line if nothing else is on it.
 func (f *file) removal(n ast.Node) edit {
 	from, to := f.offset(n.Pos()), f.offset(n.End())
+	if doc := docOf(n); doc != nil {
+		from = f.offset(doc.Pos())
+	}
 	if to < len(f.source) && f.source[to] == ',' {
 		to++
 	}
@@ -150,6 +153,17 @@ func (f *file) removal(n ast.Node) edit {
 		return edit{begin, end + 1, ""}
 	}
 	return edit{from, end, ""}
+}
+
+// docOf returns the comment of a declaration, or nil.
+func docOf(n ast.Node) *ast.CommentGroup {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		return n.Doc
+	case *ast.GenDecl:
+		return n.Doc
+	}
+	return nil
 }
 
 // around returns the nth node around the one that is looked at: 0 is the next one, 1 the one around that.

@@ -247,8 +247,9 @@ func registerView(p *plan.Plan, proj *project.Project, header string, others []s
 		}
 	}
 	for _, path := range others {
-		name, _ := imports.name(path, templates.Alias(path))
-		view.APIs = append(view.APIs, name)
+		if name, first := imports.name(path, templates.Alias(path)); first { // else PROJECT has kinds of it with their path
+			view.APIs = append(view.APIs, name)
+		}
 	}
 	view.Imports = imports.sorted()
 	return view, err

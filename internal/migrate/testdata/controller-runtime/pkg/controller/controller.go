@@ -1,0 +1,7 @@
+package controller
+
+type Options struct {
+	MaxConcurrentReconciles int
+	RecoverPanic            *bool
+	RateLimiter             any
+}

@@ -1,0 +1,50 @@
+package manager
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+type Runnable interface {
+	Start(ctx context.Context) error
+}
+
+type RunnableFunc func(ctx context.Context) error
+
+func (f RunnableFunc) Start(ctx context.Context) error { return f(ctx) }
+
+type Manager interface {
+	cluster.Cluster
+	Add(Runnable) error
+	Elected() <-chan struct{}
+	AddHealthzCheck(name string, check healthz.Checker) error
+	AddReadyzCheck(name string, check healthz.Checker) error
+	AddMetricsServerExtraHandler(path string, handler http.Handler) error
+	Start(ctx context.Context) error
+	GetWebhookServer() webhook.Server
+	GetLogger() logr.Logger
+}
+
+type Options struct {
+	Scheme                  *runtime.Scheme
+	Metrics                 metricsserver.Options
+	WebhookServer           webhook.Server
+	HealthProbeBindAddress  string
+	LeaderElection          bool
+	LeaderElectionID        string
+	LeaseDuration           *time.Duration
+	GracefulShutdownTimeout *time.Duration
+	BaseContext             func() context.Context
+}
+
+func New(config *rest.Config, options Options) (Manager, error) { return nil, nil }

@@ -1,0 +1,23 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type Request struct{ types.NamespacedName }
+
+type Result struct {
+	Requeue      bool
+	RequeueAfter time.Duration
+}
+
+func (r *Result) IsZero() bool { return true }
+
+type Reconciler interface {
+	Reconcile(context.Context, Request) (Result, error)
+}
+
+func TerminalError(err error) error { return err }

@@ -1,0 +1,5 @@
+package recorder
+
+type Provider interface {
+	GetEventRecorderFor(name string) any
+}
