@@ -111,7 +111,7 @@ func (p *program) problems() []packages.Error {
 	var all []packages.Error
 	for _, pkg := range p.packages {
 		for _, e := range pkg.Errors {
-			if key := e.Pos + e.Msg; !seen[key] {
+			if key := e.Pos + e.Msg; !seen[key] && !strings.HasPrefix(e.Msg, "# ") { // the go command repeats what is listed
 				seen[key] = true
 				all = append(all, e)
 			}

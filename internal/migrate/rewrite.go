@@ -301,7 +301,7 @@ func (f *file) finish(text string) (string, error) {
 		plain = strings.ReplaceAll(plain, importBegin+importPath+importEnd, "kctrlmigrate")
 	}
 	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, f.name, plain, parser.ParseComments|parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(set, f.name, plain, parser.ParseComments) // with what names are resolved to
 	if err != nil {
 		return "", fmt.Errorf("%s: what was rewritten is no Go: %w", f.name, err)
 	}
@@ -348,12 +348,12 @@ func placeholders(text string) []string {
 	}
 }
 
-// usedNames returns the names before a dot.
+// usedNames returns the names before a dot that nothing in the file declares: those of imports.
 func usedNames(parsed *ast.File) map[string]bool {
 	used := map[string]bool{}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if ident, ok := selector.X.(*ast.Ident); ok {
+			if ident, ok := selector.X.(*ast.Ident); ok && ident.Obj == nil {
 				used[ident.Name] = true
 			}
 		}
