@@ -439,7 +439,7 @@ func (f *file) link(link *ast.CallExpr) string {
 	gap, name := f.gap(link), linkName(link)
 	switch name {
 	case "Owns", "Watches", "WatchesMetadata":
-		return f.watch(gap, name, link)
+		return f.watch(name, link)
 	case "WithEventFilter":
 		return gap + "WithEventFilter(" + strings.Join(f.predicates(link.Args), ", ") + ")"
 	case "WatchesRawSource":
@@ -458,32 +458,40 @@ func (f *file) link(link *ast.CallExpr) string {
 	return gap + name + "(" + strings.Join(f.texts(link.Args), ", ") + ellipsis(link) + ")"
 }
 
-// watch returns a call of Owns or Watches.
-func (f *file) watch(gap, name string, link *ast.CallExpr) string {
-	args := []string{f.watched(link.Args[0])}
-	rest := link.Args[1:]
-	if name != "Owns" && len(rest) > 0 {
-		args = append(args, f.handlerOf(rest[0]))
-		rest = rest[1:]
-	}
-	for _, option := range rest {
-		call, key := f.called(option)
-		switch {
+// watch returns a call of Owns or Watches: what is between its arguments stays.
+func (f *file) watch(name string, link *ast.CallExpr) string {
+	selector := link.Fun.(*ast.SelectorExpr)
+	note := ""
+	var edits []edit
+	for i, arg := range link.Args {
+		from, to := f.offset(arg.Pos()), f.offset(arg.End())
+		var text string
+		switch call, key := f.called(arg); {
+		case i == 0:
+			text = f.watched(arg)
+		case i == 1 && name != "Owns":
+			text = f.handlerOf(arg)
 		case key == "builder.WithPredicates" && call.Ellipsis.IsValid():
-			args = append(args, f.text(call.Args[0])+"...")
+			text = f.text(call.Args[0]) + "..."
 		case key == "builder.WithPredicates":
-			args = append(args, f.predicates(call.Args)...)
-		case f.symbol(option) == "builder.OnlyMetadata" && name == "Watches":
+			text = strings.Join(f.predicates(call.Args), ", ")
+		case f.symbol(arg) == "builder.OnlyMetadata" && name == "Watches":
 			name = "WatchesMetadata"
-		case f.symbol(option) == "builder.OnlyMetadata":
-			f.note(option, "whole objects are watched: metav1.PartialObjectMetadata in place of the kind watches their metadata")
-		case f.symbol(option) == "builder.MatchEveryOwner":
-			return f.leave(option, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), false))") + gap + name + "(" + strings.Join(args, ", ") + ")"
+		case f.symbol(arg) == "builder.OnlyMetadata":
+			f.note(arg, "whole objects are watched: metav1.PartialObjectMetadata in place of the kind watches their metadata")
+		case f.symbol(arg) == "builder.MatchEveryOwner":
+			note += f.leave(arg, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), false))")
 		default:
-			args = append(args, f.leave(option, "this option of a watch has no counterpart", "")+f.text(option))
+			text = f.leave(arg, "this option of a watch has no counterpart", "") + f.text(arg)
 		}
+		if text == "" {
+			from = f.offset(link.Args[i-1].End()) // with the comma before it
+		}
+		edits = append(edits, edit{from, to, text})
 	}
-	return gap + name + "(" + strings.Join(args, ", ") + ")"
+	at := f.offset(selector.Sel.Pos())
+	edits = append(edits, edit{at, f.offset(selector.Sel.End()), note + name})
+	return f.spliceRange(f.offset(selector.X.End()), f.offset(link.End()), edits)
 }
 
 // watched returns what is watched: of the oldest form, &source.Kind{Type: x}, the x.

@@ -235,7 +235,7 @@ func (m *migration) tidy(ctx context.Context, scratch string) (string, error) {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return lines[len(lines)-1], err
 	}
-	if err := replacePaths(scratch, scratch, m.dir); err != nil {
+	if err := errors.Join(dropReplacement(scratch), replacePaths(scratch, scratch, m.dir)); err != nil {
 		return err.Error(), err
 	}
 	defer replacePaths(scratch, m.dir, scratch) // for what is compiled there
@@ -249,6 +249,37 @@ func (m *migration) tidy(ctx context.Context, scratch string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// dropReplacement takes the replacement of a controller-runtime out of the go.mod in a folder that nothing requires any more.
+func dropReplacement(folder string) error {
+	name := filepath.Join(folder, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	file, err := moduleOf(text)
+	if err != nil || slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == peerModule }) {
+		return err
+	}
+	changed := false
+	for _, r := range slices.Clone(file.Replace) {
+		if r.Old.Path == peerModule {
+			changed = true
+			if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return err
+			}
+		}
+	}
+	if !changed {
+		return nil
+	}
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, out, 0o644)
 }
 
 // replacePaths makes the replacements of the go.mod in a folder that lead out of the project by relative paths lead to the same places

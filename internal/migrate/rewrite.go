@@ -447,9 +447,8 @@ func replaceImports(text string, gone map[string]bool, added []string) (string, 
 	if err != nil {
 		return "", err
 	}
-	offset := func(pos token.Pos) int { return set.PositionFor(pos, false).Offset }
 	helper := &file{program: &program{fset: set}, source: []byte(text)}
-	var edits []edit
+	edits, added := besideStd(helper, parsed, added)
 	place := -1
 	for _, spec := range parsed.Imports {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
@@ -465,22 +464,48 @@ func replaceImports(text string, gone map[string]bool, added []string) (string, 
 	}
 	if place < 0 && len(added) > 0 {
 		block := "\n\nimport (\n" + strings.Join(added, "\n") + "\n)\n"
-		at := offset(parsed.Name.End())
+		at := helper.offset(parsed.Name.End())
 		for _, decl := range parsed.Decls {
 			d, ok := decl.(*ast.GenDecl)
 			if !ok || d.Tok != token.IMPORT {
 				continue
 			}
 			if d.Rparen.IsValid() {
-				at, block = offset(d.Rparen), "\n"+strings.Join(added, "\n")+"\n"
+				at, block = helper.offset(d.Rparen), "\n"+strings.Join(added, "\n")+"\n"
 				break
 			}
-			at = offset(d.End())
+			at = helper.offset(d.End())
 		}
 		edits = append(edits, edit{at, at, block})
 	}
 	out := helper.spliceRange(0, len(text), edits)
 	return dropEmptyImports(out), nil
+}
+
+// besideStd puts those of the import lines that are of the standard library behind the last one that is there, and returns the others.
+func besideStd(f *file, parsed *ast.File, added []string) (edits []edit, others []string) {
+	var last *ast.ImportSpec
+	for _, spec := range parsed.Imports {
+		if isStd(importPathOf(spec)) && hasParens(parsed, spec) {
+			last = spec
+		}
+	}
+	for _, line := range added {
+		name := line[strings.Index(line, `"`):]
+		if importPath, _ := strconv.Unquote(name); last == nil || !isStd(importPath) {
+			others = append(others, line)
+			continue
+		}
+		at := f.offset(last.Pos())
+		edits = append(edits, edit{at, at, line + "\n"}) // gofmt sorts
+	}
+	return edits, others
+}
+
+// isStd reports whether a package is of the standard library.
+func isStd(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
 }
 
 // hasParens reports whether an import is one of several between parentheses.
