@@ -13,11 +13,12 @@ build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker 
 demo: build ## From an empty folder to an operator that reconciles, on an API server in memory; SERVER=real: on a real one.
 	go run ./internal/demo
 
-test: build ## Run all tests, also those on a real API server, and the race detector on the runtime.
+test: build ## Run all tests, and the race detector on the runtime; those of it that need an API server on a real one and on the one in memory.
 	bin/kctrl env build --controller-manager
 	go vet ./...
 	go test -timeout 40m ./cmd/... ./internal/... .
-	go test -timeout 40m $(RACE) ./runtime/...
+	KCTRL_TEST_SERVER=real go test -timeout 40m $(RACE) ./runtime/...
+	KCTRL_TEST_SERVER= go test -timeout 20m ./runtime/...
 	go vet -C examples ./...
 	go test -C examples -timeout 10m ./...
 	go vet -C examples/cronjob ./...
@@ -58,8 +59,10 @@ bench-collector: build ## Measure the memory of the garbage collector beside kub
 bench-inmemory: build ## Measure the API server in memory beside the real one and the fake client of controller-runtime; takes minutes.
 	go run -C bench ./cmd/inmemory -kctrl $(KCTRL)
 
-test-peers: ## Run client-go and a manager of controller-runtime, unmodified, on the API server in memory.
+KUBEBUILDER ?=
+test-peers: build ## Run client-go and a manager of controller-runtime, unmodified, on the API server in memory; and, of the clone KUBEBUILDER, the suites of kubebuilder's samples.
 	cd bench && go vet ./inmemory && go test ./inmemory
+	$(if $(KUBEBUILDER),go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)))
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
 	cd bench && go vet ./porting/... && go test ./porting/...
@@ -72,7 +75,7 @@ postprocess: build ## Compare what kctrl.gen.yaml makes with what the scripts of
 	go run -C bench ./cmd/postprocess -kctrl $(KCTRL) -repositories $(abspath $(REPOSITORIES))
 
 test-large: build ## The informer on a real API server with 50,000 objects that churn.
-	KCTRL_TEST_CHURN=50000 go test -timeout 40m -run TestOnARealServer -v ./runtime/informer
+	KCTRL_TEST_SERVER=real KCTRL_TEST_CHURN=50000 go test -timeout 40m -run 'TestOnAServer$$' -v ./runtime/informer
 
 GRAPHS ?= 500
 test-collector: build ## Compare the garbage collector with kube-controller-manager's on 500 random ownership graphs; takes minutes.

@@ -44,7 +44,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
-		except: []string{"runtime/apiserver"},
+		except: []string{"runtime/apiserver", "runtime/testenv/players"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
 	},
 	{
@@ -53,9 +53,16 @@ var importRules = []importRule{
 		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
 	},
 	{
+		in: []string{"runtime/testenv/players"},
+		forbid: func(imported string) bool {
+			return !runtimeMayImport(imported) && !under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1", "k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
+		},
+		reason: "players know the kinds that a cluster's controllers do, and hash templates as these do; only tests link them",
+	},
+	{
 		in:     []string{"."},
 		forbid: under(module+"/runtime/apiserver", module+"/runtime/testenv"),
-		except: []string{"runtime/testenv/inmemory", "runtime/apiserver"},
+		except: []string{"runtime/testenv", "runtime/apiserver"},
 		reason: "only tests link an API server, and the program of one, which is not part of kctrl: it is compiled when it is asked for",
 	},
 	{
@@ -154,7 +161,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/journal", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv/players", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program", "testenv", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

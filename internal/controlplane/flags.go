@@ -69,6 +69,9 @@ func inMemoryFlags(opts Options, port int) []string {
 		"--certificate=apiserver.crt", "--key=apiserver.key",
 		"--clients=" + authorityPath(opts.Folder),
 	}
+	if opts.Players {
+		flags = append(flags, "--players")
+	}
 	switch {
 	case opts.DataDir != "":
 		flags = append(flags, "--data="+opts.DataDir)

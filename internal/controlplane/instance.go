@@ -46,6 +46,8 @@ type Options struct {
 	Controllers string
 	// GarbageCollector runs kctrl's garbage collector beside the API server, as a process of this program.
 	GarbageCollector bool
+	// Players has the API server in memory do what the programs of a cluster do: pods become ready, Jobs complete.
+	Players bool
 	// FeatureGates is passed on to the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
 	// Attached ends the instance when this process dies.

@@ -15,16 +15,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
-// TestOnARealServer compares cached with live reads of an API server.
-func TestOnARealServer(t *testing.T) {
+// TestOnAServer compares cached with live reads of an API server.
+func TestOnAServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	config := testenv.Start(t).Config
+	config := inmemory.Start(t).Config
 	live, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)

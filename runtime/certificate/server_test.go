@@ -22,14 +22,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// TestOnARealServer shows that the API server goes on calling a webhook, whatever becomes of its certificates.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t)
+// TestOnAServer shows that the API server goes on calling a webhook, whatever becomes of its certificates.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t)
 	t.Run("RotationUnderLoad", func(t *testing.T) { testRotation(t, env.Config) })
 	t.Run("ReplicasAgree", func(t *testing.T) { testReplicas(t, env.Config) })
 	t.Run("Heals", func(t *testing.T) { testHeals(t, env.Config) })

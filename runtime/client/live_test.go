@@ -27,7 +27,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // live is a client of a real API server and a namespace there that no other test uses.
@@ -37,9 +37,9 @@ type live struct {
 	namespace string
 }
 
-// TestOnARealServer starts one API server for all that is to be true of a real one.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t)
+// TestOnAServer starts one API server for all that is to be true of one.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t)
 	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t), FieldOwner: "tester"})
 	if err != nil {
 		t.Fatal(err)

@@ -25,14 +25,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // Q07.
 //
-// TestOnARealServer runs controllers on an API server, each in a namespace of its own.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t)
+// TestOnAServer runs controllers on an API server, each in a namespace of its own.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t)
 	for name, test := range map[string]func(f *fixture){
 		"OwnedObjectIsMadeAgain":                 ownedObjectIsMadeAgain,
 		"EveryWatchLeadsToRequests":              everyWatchLeadsToRequests,

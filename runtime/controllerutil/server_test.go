@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 	"github.com/kctrl-dev/kctrl/runtime/object"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // counting is a client that counts its writes.
@@ -41,12 +41,12 @@ func (c counting) was(what string, got controllerutil.OperationResult, err error
 	}
 }
 
-func TestOnARealServer(t *testing.T) {
+func TestOnAServer(t *testing.T) {
 	scheme := newScheme(t)
 	if err := appsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	live, err := client.New(testenv.Start(t).Config, client.Options{Scheme: scheme})
+	live, err := client.New(inmemory.Start(t).Config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // live is a real API server and a namespace there that no other test uses.
@@ -30,13 +30,13 @@ type live struct {
 	namespace string
 }
 
-// E01, E02: on a real API server, which checks every field.
-func TestOnARealServer(t *testing.T) {
+// E01, E02: on an API server, which checks every field.
+func TestOnAServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme} {
 		ok(t, add(scheme))
 	}
-	config := testenv.Start(t).Config
+	config := inmemory.Start(t).Config
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	ok(t, err)
 	for _, test := range []struct {

@@ -44,7 +44,7 @@ func newGadgetCRD() *unstructured.Unstructured {
 }
 
 // testCRDIsDeletedAndCreatedAgain begins before the CRD is there.
-func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *realServer) {
+func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	c, tap := s.tapped(t, unchanged)
 	source, err := client.NewListWatcher(c, newGadget(""), client.Scope{})
@@ -98,7 +98,7 @@ func grant(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 		}
 }
 
-func testRightsAreTakenAwayAndGivenBack(t *testing.T, s *realServer) {
+func testRightsAreTakenAwayAndGivenBack(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "rights", func(config *rest.Config) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: reader, Groups: []string{"system:authenticated"}}

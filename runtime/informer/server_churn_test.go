@@ -43,7 +43,7 @@ func churn(ctx context.Context, c *client.REST, random *rand.Rand, namespace str
 	return client.IgnoreNotFound(c.Update(ctx, cm))
 }
 
-func testNamespacesComeAndGo(t *testing.T, s *realServer) {
+func testNamespacesComeAndGo(t *testing.T, s *server) {
 	ctx := deadline(t, time.Minute)
 	for _, namespace := range []string{"one", "two"} {
 		s.createNamespace(ctx, t, namespace)
@@ -125,7 +125,7 @@ func churnCount(t *testing.T) int {
 
 // testManyObjectsChurn has a handler that keeps up, one that blocks until all has happened, and one that comes when half
 // of it has.
-func testManyObjectsChurn(t *testing.T, s *realServer) {
+func testManyObjectsChurn(t *testing.T, s *server) {
 	count := churnCount(t)
 	ctx := deadline(t, time.Minute+time.Duration(count)*10*time.Millisecond)
 	s.createNamespace(ctx, t, "many")
@@ -160,7 +160,7 @@ func testManyObjectsChurn(t *testing.T, s *realServer) {
 }
 
 // atOnce calls work for the numbers below count, from several goroutines.
-func (s *realServer) atOnce(t *testing.T, count int, work func(random *rand.Rand, n int) error) {
+func (s *server) atOnce(t *testing.T, count int, work func(random *rand.Rand, n int) error) {
 	t.Helper()
 	const workers = 8
 	var working sync.WaitGroup

@@ -24,11 +24,11 @@ type faulty struct {
 	registry  *metrics.Registry
 	namespace string
 	random    *rand.Rand
-	server    *realServer
+	server    *server
 }
 
 // newFaulty makes the namespace and runs the informer until it has synced.
-func newFaulty(ctx context.Context, t *testing.T, s *realServer, namespace string, change func(*rest.Config)) *faulty {
+func newFaulty(ctx context.Context, t *testing.T, s *server, namespace string, change func(*rest.Config)) *faulty {
 	t.Helper()
 	s.createNamespace(ctx, t, namespace)
 	c, tap := s.tapped(t, change)
@@ -91,7 +91,7 @@ func (f *faulty) kill(ctx context.Context, part testenv.Part) {
 	changing.Wait()
 }
 
-func testAPIServerIsKilled(t *testing.T, s *realServer) {
+func testAPIServerIsKilled(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "apiserver-killed", unchanged)
 	f.synced(ctx)
@@ -101,7 +101,7 @@ func testAPIServerIsKilled(t *testing.T, s *realServer) {
 	f.finish(ctx)
 }
 
-func testEtcdIsKilled(t *testing.T, s *realServer) {
+func testEtcdIsKilled(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "etcd-killed", unchanged)
 	f.synced(ctx)
@@ -113,7 +113,7 @@ func testEtcdIsKilled(t *testing.T, s *realServer) {
 
 // testHistoryIsCompacted lets objects be deleted, and created again, in the part of the history that is lost. The API
 // server is restarted because it keeps the last changes in its memory.
-func testHistoryIsCompacted(t *testing.T, s *realServer) {
+func testHistoryIsCompacted(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "compacted", unchanged)
 	f.synced(ctx)

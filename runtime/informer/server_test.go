@@ -20,45 +20,54 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 type configMap = *corev1.ConfigMap
 
-// C01, C02, C03, W01, W03, R01, R06, S08: on a real API server, with everything that can happen to it.
-func TestOnARealServer(t *testing.T) {
+// C01, C02, C03, W01, W03, R01, S08: on an API server, with everything that clients can do to it.
+func TestOnAServer(t *testing.T) {
+	onServer(t, inmemory.Start(t), map[string]func(*testing.T, *server){
+		"objects churn in namespaces that come and go":                 testNamespacesComeAndGo,
+		"many objects churn while handlers are slow, blocked and late": testManyObjectsChurn,
+		"a CRD is deleted and created again":                           testCRDIsDeletedAndCreatedAgain,
+		"the right to watch is taken away and given back":              testRightsAreTakenAwayAndGivenBack,
+	})
+}
+
+// R01, R06.
+//
+// TestOnAServerThatFails kills the processes of a real one.
+func TestOnAServerThatFails(t *testing.T) {
+	onServer(t, testenv.Start(t, testenv.WithFaults()), map[string]func(*testing.T, *server){
+		"the API server is killed":                        testAPIServerIsKilled,
+		"etcd is killed":                                  testEtcdIsKilled,
+		"history is compacted while the informer is away": testHistoryIsCompacted,
+	})
+}
+
+func onServer(t *testing.T, env *testenv.Env, tests map[string]func(*testing.T, *server)) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := testenv.Start(t, testenv.WithFaults())
-	s := &realServer{env: env, scheme: scheme}
+	s := &server{env: env, scheme: scheme}
 	s.admin = s.client(t, env.Config)
-	for _, test := range []struct {
-		rule string
-		run  func(*testing.T, *realServer)
-	}{
-		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
-		{"many objects churn while handlers are slow, blocked and late", testManyObjectsChurn},
-		{"the API server is killed", testAPIServerIsKilled},
-		{"etcd is killed", testEtcdIsKilled},
-		{"history is compacted while the informer is away", testHistoryIsCompacted},
-		{"a CRD is deleted and created again", testCRDIsDeletedAndCreatedAgain},
-		{"the right to watch is taken away and given back", testRightsAreTakenAwayAndGivenBack},
-	} {
-		t.Run(test.rule, func(t *testing.T) { test.run(t, s) })
+	for rule, test := range tests {
+		t.Run(rule, func(t *testing.T) { test(t, s) })
 	}
 }
 
-// realServer is the API server of these tests.
-type realServer struct {
+// server is the API server of these tests.
+type server struct {
 	env    *testenv.Env
 	scheme *runtime.Scheme
 	admin  *client.REST
 }
 
-func (s *realServer) client(t *testing.T, config *rest.Config) *client.REST {
+func (s *server) client(t *testing.T, config *rest.Config) *client.REST {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: s.scheme})
 	if err != nil {
@@ -68,7 +77,7 @@ func (s *realServer) client(t *testing.T, config *rest.Config) *client.REST {
 }
 
 // tapped returns a client of its own whose transport the test holds in its hand.
-func (s *realServer) tapped(t *testing.T, change func(*rest.Config)) (*client.REST, *tap) {
+func (s *server) tapped(t *testing.T, change func(*rest.Config)) (*client.REST, *tap) {
 	t.Helper()
 	config := rest.CopyConfig(s.env.Config)
 	change(config)
@@ -77,7 +86,7 @@ func (s *realServer) tapped(t *testing.T, change func(*rest.Config)) (*client.RE
 	return s.client(t, config), tap
 }
 
-func (s *realServer) createNamespace(ctx context.Context, t *testing.T, name string) {
+func (s *server) createNamespace(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
@@ -159,7 +168,7 @@ func compareWith[T object.Object](t *testing.T, whose string, states map[object.
 }
 
 // versions returns what the server has of the config maps of the options: a quorum read.
-func (s *realServer) versions(opts ...client.ListOption) func(context.Context) (map[object.Key]string, error) {
+func (s *server) versions(opts ...client.ListOption) func(context.Context) (map[object.Key]string, error) {
 	return func(ctx context.Context) (map[object.Key]string, error) {
 		var list corev1.ConfigMapList
 		if err := s.admin.List(ctx, &list, opts...); err != nil {

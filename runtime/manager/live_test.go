@@ -24,47 +24,60 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
-// live is a real API server and a namespace there that no other test uses.
+// live is an API server and a namespace there that no other test uses.
 type live struct {
 	*client.REST
 	env        *testenv.Env
 	config     *rest.Config
-	kubeconfig string
+	kubeconfig string // of a real one
 	namespace  string
 }
 
-// TestOnARealServer starts one API server for all that is to be true of a real one.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t, testenv.WithFaults())
-	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t)})
-	ok(t, err)
-	for _, test := range []struct {
-		rule string
-		run  func(t *testing.T, c live)
-	}{
+// rule is what is to be true on an API server.
+type rule struct {
+	name string
+	test func(t *testing.T, c live)
+}
+
+// TestOnAServer starts one API server for all that is to be true on any.
+func TestOnAServer(t *testing.T) {
+	onServer(t, inmemory.Start(t), []rule{
 		{"a manager reconciles, is ready, measures, and stops without a trace", testLife},
 		{"the cache runs until the others have ended", testCacheOutlivesOthers},
 		{"a second manager takes over from the first", testTakeOver},
 		{"two managers share the groups of leader election", testGroupsOnTwoManagers},
-		{"a leader that is killed is followed", testLeaderKilled},
-		{"a leader that was frozen writes nothing after the next one", testLeaderFrozen},
-		{"without a fence it would", testUnfencedLeaderFrozen},
-		{"a leader that was cut off writes nothing after the next one", testLeaderCutOff},
 		{"controllers watch another cluster", testClusters},
 		{"clusters come and go while the manager runs", testClustersComeAndGo},
 		{"a cluster that is away stalls its own controllers only", testUnreachableCluster},
 		{"a forbidden kind is told and stalls its own controller only", testForbidden},
 		{"a kind without a CRD stalls its own controller only, until there is one", testMissingCRD},
 		{"metrics are for those whom RBAC allows", testSecureMetrics},
+	})
+}
+
+// TestOnAServerOfProcesses has processes of operators, which need a kubeconfig, and kills those of a real server.
+func TestOnAServerOfProcesses(t *testing.T) {
+	onServer(t, testenv.Start(t, testenv.WithFaults()), []rule{
+		{"a leader that is killed is followed", testLeaderKilled},
+		{"a leader that was frozen writes nothing after the next one", testLeaderFrozen},
+		{"without a fence it would", testUnfencedLeaderFrozen},
+		{"a leader that was cut off writes nothing after the next one", testLeaderCutOff},
 		{"slow storage loses no update, leaves nothing behind, and makes no second leader", testSlowStorage},
 		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last two kill the server
-	} {
-		t.Run(test.rule, func(t *testing.T) {
+	})
+}
+
+func onServer(t *testing.T, env *testenv.Env, rules []rule) {
+	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t)})
+	ok(t, err)
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "manager-"}}
 			ok(t, c.Create(t.Context(), namespace))
-			test.run(t, live{c, env, env.Config, env.Kubeconfig, namespace.Name})
+			rule.test(t, live{c, env, env.Config, env.Kubeconfig, namespace.Name})
 		})
 	}
 }

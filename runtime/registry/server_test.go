@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
-	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
 // server is a real API server and a namespace of the test.
@@ -29,8 +29,8 @@ type server struct {
 	namespace string
 }
 
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t)
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t)
 	scheme := kruntime.NewScheme()
 	ok(t, corev1.AddToScheme(scheme))
 	ok(t, rbacv1.AddToScheme(scheme))

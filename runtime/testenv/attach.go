@@ -42,9 +42,7 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	if err := createObjects(t.Context(), env, objects); err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	if o.collect {
-		collectGarbage(t, env)
-	}
+	o.runControllers(t, env)
 	return env
 }
 

@@ -25,7 +25,8 @@
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
-// There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so.
+// There are no controllers, so pods do not run, and nothing collects garbage unless [WithGarbageCollector] says so, or all that a
+// cluster does is played by [WithPlayers].
 //
 // # In memory
 //

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 )
 
 // The environment variables that Start reads.
@@ -53,6 +54,7 @@ type options struct {
 	kubernetes string
 	faults     bool
 	collect    bool
+	players    []players.Player
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
@@ -75,6 +77,12 @@ func WithControllerManager(controllers ...string) Option {
 // owner, and deletions may be foreground and orphaning ones. Start returns when the collector knows all that there is.
 func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
+}
+
+// WithPlayers does what the programs of a cluster do, in the test's process: with players.All() Deployments get pods that become ready,
+// Jobs complete, claims are bound, and garbage is collected. Package players says more. Start returns when they play.
+func WithPlayers(list ...players.Player) Option {
+	return func(o *options) { o.players = append(o.players, list...) }
 }
 
 // WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
@@ -110,33 +118,52 @@ func Start(t testing.TB, opts ...Option) *Env {
 	if err := createObjects(t.Context(), env, objects); err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	if o.collect {
-		collectGarbage(t, env)
-	}
+	o.runControllers(t, env)
 	return env
 }
 
-// collectGarbage runs a collector until the test ends. It logs to the test.
-func collectGarbage(t testing.TB, env *Env) {
+// runControllers runs what is to act on the server until the test ends. It logs to the test.
+func (o options) runControllers(t testing.TB, env *Env) {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{Logger: log}})
-	if err != nil {
-		t.Fatalf("collect garbage: %v", err)
+	if o.collect {
+		collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{Logger: log}})
+		if err != nil {
+			t.Fatalf("collect garbage: %v", err)
+		}
+		run(t, "collect garbage", collector.Run, collector.Graph().Synced())
 	}
+	if len(o.players) > 0 {
+		m, err := players.New(env.Config, players.Options{Players: o.players, Logger: log})
+		if err != nil {
+			t.Fatalf("play: %v", err)
+		}
+		run(t, "play", m.Run, m.Elected())
+	}
+}
+
+// run runs something until the test ends, and returns when it has begun.
+func run(t testing.TB, what string, run func(context.Context) error, begun <-chan struct{}) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // cleanups of the test may wait for it still
-	ended := make(chan error, 1)
-	go func() { ended <- collector.Run(ctx) }()
+	ended := make(chan struct{})
+	var failure error
+	go func() {
+		defer close(ended)
+		failure = run(ctx)
+	}()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("collect garbage: %v", err)
+		if <-ended; failure != nil {
+			t.Errorf("%s: %v", what, failure)
 		}
 	})
 	select {
-	case <-collector.Graph().Synced():
+	case <-begun:
+	case <-ended:
+		t.FailNow() // the cleanup says why
 	case <-t.Context().Done():
-		t.Fatalf("collect garbage: %v", collector.Graph().Err())
+		t.Fatalf("%s: %v", what, context.Cause(t.Context()))
 	}
 }
 
@@ -152,7 +179,7 @@ func (o options) start(t testing.TB) (*Env, error) {
 	if version := cmp.Or(o.kubernetes, os.Getenv(KubernetesVariable)); version != "" {
 		args = append(args, "--kubernetes="+version)
 	}
-	server, stop, err := run(exec.Command(command(), args...))
+	server, stop, err := runCommand(exec.Command(command(), args...))
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -189,9 +216,9 @@ func load(kubeconfig string) (*Env, error) {
 	return &Env{Config: config, Kubeconfig: kubeconfig}, err
 }
 
-// run starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
+// runCommand starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
 // which stop does, and the kernel when this process dies.
-func run(cmd *exec.Cmd) (server *running, stop func() error, err error) {
+func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, nil, err

@@ -33,17 +33,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
 )
 
-// TestOnARealServer shows what webhooks do where they matter. The API server is started once, for all subtests.
-func TestOnARealServer(t *testing.T) {
-	onServer(t, testenv.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1")))))
-}
-
-// TestInMemory shows the same on the API server in this process, which calls them without a network.
-func TestInMemory(t *testing.T) {
-	onServer(t, inmemory.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1")))))
-}
-
-func onServer(t *testing.T, env *testenv.Env) {
+// TestOnAServer shows what webhooks do where they matter. The API server is started once, for all subtests. The one in this process
+// calls them without a network.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
 	t.Run("Selection", func(t *testing.T) { testSelection(t, env) })
 	t.Run("Conversion", func(t *testing.T) { testConversion(t, env) })

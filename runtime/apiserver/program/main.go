@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 )
 
 func main() {
@@ -36,6 +37,7 @@ func run(args []string) error {
 	keyFile := flags.String("key", "", "`file` with the key of that")
 	clientsFile := flags.String("clients", "", "`file` with the authority that certificates of clients are of")
 	data := flags.String("data", "", "`folder` to keep the objects in; without, they go with the program")
+	play := flags.Bool("players", false, "do what the programs of a cluster do")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func run(args []string) error {
 	if *data == "" {
 		server := apiserver.New(apiserver.Options{Seed: rand.Uint64()})
 		defer server.Close()
-		return server.Serve(ctx, listener, certificate, clients)
+		return serve(ctx, server, *play, listener, certificate, clients)
 	}
 	lock, err := lockFolder(*data)
 	if err != nil {
@@ -72,7 +74,28 @@ func run(args []string) error {
 		return fmt.Errorf("data: %w", err) // kctrl knows its words from other errors by the beginning
 	}
 	defer server.Close()
-	return server.Serve(ctx, listener, certificate, clients)
+	return serve(ctx, server, *play, listener, certificate, clients)
+}
+
+// serve serves until ctx ends, with players if it is to play.
+func serve(ctx context.Context, server *apiserver.Server, play bool, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
+	if !play {
+		return server.Serve(ctx, listener, certificate, clients)
+	}
+	m, err := players.New(server.Config(), players.Options{Players: players.All()})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		ended <- m.Run(ctx)
+	}()
+	err = server.Serve(ctx, listener, certificate, clients)
+	cancel()
+	return errors.Join(err, <-ended)
 }
 
 // lockFolder makes a folder, and takes its lock, which goes with the file or the process.

@@ -19,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
 
@@ -124,9 +125,9 @@ func TestLoadSaysWhichFileIsWrong(t *testing.T) {
 	}
 }
 
-// TestOnARealServer shows what an API server is told, and that everything is as it was after that.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs(write(t, t.TempDir(), "crd.yaml", crd)))
+// TestOnAServer shows what an API server is told, and that everything is as it was after that.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t, testenv.WithCRDs(write(t, t.TempDir(), "crd.yaml", crd)))
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
