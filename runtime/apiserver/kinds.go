@@ -100,6 +100,7 @@ type kind struct {
 	selectable  []string                                          // their names
 	returned    bool                                              // a deletion answers with the object
 	policy      rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
+	deletable   func(updated, existing runtime.Object) bool       // see registry
 	complete    func(s *Server, r *registry, e *endpoint)         // makes of an endpoint what it has besides
 
 	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
@@ -536,7 +537,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(),
+		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(), deletable: k.deletable,
 		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, TableConvertor: stored,
 	}

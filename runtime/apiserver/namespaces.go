@@ -31,7 +31,8 @@ func namespaces() kind {
 				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), r)}
 			},
 		}},
-		complete: func(_ *Server, r *registry, e *endpoint) { completeNamespaces(r, e) },
+		deletable: func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 },
+		complete:  func(_ *Server, r *registry, e *endpoint) { e.objects = &namespaceStorage{r} },
 		columns: []column{
 			{metav1.TableColumnDefinition{Name: "Status", Type: "string", Description: "The status of the namespace"}, func(object runtime.Object) any { return string(object.(*corev1.Namespace).Status.Phase) }},
 			sinceColumn,
@@ -115,9 +116,7 @@ func labelNamespace(namespace *corev1.Namespace) {
 // updater can only update: the finalize subresource cannot be read.
 type updater struct{ rest.Updater }
 
-func completeNamespaces(r *registry, e *endpoint) {
-	r.deletable = func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 }
-	e.objects = &namespaceStorage{r}
+e.objects = &namespaceStorage{r}
 }
 
 // namespaceStorage deletes namespaces in two steps: they terminate until nothing is in them.

@@ -329,3 +329,28 @@ func TestConversionByAWebhook(t *testing.T) {
 	server.Close()
 	<-ended
 }
+
+// TestNamespaceStaysUntilItIsFinalized, whatever is said of its status meanwhile.
+func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	for _, step := range []struct {
+		method, path, contentType, body string
+		want                            int
+	}{
+		{"POST", "", "application/json", `{"metadata":{"name":"going"}}`, http.StatusCreated},
+		{"DELETE", "/going", "application/json", "", http.StatusOK},
+		{"PATCH", "/going/status", "application/merge-patch+json", `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"True"}]}}`, http.StatusOK},
+		{"PATCH", "/going", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}}}`, http.StatusOK},
+		{"GET", "/going", "", "", http.StatusOK},
+		{"PUT", "/going/finalize", "application/json", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`, http.StatusOK},
+		{"GET", "/going", "", "", http.StatusNotFound},
+	} {
+		request := httptest.NewRequest(step.method, "/api/v1/namespaces"+step.path, strings.NewReader(step.body))
+		request.Header.Set("Content-Type", step.contentType)
+		answer := httptest.NewRecorder()
+		if server.ServeHTTP(answer, request); answer.Code != step.want {
+			t.Errorf("%s %s: got %d %s", step.method, step.path, answer.Code, answer.Body)
+		}
+	}
+}

@@ -58,6 +58,8 @@ type Options struct {
 // New returns a manager that plays on the API server of config. It makes no request and starts nothing: its Run plays, until its
 // context ends. It fails for a player without a name or Add, and with what an Add fails with.
 func New(config *rest.Config, opts Options) (*manager.Manager, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil // of deprecated kinds, which are emptied too
 	m, err := manager.New(config, manager.Options{Logger: opts.Logger})
 	if err != nil {
 		return nil, err
