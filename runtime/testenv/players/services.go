@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -175,6 +176,19 @@ func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discov
 	return slice
 }
 
+// noteChange says when something has come to serve, if that is why a slice changes or is made.
+func noteChange(slice, was *discoveryv1.EndpointSlice) {
+	serves := func(e discoveryv1.Endpoint) bool { return e.Conditions.Serving != nil && *e.Conditions.Serving }
+	isNew := func(e discoveryv1.Endpoint) bool {
+		return serves(e) && !slices.ContainsFunc(was.Endpoints, func(old discoveryv1.Endpoint) bool { return serves(old) && old.Addresses[0] == e.Addresses[0] })
+	}
+	if was != nil && !slices.ContainsFunc(slice.Endpoints, isNew) {
+		delete(slice.Annotations, corev1.EndpointsLastChangeTriggerTime)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&slice.ObjectMeta, corev1.EndpointsLastChangeTriggerTime, time.Now().UTC().Format(time.RFC3339Nano))
+}
+
 // portsOf are the ports of a pod that a Service leads to. One whose name no container of the pod has is left out.
 func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	for i := range service.Spec.Ports {
@@ -220,6 +234,7 @@ func endpointOf(service *corev1.Service, pod *corev1.Pod) discoveryv1.Endpoint {
 func (p *servicePlayer) sync(ctx context.Context, service *corev1.Service, want, has []*discoveryv1.EndpointSlice) error {
 	for i, slice := range want {
 		if i >= len(has) {
+			noteChange(slice, nil)
 			if err := createOwned(ctx, p.Client, service, slice); err != nil {
 				return err
 			}
@@ -230,6 +245,7 @@ func (p *servicePlayer) sync(ctx context.Context, service *corev1.Service, want,
 		if equality.Semantic.DeepEqual(now, has[i]) {
 			continue
 		}
+		noteChange(now, has[i])
 		if err := p.Update(ctx, now); err != nil {
 			return err
 		}

@@ -176,7 +176,7 @@ func (p *statefulSetPlayer) create(ctx context.Context, set *appsv1.StatefulSet,
 		}
 	}
 	pod := podOf(template)
-	pod.Namespace, pod.Name = set.Namespace, fmt.Sprintf("%s-%d", set.Name, n)
+	pod.Namespace, pod.Name, pod.GenerateName = set.Namespace, fmt.Sprintf("%s-%d", set.Name, n), set.Name+"-"
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.Itoa(n))

@@ -90,6 +90,9 @@ func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeC
 	if claim.DeletionTimestamp != nil {
 		return reconcile.Result{}, p.letGo(ctx, claim)
 	}
+	if err := p.noteUse(ctx, claim); err != nil {
+		return reconcile.Result{}, err
+	}
 	volume, err := p.volumeFor(ctx, claim)
 	if err != nil || volume == nil {
 		return reconcile.Result{}, err
@@ -188,16 +191,43 @@ func (p *volumePlayer) provision(ctx context.Context, claim *corev1.PersistentVo
 	return volume, p.Create(ctx, volume)
 }
 
-// letGo takes the protection from a claim that is deleted, once no pod uses it.
-func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+// inUse reports whether a pod uses a claim.
+func (p *volumePlayer) inUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(claim.Namespace)); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return !hasEnded(&pod) && slices.Contains(claimsOf(ctx, &pod), requestFor(claim))
+	}), nil
+}
+
+// noteUse says of a claim that no pod uses it; or, if that was said, that one does.
+func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	used, err := p.inUse(ctx, claim)
+	if err != nil {
 		return err
 	}
-	for i := range pods.Items {
-		if !hasEnded(&pods.Items[i]) && slices.Contains(claimsOf(ctx, &pods.Items[i]), requestFor(claim)) {
-			return nil
-		}
+	before := claim.DeepCopy()
+	fresh := corev1.PersistentVolumeClaimCondition{Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC", Message: "No pods are currently referencing this PVC"}
+	if used {
+		fresh.Status, fresh.Reason, fresh.Message = corev1.ConditionFalse, "PodUsingPVC", "A pod is currently referencing this PVC"
+	}
+	fresh.LastTransitionTime = metav1.Now()
+	i := slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == fresh.Type })
+	switch {
+	case i < 0 && !used:
+		claim.Status.Conditions = append(claim.Status.Conditions, fresh)
+	case i >= 0 && claim.Status.Conditions[i].Status != fresh.Status:
+		claim.Status.Conditions[i] = fresh
+	}
+	return writeStatus(ctx, p.Client, before, claim)
+}
+
+// letGo takes the protection from a claim that is deleted, once no pod uses it.
+func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if used, err := p.inUse(ctx, claim); err != nil || used {
+		return err
 	}
 	if !controllerutil.RemoveFinalizer(claim, claimProtection) {
 		return nil
