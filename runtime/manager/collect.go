@@ -6,6 +6,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Collection is what a function that sets up a manager sees of it when what it adds is collected, see [Manager.Collect].
@@ -17,15 +18,15 @@ type Collection struct {
 	Live *client.REST
 	// Workers is the number of workers of controllers that say none. Zero is that of the manager.
 	Workers int
-	// Owner names who sets up. What it sets up beside runnables (webhooks, pages, and checks by their names) takes the place of
-	// what it has set up before, so that it can set up again. Empty is nobody, for whom what is taken is taken.
-	Owner string
+	// Owner is who sets up. What it sets up beside runnables (webhooks, conversions, pages, checks) takes the place of what an
+	// earlier build of it has set up, and checks that it does not set up any more are gone. For nobody what is taken is taken.
+	Owner server.Owner
 }
 
 // collection is what such a function has added.
 type collection struct {
 	of      *Manager
-	owner   string
+	owner   server.Owner
 	enabled func(name string) bool // nil is all
 
 	mu    sync.Mutex
@@ -54,6 +55,10 @@ func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable
 		view.connection = &own
 	}
 	err := setup(view)
+	if err == nil {
+		m.healthz.dropBefore(as.Owner)
+		m.readyz.dropBefore(as.Owner)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.added, err
@@ -64,12 +69,12 @@ func (m *Manager) Enabled(name string) bool {
 	return m.collection == nil || m.collection.enabled == nil || m.collection.enabled(name)
 }
 
-// Owner returns who sets up, see [Collection]; empty is nobody.
-func (m *Manager) Owner() string {
-	if m.collection == nil {
-		return ""
+// Owner returns who sets up, see [Collection].
+func (m *Manager) Owner() (owner server.Owner) {
+	if m.collection != nil {
+		owner = m.collection.owner
 	}
-	return m.collection.owner
+	return owner
 }
 
 // root returns the manager that runs what is added.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // A program that runs what a setup function adds in its own way, such as again after an error, collects it.
@@ -17,10 +18,10 @@ func ExampleManager_Collect() {
 		return
 	}
 	attempts := 0
-	added, err := m.Collect(manager.Collection{Owner: "sweeper"}, func(m *manager.Manager) error {
+	added, err := m.Collect(manager.Collection{Owner: server.Owner{Name: "sweeper"}}, func(m *manager.Manager) error {
 		return m.Add(manager.RunnableFunc(func(context.Context) error {
 			if attempts++; attempts == 1 {
-				return fmt.Errorf("%s has failed", m.Owner())
+				return fmt.Errorf("%s has failed", m.Owner().Name)
 			}
 			return nil
 		}))

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // pages are what the metrics server serves to those whom the API server lets read them, beside the metrics.
@@ -24,10 +26,10 @@ type pages struct {
 	sections map[string]func() any // of /statusz
 }
 
-// page is a handler, and who has set it up; empty is nobody.
+// page is a handler, and who has set it up.
 type page struct {
 	http.Handler
-	owner string
+	owner server.Owner
 }
 
 func newPages() *pages {
@@ -45,13 +47,13 @@ func newPages() *pages {
 // the path has another handler.
 func (m *Manager) Handle(path string, h http.Handler) error { return m.pages.add(m.Owner(), path, h) }
 
-func (p *pages) add(owner, path string, h http.Handler) error {
+func (p *pages) add(owner server.Owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("handle %q: want a path that begins with a slash", path)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if other, taken := p.byPath[path]; taken && (owner == "" || other.owner != owner) {
+	if other, taken := p.byPath[path]; taken && !owner.Replaces(other.owner) {
 		return fmt.Errorf("handle %s: it has another handler", path)
 	}
 	p.byPath[path] = page{h, owner}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // checks are the checks of a probe. The zero value has none, which is healthy.
@@ -19,7 +20,7 @@ type checks struct {
 type check struct {
 	name  string
 	run   func(*http.Request) error
-	owner string // who has set it up; empty is nobody
+	owner server.Owner // who has set it up
 }
 
 // add adds a check, which remove takes away again.
@@ -35,17 +36,24 @@ func (c *checks) add(name string, run func(*http.Request) error) (remove func())
 	}
 }
 
-// set adds a check of somebody, in place of that of the same name that they have. An empty owner is nobody, who has none.
-func (c *checks) set(owner, name string, run func(*http.Request) error) {
+// set adds a check of somebody, in place of one of the same name of an earlier build of theirs.
+func (c *checks) set(owner server.Owner, name string, run func(*http.Request) error) {
 	added := &check{name: name, run: run, owner: owner}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.all, func(other *check) bool { return owner != "" && other.owner == owner && other.name == name })
+	i := slices.IndexFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) && other.name == name })
 	if i >= 0 {
 		c.all[i] = added
 		return
 	}
 	c.insertLocked(added)
+}
+
+// dropBefore takes away the checks of earlier builds of an owner, which are about what is gone.
+func (c *checks) dropBefore(owner server.Owner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = slices.DeleteFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) })
 }
 
 func (c *checks) insertLocked(added *check) {

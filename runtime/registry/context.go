@@ -32,7 +32,7 @@ import (
 // has the name, the clients' identity and the number of workers that the registry has given it. All methods are safe for
 // concurrent use.
 type Context struct {
-	name    string
+	owner   webhooks.Owner
 	launch  *launch
 	live    *client.REST
 	client  client.Client
@@ -52,7 +52,7 @@ func (l *launch) newContext(name string) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{
-		name: name, launch: l, live: live, client: l.split(live),
+		owner: webhooks.Owner{Name: name, Build: l.countBuild(name)}, launch: l, live: live, client: l.split(live),
 		logger: l.manager.Logger().With("controller", name), workers: l.manager.MaxConcurrentReconciles(),
 	}
 	if n := l.registry.concurrency[name]; n != nil && *n > 0 {
@@ -62,10 +62,10 @@ func (l *launch) newContext(name string) (*Context, error) {
 }
 
 // Name returns the name of the controller.
-func (c *Context) Name() string { return c.name }
+func (c *Context) Name() string { return c.owner.Name }
 
-// Manager returns the manager that runs the controller, for what the Context does not have. Its clients are not the
-// controller's.
+// Manager returns the manager that runs the controller, for what the Context does not have. Its clients are not the controller's, and
+// what it is told stays when the controller is restarted: checks and pages are for [Context.Setup].
 func (c *Context) Manager() *manager.Manager { return c.launch.manager }
 
 // Add makes r run with the controller, and end with it; if r runs without leader election and the controller with it, as
@@ -79,9 +79,10 @@ func (c *Context) Add(r manager.Runnable) error {
 
 // Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler: what that adds is
 // added to the Context, and the client that it takes from its manager is that of the controller. The webhooks, pages and checks
-// that it registers serve while the controller is stopped, and are replaced by those of the next one when it is restarted.
+// that it registers serve while the controller is stopped, and are replaced by those of the next one when it is restarted. Checks that
+// the next one does not register are gone then.
 func (c *Context) Setup(setup func(*manager.Manager) error) error {
-	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.name}, setup)
+	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.owner}, setup)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.added = append(c.added, added...)
@@ -92,8 +93,8 @@ func (c *Context) Setup(setup func(*manager.Manager) error) error {
 // restarted its webhooks take the place of those that it had before.
 func (c *Context) Webhooks() (*webhooks.Server, error) { return c.launch.manager.Webhooks() }
 
-// Owner returns the name of the controller, for webhook.For.
-func (c *Context) Owner() string { return c.name }
+// Owner returns the controller, for webhook.For.
+func (c *Context) Owner() webhooks.Owner { return c.owner }
 
 // Client returns the client of the controller: it reads the kinds that are watched from the cache, and does all else live.
 // Its user agent has the name of the controller, and its credentials are those of the process, or with
@@ -152,7 +153,7 @@ func (c *Context) MaxConcurrentReconciles() int { return c.workers }
 // EventRecorder returns a recorder of events in the name of a controller, that of the descriptor if it is empty. They are
 // written with the credentials of the process.
 func (c *Context) EventRecorder(controller string) *events.Recorder {
-	return c.launch.manager.EventRecorder(cmp.Or(controller, c.name))
+	return c.launch.manager.EventRecorder(cmp.Or(controller, c.Name()))
 }
 
 // FeatureEnabled reports whether a feature gate is on.
@@ -161,6 +162,14 @@ func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.ga
 // ControllerEnabled reports whether a controller runs in this program, as flags and feature gates say. An alias is as good as
 // the name.
 func (c *Context) ControllerEnabled(name string) bool { return c.launch.isEnabled(name) }
+
+// countBuild returns how often the controller of that name has been built, with this time.
+func (l *launch) countBuild(name string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.builds[name]++
+	return l.builds[name]
+}
 
 // split returns a client that reads what is watched from the cache, and does all else by live.
 func (l *launch) split(live *client.REST) client.Client {

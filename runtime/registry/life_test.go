@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
 )
 
 func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "ns", Name: name} }
@@ -86,24 +91,23 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 	})
 }
 
-// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad: webhooks, pages and checks serve while the controller is stopped, and
-// are those of the next one then.
+// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad: webhooks, conversions and pages serve while the controller is stopped,
+// and are those of the next one then.
 func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: manager.Off}})
+		ok(t, errors.Join(autoscalingv1.AddToScheme(m.Scheme()), autoscalingv2.AddToScheme(m.Scheme())))
 		built := 0
 		says := func() http.Handler {
 			text := fmt.Sprint("built ", built)
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		}
 		setUp := func(m *manager.Manager) error {
-			check := fmt.Errorf("check %d", built)
-			m.AddHealthz("own", func(*http.Request) error { return check })
-			m.AddReadyz("own", func(*http.Request) error { return check })
 			defaulter := admission.DefaulterFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) error { return nil })
 			return errors.Join(
 				webhook.Handle(m, "/setup", says()), m.Handle("/page", says()),
 				webhook.For[*corev1.ConfigMap](m).WithDefaulter(defaulter).Complete(),
+				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](m).WithSpokes(scaledTo(built)).Complete(),
 				m.Add(runOnly(func(ctx context.Context) error {
 					if built < 3 {
 						return errBroken
@@ -115,7 +119,15 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 		}
 		l := launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
 			built++
-			return nil, errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
+			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
+			// What one build registers twice would be lost in silence.
+			twice := errors.Join(c.Setup(func(m *manager.Manager) error { return m.Handle("/page", says()) }), webhook.Handle(c, "/setup", says()),
+				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
+			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them another path\n" +
+				"conversion of HorizontalPodAutoscaler.autoscaling: it is registered already"; twice == nil || twice.Error() != want {
+				t.Errorf("registered twice in build %d: %v", built, twice)
+			}
+			return nil, err
 		}})
 		served, err := m.Webhooks()
 		ok(t, err)
@@ -124,16 +136,25 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 			served.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
 			return w.Body.String()
 		}
-		if got := answer("/setup") + answer("/context"); got != "built 1built 1" {
-			t.Errorf("at first the webhooks say %s", got)
+		converted := func() string {
+			const review = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","desiredAPIVersion":"autoscaling/v2",
+				"objects":[{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"}}]}}`
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, conversion.Path, strings.NewReader(review))
+			r.Header.Set("Content-Type", "application/json")
+			served.ServeHTTP(w, r)
+			_, replicas, _ := strings.Cut(w.Body.String(), `"maxReplicas":`)
+			return replicas[:min(1, len(replicas))]
+		}
+		if got := answer("/setup") + answer("/context"); got != "built 1built 1" || converted() != "1" {
+			t.Errorf("at first the webhooks say %s, and objects are converted to %s", got, converted())
 		}
 		r := start(t, m)
 		pass(time.Hour)
 		if got := states(l); got != "own=running" || built != 3 {
 			t.Fatalf("after %d builds got %s: %+v", built, got, l.statuses())
 		}
-		if got := answer("/setup") + answer("/context"); got != "built 3built 3" {
-			t.Errorf("after restarts the webhooks say %s", got)
+		if got := answer("/setup") + answer("/context"); got != "built 3built 3" || converted() != "3" {
+			t.Errorf("after restarts the webhooks say %s, and objects are converted to %s", got, converted())
 		}
 		if err := webhook.Handle(m, "/setup", says()); err == nil {
 			t.Error("somebody else has taken the path of a webhook")
@@ -141,7 +162,97 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 		if err := m.Handle("/page", says()); err == nil {
 			t.Error("somebody else has taken the path of a page")
 		}
+		if err := webhook.For[*autoscalingv2.HorizontalPodAutoscaler](m).WithSpokes(scaledTo(9)).Complete(); err == nil {
+			t.Error("somebody else has taken the conversion of a kind")
+		}
 		ok(t, r.stop())
+	})
+}
+
+// scaledTo is a spoke whose objects have so many replicas as hubs.
+func scaledTo(replicas int) conversion.Spoke[*autoscalingv2.HorizontalPodAutoscaler] {
+	return conversion.NewSpoke(
+		func(context.Context, *autoscalingv2.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscaler) error {
+			return nil
+		},
+		func(_ context.Context, _ *autoscalingv1.HorizontalPodAutoscaler, hub *autoscalingv2.HorizontalPodAutoscaler) error {
+			hub.Spec.MaxReplicas = int32(replicas)
+			return nil
+		})
+}
+
+// TestChecksOfARestartedControllerAreThoseOfTheNext asks the probes as a kubelet does: the checks that a controller has set up go on
+// while it is stopped; what it says itself is asked only while it runs.
+func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
+	m, log := newManager(t, newAPIServer(), manager.Options{ProbeAddress: "127.0.0.1:0"})
+	var built atomic.Int32
+	fail, again := make(chan struct{}), make(chan struct{})
+	launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
+		build := built.Add(1)
+		if build > 1 {
+			<-again
+		}
+		says := func(what string) func(*http.Request) error {
+			return func(*http.Request) error { return fmt.Errorf("%s of build %d", what, build) }
+		}
+		err := c.Setup(func(m *manager.Manager) error {
+			m.AddHealthz("set-up", says("health"))
+			m.AddReadyz("set-up", says("readiness"))
+			m.AddHealthz("set-up", says("second")) // it may have two of a name
+			if build == 1 {
+				m.AddHealthz("once", says("single"))
+			}
+			return nil
+		})
+		return &fake{ready: says("own readiness")(nil), health: says("own health")(nil), run: func(ctx context.Context) error {
+			if build == 1 {
+				<-fail
+				return errBroken
+			}
+			<-ctx.Done()
+			return nil
+		}}, err
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+
+	healthy := "[-] own: own health of build %d\n[-] set-up: health of build %[1]d\n[-] set-up: second of build %[1]d\n"
+	ready := "[-] own: own readiness of build %d\n[-] set-up: readiness of build %[1]d\n"
+	awaitProbe(t, log, "/healthz", "[-] once: single of build 1\n"+fmt.Sprintf(healthy, 1))
+	awaitProbe(t, log, "/readyz", fmt.Sprintf(ready, 1))
+	close(fail)
+	awaitProbe(t, log, "/readyz", "[-] own: has failed, and will be started again: broken\n[-] set-up: readiness of build 1\n")
+	awaitProbe(t, log, "/healthz", "[-] once: single of build 1\n[+] own\n[-] set-up: health of build 1\n[-] set-up: second of build 1\n")
+	close(again)
+	awaitProbe(t, log, "/readyz", fmt.Sprintf(ready, 2))
+	awaitProbe(t, log, "/healthz", fmt.Sprintf(healthy, 2))
+	cancel()
+	ok(t, <-ended)
+}
+
+// awaitProbe waits until a probe of the manager that logs there says want of the controller and its checks.
+func awaitProbe(t *testing.T, log *journal, probe, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		_, address, found := strings.Cut(log.String(), "server=probes address=")
+		if !found {
+			return errors.New("there are no probes")
+		}
+		address, _, _ = strings.Cut(address, "\n")
+		response, err := http.Get("http://" + address + probe + "?verbose")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if !strings.Contains(string(text), want) {
+			return errors.Join(err, fmt.Errorf("%s says\n%swant\n%s", probe, text, want))
+		}
+		if probe == "/healthz" && string(text) != want {
+			return fmt.Errorf("/healthz says more than it should:\n%swant\n%s", text, want)
+		}
+		return err
 	})
 }
 

@@ -222,6 +222,7 @@ type launch struct {
 	mu       sync.Mutex
 	accounts map[string]*http.Client // by the name of the service account
 	runners  map[string]*runner
+	builds   map[string]int    // how often a controller was built
 	names    map[string]string // whose controller has which name in logs and metrics
 	others   map[string]State  // of controllers that do not run
 	missing  []missing         // what the preflight has found
@@ -244,7 +245,7 @@ func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, err
 	}
 	l := &launch{
 		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
-		names:   map[string]string{},
+		builds: map[string]int{}, names: map[string]string{},
 		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.", "controller"),
 	}
 	if err := l.decide(); err != nil {

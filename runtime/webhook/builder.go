@@ -134,11 +134,11 @@ func (b *Builder[T]) Complete() error {
 }
 
 // ownerOf returns who registers, if that may register the same again, as a controller of a registry does that is restarted.
-func ownerOf(m Manager) string {
-	if of, ok := m.(interface{ Owner() string }); ok {
-		return of.Owner()
+func ownerOf(m Manager) (owner server.Owner) {
+	if of, ok := m.(interface{ Owner() server.Owner }); ok {
+		owner = of.Owner()
 	}
-	return ""
+	return owner
 }
 
 // convert registers the spokes with the one converter that the server has.

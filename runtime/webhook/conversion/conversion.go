@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Spoke is a version of a kind whose hub is of the Go type H.
@@ -108,7 +109,7 @@ func (v *version) decode(raw []byte) (object.Object, error) {
 
 // kind is all versions of a kind.
 type kind struct {
-	owner    string // who has registered it; empty is nobody
+	owner    server.Owner // who has registered it
 	hub      *version
 	versions map[string]*version // by apiVersion, the hub among them
 }
@@ -148,12 +149,11 @@ func (c *Converter) Kinds() []schema.GroupKind {
 // Register makes c convert the kind of the hub H to and from its spokes. Scheme knows the kinds of the Go types. It fails for a kind that
 // is registered already, and for spokes that are not versions of it.
 func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
-	return RegisterFor(c, "", scheme, spokes...)
+	return RegisterFor(c, server.Owner{}, scheme, spokes...)
 }
 
-// RegisterFor is [Register] for an owner, such as a controller that is set up again when it is restarted: what it registers for a
-// kind takes the place of what it has registered before. An empty owner is nobody.
-func RegisterFor[H object.Object](c *Converter, owner string, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
+// RegisterFor is [Register] for an owner: what it registers for a kind takes the place of what an earlier build of it has registered.
+func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	hub, err := newVersion(scheme, reflect.TypeFor[H]())
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func RegisterFor[H object.Object](c *Converter, owner string, scheme *runtime.Sc
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if other, taken := c.kinds[gk]; taken && (owner == "" || other.owner != owner) {
+	if other, taken := c.kinds[gk]; taken && !owner.Replaces(other.owner) {
 		return fmt.Errorf("conversion of %s: it is registered already", gk)
 	}
 	c.kinds[gk] = k

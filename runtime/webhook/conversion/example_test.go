@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // A part of a program that is set up anew after a failure registers its kind again; another part cannot take it away.
 func ExampleRegisterFor() {
 	c := conversion.New(nil)
-	fmt.Println(conversion.RegisterFor(c, "things", scheme(), ofFirst))
-	fmt.Println(conversion.RegisterFor(c, "things", scheme(), ofFirst, ofThird))
-	fmt.Println(conversion.RegisterFor(c, "others", scheme(), ofFirst))
+	fmt.Println(conversion.RegisterFor(c, server.Owner{Name: "things", Build: 1}, scheme(), ofFirst))
+	fmt.Println(conversion.RegisterFor(c, server.Owner{Name: "things", Build: 2}, scheme(), ofFirst, ofThird))
+	fmt.Println(conversion.RegisterFor(c, server.Owner{Name: "others", Build: 1}, scheme(), ofFirst))
 	// Output:
 	// <nil>
 	// <nil>

@@ -7,14 +7,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// A part of a program that is set up anew after a failure registers its webhooks again; that of another part is kept from it.
+// A part of a program that is set up anew after a failure registers its webhooks again; twice in one go is a mistake, and another part is kept from it.
 func ExampleServer_HandleFor() {
 	s := server.New(server.Options{})
-	fmt.Println(s.HandleFor("guestbook", "/mutate", http.NotFoundHandler(), server.MaxReview))
-	fmt.Println(s.HandleFor("guestbook", "/mutate", http.NotFoundHandler(), server.MaxReview))
-	fmt.Println(s.HandleFor("cronjob", "/mutate", http.NotFoundHandler(), server.MaxReview))
+	for _, owner := range []server.Owner{{Name: "guestbook", Build: 1}, {Name: "guestbook", Build: 2}, {Name: "guestbook", Build: 2}, {Name: "cronjob", Build: 3}} {
+		fmt.Println(s.HandleFor(owner, "/mutate", http.NotFoundHandler(), server.MaxReview))
+	}
 	// Output:
 	// <nil>
 	// <nil>
+	// there is another webhook at /mutate; give one of them another path
 	// there is another webhook at /mutate; give one of them another path
 }

@@ -91,10 +91,24 @@ type Server struct {
 	paths map[string]*endpoint
 }
 
-// endpoint is a handler with its bound, and who has registered it; empty is nobody.
+// Owner is who registers webhooks, conversions and the like, if that is somebody who may do so again: a controller of a registry, which
+// is built again when it is restarted. The zero value is nobody.
+type Owner struct {
+	Name string
+	// Build is higher each time it is built.
+	Build int
+}
+
+// Replaces reports whether what o registers takes the place of what other has registered: that is so for an earlier build of itself.
+// What it has registered in this build it has by mistake twice.
+func (o Owner) Replaces(other Owner) bool {
+	return o.Name != "" && o.Name == other.Name && o.Build > other.Build
+}
+
+// endpoint is a handler with its bound, and who has registered it.
 type endpoint struct {
 	http.Handler
-	owner    string
+	owner    Owner
 	maxBytes int64
 }
 
@@ -129,19 +143,19 @@ func (s *Server) Name() string { return s.http.Name() }
 // Handle serves h at path, with bodies of at most maxBytes. A path that is taken, or that is none, is an error. It may be called
 // at any time.
 func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
-	return s.HandleFor("", path, h, maxBytes)
+	return s.HandleFor(Owner{}, path, h, maxBytes)
 }
 
-// HandleFor is Handle for an owner, such as a controller that is set up again when it is restarted: what it registers takes the
-// place of what it has registered at the path before, which answers what it has been asked by then. An empty owner is nobody.
-func (s *Server) HandleFor(owner, path string, h http.Handler, maxBytes int64) error {
+// HandleFor is Handle for an owner: what it registers takes the place of what an earlier build of it has registered at the path, which
+// answers what it has been asked by then.
+func (s *Server) HandleFor(owner Owner, path string, h http.Handler, maxBytes int64) error {
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?# ") {
 		return fmt.Errorf("webhook path %q: want one such as /mutate-webapp-example-com-v1-guestbook", path)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	other, taken := s.paths[path]
-	if taken && (owner == "" || other.owner != owner) {
+	if taken && !owner.Replaces(other.owner) {
 		return fmt.Errorf("there is another webhook at %s; give one of them another path", path)
 	}
 	s.paths[path] = &endpoint{h, owner, maxBytes}
