@@ -269,6 +269,7 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 		"of the API":   {fmt.Errorf("wrapped: %w", apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a", errors.New("old"))), 409, metav1.StatusReasonConflict, `Operation cannot be fulfilled on things "a": old`},
 		"of a field":   {field.Required(path, "say it"), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: spec.size: Required value: say it`},
 		"of a list":    {field.ErrorList{field.Required(path, "x"), field.Invalid(path, 3, "y")}.ToAggregate(), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
+		"joined":       {errors.Join(field.Required(path, "x"), field.ErrorList{field.Invalid(path, 3, "y")}.ToAggregate()), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
 		"of a mixture": {errors.Join(errors.New("a"), field.Required(path, "x")), 403, metav1.StatusReasonForbidden, "a\nspec.size: Required value: x"},
 	} {
 		h := defaulting(t, admission.DefaulterFunc[*thing](grow), admission.DefaulterFunc[*thing](func(context.Context, *thing) error { return c.err }))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +23,7 @@ import (
 type Defaulter[T object.Object] interface {
 	// Default changes obj. It is called for what is created and updated, and gets the object without
 	// metadata.managedFields. An error refuses the request: one of package errors of apimachinery as it is, errors of
-	// package field as 422, all others with code 403.
+	// package field, also several of them as one, as 422, all others with code 403.
 	Default(ctx context.Context, obj T) error
 }
 
@@ -253,19 +252,22 @@ func fieldErrors(err error) field.ErrorList {
 	if one, ok := errors.AsType[*field.Error](err); ok && error(one) == err {
 		return field.ErrorList{one}
 	}
-	aggregate, ok := err.(utilerrors.Aggregate)
-	if !ok {
-		return nil
+	var several []error
+	switch err := err.(type) {
+	case utilerrors.Aggregate:
+		several = err.Errors()
+	case interface{ Unwrap() []error }: // of errors.Join
+		several = err.Unwrap()
 	}
 	var list field.ErrorList
-	for _, one := range utilerrors.Flatten(aggregate).Errors() {
-		about, ok := one.(*field.Error)
-		if !ok {
+	for _, one := range several {
+		about := fieldErrors(one)
+		if len(about) == 0 {
 			return nil
 		}
-		list = append(list, about)
+		list = append(list, about...)
 	}
-	return slices.Clip(list)
+	return list
 }
 
 // statusOf returns the status that is sent for a response.
