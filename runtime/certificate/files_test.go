@@ -1,19 +1,28 @@
 package certificate_test
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// writePair writes a certificate and its key as two files, at a time of their own.
-func writePair(t *testing.T, folder string, made time.Time, lifetime time.Duration, changed time.Time) {
+// writePair writes a certificate and its key as two files, at a time of their own, and returns who is to be trusted.
+func writePair(t *testing.T, folder string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
 	t.Helper()
 	entries, err := certificate.Entries(made, lifetime, "localhost")
 	if err != nil {
@@ -22,6 +31,7 @@ func writePair(t *testing.T, folder string, made time.Time, lifetime time.Durati
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		writeFile(t, filepath.Join(folder, name), entries[name], changed)
 	}
+	return entries["ca.crt"]
 }
 
 func writeFile(t *testing.T, path string, text []byte, changed time.Time) {
@@ -81,6 +91,67 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	}
 	if serial() != second {
 		t.Error("it did not keep what it had")
+	}
+}
+
+// TestCertificateThatExpiresWhileAConnectionIsOpen has an API server that keeps its connection: what it asks on that is answered, a new
+// connection needs a certificate that is valid, and gets it as soon as the files have one.
+func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(writePair(t, folder, now, time.Hour, now.Add(-time.Hour)))
+	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server.New(server.Options{Address: "127.0.0.1:0", Certificates: files, Logger: slog.New(slog.DiscardHandler)})
+	err = errors.Join(s.Handle("/a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), server.MaxReview), s.Listen(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+
+	var late atomic.Int64 // the clock of the client
+	config := &tls.Config{RootCAs: trusted, ServerName: "localhost", Time: func() time.Time { return now.Add(time.Duration(late.Load())) }}
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	post := func() (reused bool, err error) {
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, "https://"+s.Addr().String()+"/a", http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		response, err := (&http.Client{Transport: transport}).Do(r)
+		if err != nil {
+			return reused, err
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			return reused, err
+		}
+		return reused, response.Body.Close()
+	}
+	if _, err := post(); err != nil {
+		t.Fatal(err)
+	}
+	late.Store(int64(2 * time.Hour))
+	if reused, err := post(); err != nil || !reused {
+		t.Errorf("on a connection that was open: reused %v, %v", reused, err)
+	}
+	transport.CloseIdleConnections()
+	if _, err := post(); err == nil || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("a new connection with a certificate that has expired: %v", err)
+	}
+	trusted.AppendCertsFromPEM(writePair(t, folder, now, 3*time.Hour, now))
+	for _, want := range []bool{false, true} {
+		if reused, err := post(); err != nil || reused != want {
+			t.Errorf("with the next certificate: reused %v, %v", reused, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
