@@ -60,7 +60,11 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	kind := templates.NewKind(kindNames(proj, resource, header))
+	names := kindNames(proj, resource, header)
+	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
+		return nil, err
+	}
+	kind := templates.NewKind(names)
 	shaped, err := shape(p, proj, resource, kind, opts)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
 		steps = append(steps, func() error { return writeController(p, kind, opts) })
-		steps = append(steps, func() error { return requireInMemory(p, proj) })
+		steps = append(steps, func() error { return requireInMemory(p, proj, kind) })
 	}
 	steps = append(steps,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },

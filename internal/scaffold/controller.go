@@ -64,10 +64,13 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	}
 	names := kindNames(proj, resource, header)
 	names.Controller = opts.Name
+	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
+		return nil, err
+	}
 	kind := templates.NewKind(names)
 	list, require := templates.FurtherController(), func() error { return nil }
 	if resource.API && opts.Name == "" {
-		list, require = templates.Controller(), func() error { return requireInMemory(p, proj) }
+		list, require = templates.Controller(), func() error { return requireInMemory(p, proj, kind) }
 	}
 	steps := []func() error{
 		func() error { return requirePackage(p, resource.Path, opts.Module) },

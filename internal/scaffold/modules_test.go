@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -27,8 +28,9 @@ const (
 	fakeVersion = "v0.1.0"
 )
 
-// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of a new project and of the bundled runtime from the root
-// go.mod, as the go command does, and compares them with the templates. With -update it rewrites these.
+// TestModuleTemplatesAreTidy recomputes go.mod and go.sum of the bundled runtime from the oldest k8s.io modules that it may be
+// built with, and those of a new project from the root go.mod, as the go command does, and compares them with the templates. With
+// -update it rewrites these.
 func TestModuleTemplatesAreTidy(t *testing.T) {
 	stale := false
 	check := func(id string, computed []byte) {
@@ -46,9 +48,24 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 		t.Errorf("%s is not what go mod tidy makes of the root go.mod: run make golden", path)
 	}
 
-	bundle := t.TempDir()
-	writeRuntime(t, bundle, false)
-	tidy(t, bundle, cacheEnv())
+	// What is added to a new project is the same wherever the runtime comes from, besides what a bundled one needs from the beginning.
+	inBundled := map[string][]byte{}
+	checkAdded := func(id string, computed []byte) {
+		bundled, second := inBundled[id]
+		if !second {
+			inBundled[id] = computed
+			return
+		}
+		check(id, computed)
+		for line := range strings.Lines(string(bundled)) {
+			if !strings.Contains(string(computed), line) {
+				t.Errorf("%s: with a bundled runtime a project needs %s too", id, strings.TrimSpace(line))
+			}
+		}
+	}
+
+	bundle := writeRuntime(t, olderKubernetes(t, 2)+".0", false)
+	requireServer(t, bundle)
 	check("bundled/third_party/kctrl/go.mod", readFile(t, bundle, "go.mod"))
 	check("bundled/third_party/kctrl/go.sum", readFile(t, bundle, "go.sum"))
 
@@ -65,9 +82,9 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	writeFile(t, filepath.Join(proj, "applied", "applied.go"), []byte(applied))
 	writeFile(t, filepath.Join(proj, "go.sum"), sourceFile(t, "go.sum"))
 	tidy(t, proj, cacheEnv())
-	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
-	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
-	tested(t, check, proj, mod, sums, cacheEnv())
+	checkAdded("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
+	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
+	tested(t, checkAdded, proj, mod, sums, cacheEnv())
 
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")
@@ -76,14 +93,13 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	check("module/go.mod", moduleTemplate(t, published, fakeVersion, "{{.RuntimeVersion}}"))
 	check("module/go.sum", withoutModule(readFile(t, published, "go.sum"), runtimeModule))
 
-	// What apply configurations add is the same wherever the runtime comes from.
 	mod, sums = readFile(t, published, "go.mod"), readFile(t, published, "go.sum")
 	writeFile(t, filepath.Join(published, "applied", "applied.go"), []byte(applied))
 	writeFile(t, filepath.Join(published, "go.sum"), sourceFile(t, "go.sum"))
 	tidy(t, published, env)
-	check("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, published, "go.mod")))
-	check("applyconfiguration/go.sum", addedLines(sums, readFile(t, published, "go.sum")))
-	tested(t, check, published, mod, sums, env)
+	checkAdded("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, published, "go.mod")))
+	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, published, "go.sum")))
+	tested(t, checkAdded, published, mod, sums, env)
 
 	if stale && *update {
 		t.Fatal("the module templates changed: run make golden once more, for what is made from them")
@@ -143,10 +159,12 @@ func addedLines(before, after []byte) []byte {
 	return []byte(strings.Join(added, ""))
 }
 
-// writeRuntime writes the runtime as a module of its own, not yet tidy. With tests, it is what a proxy serves.
-func writeRuntime(t *testing.T, dir string, tests bool) {
+// writeRuntime writes the runtime as a tidy module of its own that requires a version of the k8s.io modules and no newer modules
+// than these do, with or without its tests, and returns the folder. What the module cache does not have is downloaded.
+func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	t.Helper()
-	err := fs.WalkDir(kctrl.Source, ".", func(name string, entry fs.DirEntry, err error) error {
+	dir := t.TempDir()
+	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !tests && strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -157,6 +175,161 @@ func writeRuntime(t *testing.T, dir string, tests bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goMod := bytes.NewBufferString("module " + runtimeModule + "\n\ngo " + root.Go.Version + "\n\nrequire (\n")
+	for _, name := range []string{"api", "apiextensions-apiserver", "apimachinery", "apiserver", "client-go"} {
+		fmt.Fprintf(goMod, "\tk8s.io/%s %s\n", name, kubernetes)
+	}
+	goMod.WriteString(")\n")
+	writeFile(t, filepath.Join(dir, "go.mod"), goMod.Bytes())
+	// The checksum database is asked only for what nobody has checked yet.
+	sums := slices.Concat(sourceFile(t, "go.sum"), bundledTemplate(t, "go.sum"))
+	writeFile(t, filepath.Join(dir, "go.sum"), sums)
+	tidy(t, dir, moduleEnv())
+	return dir
+}
+
+// requireServer makes the runtime require the newest modules of the API server in memory, which compiles with no others. A project
+// that imports it gets these, and with them the newest of all k8s.io modules; for any other they count nothing, since the go command
+// does not look at the requirements of a requirement of a requirement.
+func requireServer(t *testing.T, dir string) {
+	t.Helper()
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", readFile(t, dir, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range root.Require {
+		if r.Mod.Path == "k8s.io/apiserver" || r.Mod.Path == "k8s.io/apiextensions-apiserver" {
+			if err := file.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	content, err := file.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "go.mod"), content)
+}
+
+// bundledTemplate returns a module file of the bundled runtime, as projects get it.
+func bundledTemplate(t *testing.T, name string) []byte {
+	t.Helper()
+	content := readFile(t, "../templates/files/bundled/third_party/kctrl", name+".tmpl")
+	return bytes.TrimPrefix(content, []byte("{{- /* ModuleView */ -}}\n"))
+}
+
+// TestProjectsMayChooseOlderKubernetes follows docs/kubernetes.md: a scaffolded project takes older k8s.io modules, and it is tidy,
+// builds and vets. Then a test imports the API server in memory again, and the project has the newest. With KCTRL_TEST_MODULES=all
+// it does so with all versions of the page, runs the project's tests on a real API server, and vets the runtime and its tests,
+// which takes minutes.
+func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
+	all := os.Getenv("KCTRL_TEST_MODULES") == "all"
+	versions := []string{olderKubernetes(t, 2) + ".0"}
+	if all {
+		// A version of two numbers is its last patch.
+		versions = append(versions, olderKubernetes(t, 2), olderKubernetes(t, 1))
+	}
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			p := newGuestbook(t)
+			p.create(t, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true})
+			newest := kubernetesOf(t, p)
+			inMemory := p.useRealServer(t)
+			tidy(t, p.dir, moduleEnv()) // else the go command keeps the API server in memory, and what it needs
+			modules := []string{"k8s.io/api@" + version, "k8s.io/apimachinery@" + version, "k8s.io/client-go@" + version}
+			goCommand(t, p.dir, moduleEnv(), append([]string{"get"}, modules...)...)
+			tidy(t, p.dir, moduleEnv())
+			for i, got := range kubernetesOf(t, p) {
+				if !strings.HasPrefix(got+".", modules[i]+".") {
+					t.Errorf("the project has %s, and not %s", got, modules[i])
+				}
+			}
+			p.create(t, scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true})
+			goCommand(t, p.dir, cacheEnv(), "build", "./...")
+			goCommand(t, p.dir, cacheEnv(), "vet", "./...")
+			goCommand(t, p.dir, cacheEnv(), "mod", "tidy", "-diff")
+			if all {
+				t.Log(goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./..."))
+				_, chosen, _ := strings.Cut(kubernetesOf(t, p)[0], "@")
+				runtime := writeRuntime(t, chosen, true)
+				goCommand(t, runtime, moduleEnv(), append([]string{"vet"}, withoutServer(t, runtime)...)...)
+			}
+
+			for name, content := range inMemory {
+				writeFile(t, name, content)
+			}
+			tidy(t, p.dir, moduleEnv())
+			if got := kubernetesOf(t, p); !slices.Equal(got, newest) {
+				t.Errorf("the project has %s, and not %s, which the API server in memory is of", got, newest)
+			}
+			goCommand(t, p.dir, cacheEnv(), "vet", "./...")
+		})
+	}
+}
+
+// useRealServer makes the tests of the project start a real API server where they had one in memory, by the edit that
+// docs/kubernetes.md tells, and returns them as they were.
+func (p *testProject) useRealServer(t *testing.T) map[string][]byte {
+	t.Helper()
+	tests, err := filepath.Glob(filepath.Join(p.dir, "internal", "controller", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := map[string][]byte{}
+	edit := strings.NewReplacer("inmemory.Start(", "testenv.Start(", "\t\""+runtimeModule+"/runtime/testenv/inmemory\"\n", "")
+	for _, name := range tests {
+		before[name] = readFile(t, "", name)
+		edited := edit.Replace(string(before[name]))
+		if edited == string(before[name]) {
+			t.Errorf("%s does not start an API server in memory", name)
+		}
+		writeFile(t, name, []byte(edited))
+	}
+	return before
+}
+
+// olderKubernetes returns the minor version of the k8s.io modules that is some minor versions before what kctrl is tested with. The
+// bundled runtime requires the one of two before: a project may choose it or a newer one.
+func olderKubernetes(t *testing.T, before int) string {
+	t.Helper()
+	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := 0
+	newest := root.Require[slices.IndexFunc(root.Require, func(r *modfile.Require) bool { return r.Mod.Path == "k8s.io/apimachinery" })].Mod.Version
+	if _, err := fmt.Sscanf(newest, "v0.%d.", &minor); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("v0.%d", minor-before)
+}
+
+// kubernetesOf returns the modules of k8s.io that the program of a project is built from.
+func kubernetesOf(t *testing.T, p *testProject) []string {
+	t.Helper()
+	out := goCommand(t, p.dir, moduleEnv(), "list", "-m", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go")
+	return strings.Split(strings.ReplaceAll(strings.TrimSpace(out), " ", "@"), "\n")
+}
+
+// withoutServer lists the packages that neither are nor test with the API server in memory, which needs the newest modules.
+func withoutServer(t *testing.T, dir string) []string {
+	t.Helper()
+	const imports = "{{.ImportPath}} {{join .Imports \" \"}} {{join .TestImports \" \"}} {{join .XTestImports \" \"}}"
+	var found []string
+	for line := range strings.Lines(goCommand(t, dir, moduleEnv(), "list", "-f", imports, "./...")) {
+		if names := strings.Fields(line); !slices.Contains(names, runtimeModule+"/runtime/apiserver") && !slices.Contains(names, runtimeModule+"/runtime/testenv/inmemory") {
+			found = append(found, names[0])
+		}
+	}
+	return found
 }
 
 // writeNewProject writes what a project has after init and what matters to go mod tidy: its imports, and the versions
@@ -207,7 +380,7 @@ func tidy(t *testing.T, dir string, env []string) {
 	goCommand(t, dir, env, "mod", "tidy")
 }
 
-// goCommand runs the go command without a network, and returns its output.
+// goCommand runs the go command, and returns its output.
 func goCommand(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	out, err := tryGoCommand(t.Context(), dir, env, args...)
@@ -226,9 +399,12 @@ func tryGoCommand(ctx context.Context, dir string, env []string, args ...string)
 }
 
 // cacheEnv is the environment of a go command that has the module cache and nothing else.
-func cacheEnv() []string {
+func cacheEnv() []string { return append(moduleEnv(), "GOPROXY=off") }
+
+// moduleEnv is the environment of a go command that may download modules.
+func moduleEnv() []string {
 	// With -trimpath what was compiled in one folder serves in every other.
-	return []string{"GOPROXY=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
+	return []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
 }
 
 func sourceFile(t *testing.T, name string) []byte {
@@ -278,7 +454,7 @@ func TestBundledRuntimeNeedsNoOtherModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mod, err := modfile.Parse("go.mod", readFile(t, "../templates/files/bundled/third_party/kctrl", "go.mod.tmpl")[len("{{- /* ModuleView */ -}}\n"):], nil)
+	mod, err := modfile.Parse("go.mod", bundledTemplate(t, "go.mod"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,8 @@ type KindNames struct {
 	Controller string
 	// Path is the import path of a Go type that is not the project's own.
 	Path string
+	// RealServer has tests start a real API server where they would have one in memory.
+	RealServer bool
 }
 
 // KindView is what the files of one kind, and of its controller, are rendered from.
@@ -49,6 +51,8 @@ type KindView struct {
 	Reconciler string
 	// TestCRDs is the folder of the CRD that tests install; empty for a kind that every API server has.
 	TestCRDs string
+	// InMemory says that tests have an API server in memory.
+	InMemory bool
 	// ControllerPackage is the name of the controller's Go package.
 	ControllerPackage string
 	// ControllerFolder is the folder of that package, ControllerImportPath how Go imports it, under ControllerAlias.
@@ -173,6 +177,7 @@ func NewKind(n KindNames) KindView {
 		Kind:              n.Kind,
 		Plural:            n.Plural,
 		Scope:             "Cluster",
+		InMemory:          !n.RealServer,
 		NamespacedKind:    n.Namespaced,
 		Alias:             apiAlias(n),
 		Variable:          variable(n.Kind),
