@@ -63,7 +63,7 @@ on the way, and what has API servers call them. One version is stored: the first
 					if opts.Resource || !opts.Controller {
 						return scaffold.PlanAPI(p.fsys, p.Project, opts)
 					}
-					foreign.Types = typesOf(p.dir)
+					foreign.Types = typesOf(cmd.Context(), p.dir)
 					return scaffold.PlanController(p.fsys, p.Project, controllerAlone(opts, foreign))
 				},
 				generators: follows,

@@ -22,7 +22,7 @@ several controllers: --controller-name tells them apart.`,
 			return runCreate(cmd.Context(), s, createPlan{
 				write: write,
 				plan: func(p *openedProject) (*plan.Plan, error) {
-					opts.Types = typesOf(p.dir)
+					opts.Types = typesOf(cmd.Context(), p.dir)
 					return scaffold.PlanController(p.fsys, p.Project, opts)
 				},
 				generators: follows,

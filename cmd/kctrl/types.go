@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,9 +13,9 @@ import (
 
 // typesOf returns what finds the Go files of a package that the project in a folder can import. What it cannot find the go command
 // complains of later, with the reason.
-func typesOf(dir string) scaffold.Types {
+func typesOf(ctx context.Context, dir string) scaffold.Types {
 	return func(importPath string) ([]scaffold.TypesFile, bool) {
-		environment, err := resolve.NewEnvironment()
+		environment, err := resolve.NewEnvironment(ctx, dir)
 		if err != nil {
 			return nil, false
 		}

@@ -22,7 +22,7 @@ import (
 // Only what went well is kept.
 func (g *generation) runCached(ctx context.Context) error {
 	files := overlay(g.dir, g.plan)
-	key, environment, keyed := g.key()
+	key, environment, keyed := g.key(ctx)
 	if keyed {
 		if entry, ok := g.options.Cache.Current(key, environment, files); ok {
 			g.restore(entry)
@@ -37,7 +37,7 @@ func (g *generation) runCached(ctx context.Context) error {
 			g.options.Warn(finding)
 		}
 	}
-	err := g.load(ctx, files)
+	err := g.load(ctx, environment, files)
 	if g.program == nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (g *generation) reportInputs(inputs source.Inputs) {
 }
 
 // load reads the packages of the project, and checks their markers. Without a program nothing can be generated.
-func (g *generation) load(ctx context.Context, files map[string][]byte) error {
-	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths})
+func (g *generation) load(ctx context.Context, environment *resolve.Environment, files map[string][]byte) error {
+	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths, Environment: environment})
 	if program == nil {
 		return broken
 	}
@@ -74,8 +74,8 @@ func (g *generation) load(ctx context.Context, files map[string][]byte) error {
 }
 
 // key returns what stands for this run in the cache, if it can be cached.
-func (g *generation) key() (incremental.Key, *resolve.Environment, bool) {
-	environment, err := resolve.NewEnvironment()
+func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environment, bool) {
+	environment, err := resolve.NewEnvironment(ctx, g.dir)
 	if err != nil {
 		return incremental.Key{}, nil, false
 	}

@@ -17,7 +17,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	seen := map[incremental.Key]string{}
 	count := func(name string, o Options) {
 		g := &generation{dir: "/p", plan: plan.New(fsys), options: o, generators: o.chosen()}
-		key, _, ok := g.key()
+		key, _, ok := g.key(t.Context())
 		if other, known := seen[key]; known || !ok {
 			t.Errorf("%s: key %v, that of %q", name, ok, other)
 		}

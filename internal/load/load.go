@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/markers"
 	"github.com/kctrl-dev/kctrl/internal/source"
+	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
@@ -23,6 +24,8 @@ type Config struct {
 	Patterns []string
 	// BuildTags choose the files of packages. Nil means resolve.DefaultTag.
 	BuildTags []string
+	// Environment is what the go command works with, if that is known. Nil is found out.
+	Environment *resolve.Environment
 	// Lenient loads as controller-gen does: trees without packages are left to [Program.Unmatched] if other patterns match,
 	// and a marker counts only where controller-gen looks.
 	Lenient bool
@@ -53,11 +56,15 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	environment, unusual := cfg.Environment, error(nil)
+	if environment == nil {
+		environment, unusual = resolve.NewEnvironment(ctx, cfg.Dir)
+	}
 	p := &Program{
 		dir:      cfg.Dir,
 		lenient:  cfg.Lenient,
 		tags:     cfg.BuildTags,
-		tree:     source.Open(cfg.Overlay, cfg.BuildTags),
+		tree:     source.Open(environment, unusual, cfg.Overlay, cfg.BuildTags),
 		fset:     token.NewFileSet(),
 		registry: registry,
 	}

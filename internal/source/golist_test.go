@@ -269,7 +269,7 @@ func TestUnknownTagsAreLeftToTheGoCommand(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "go.mod", "module example.com/m\n\ngo 1.26\n")
 		write(t, dir, "p.go", content)
-		tree := Open(nil, nil)
+		tree := opened(t, dir)
 		packages, err := tree.Resolver(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -290,7 +290,7 @@ var seeds = flag.Int("seeds", 3, "how many random trees each layout has")
 func samePackages(t *testing.T, dir, pattern string) {
 	t.Helper()
 	want, failure := goList(t, dir, pattern)
-	folders, passed, err := Open(nil, nil).Folders(dir, []string{pattern}, true)
+	folders, passed, err := opened(t, dir).Folders(dir, []string{pattern}, true)
 	_, unusual := errors.AsType[*resolve.UnusualError](err)
 	switch {
 	case failure != nil && err == nil:
@@ -327,7 +327,7 @@ func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 					if !NewTree(nil).IsFolder(filepath.Join(m, resolve.NewPattern(pattern).Base())) {
 						continue
 					}
-					folders, _, err := Open(nil, nil).Folders(m, []string{pattern}, false)
+					folders, _, err := opened(t, m).Folders(m, []string{pattern}, false)
 					var got []string
 					for _, f := range folders {
 						got = append(got, f.ImportPath()+" "+f.Dir)
@@ -372,7 +372,7 @@ func TestFoldersOfControllerGenAreThoseOfTheGoCommand(t *testing.T) {
 func sameFolders(t *testing.T, m, folder, below string) {
 	t.Helper()
 	want, failure := goList(t, filepath.Join(m, folder), "."+below)
-	folders, _, err := Open(nil, nil).Folders(m, []string{"./" + folder + below}, true)
+	folders, _, err := opened(t, m).Folders(m, []string{"./" + folder + below}, true)
 	if failure != nil {
 		if err == nil {
 			t.Errorf("./%s%s in %s: %v, but %v", folder, below, m, folders, failure)
@@ -390,4 +390,11 @@ func sameFolders(t *testing.T, m, folder, below string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("./%s%s in %s (-go list +kctrl), error %v:\n%s", folder, below, m, err, diff)
 	}
+}
+
+// opened returns the tree on disk, by the settings of the go command.
+func opened(t *testing.T, dir string) *Tree {
+	t.Helper()
+	environment, unusual := resolve.NewEnvironment(t.Context(), dir)
+	return Open(environment, unusual, nil, nil)
 }

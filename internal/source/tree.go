@@ -47,15 +47,15 @@ func NewTree(overlay map[string][]byte) *Tree {
 	return t
 }
 
-// Open returns a tree that decides by the settings of the go command, with build tags of which nil stands for
+// Open returns a tree that decides by the settings of the go command, unless they are unusual, with build tags of which nil stands for
 // [resolve.DefaultTag], and notes what it learns.
-func Open(overlay map[string][]byte, tags []string) *Tree {
+func Open(environment *resolve.Environment, unusual error, overlay map[string][]byte, tags []string) *Tree {
 	t := NewTree(overlay)
 	if tags != nil {
 		t.tags = tags
 	}
-	t.environment, t.unusual = resolve.NewEnvironment()
-	if t.environment = t.environment.WithTags(tags); t.unusual == nil {
+	t.environment, t.unusual = environment.WithTags(tags), unusual
+	if t.unusual == nil {
 		t.use(t.environment)
 	}
 	return t

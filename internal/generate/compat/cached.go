@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"path/filepath"
 
@@ -21,11 +22,11 @@ type memo struct {
 }
 
 // memo returns the place for the result of a command. It reports false if there is none.
-func (c *Command) memo(o Options) (memo, bool) {
+func (c *Command) memo(ctx context.Context, o Options) (memo, bool) {
 	if o.Cache.Dir == "" {
 		return memo{}, false
 	}
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(ctx, o.Dir)
 	if err != nil {
 		return memo{}, false
 	}

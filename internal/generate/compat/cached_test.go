@@ -1,8 +1,12 @@
 package compat_test
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
 	"github.com/kctrl-dev/kctrl/internal/source"
@@ -248,4 +253,128 @@ func TestTheYearOfAHeaderCounts(t *testing.T) {
 			time.Sleep(366 * 24 * time.Hour)
 		}
 	})
+}
+
+// shim puts a program in the place of the go command, as version managers do: it runs the one that was there, with what the file .shim
+// in its folder does before. It returns what the program was called for since it was asked last.
+func shim(t *testing.T) (calls func() string) {
+	t.Helper()
+	command, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	log := filepath.Join(bin, "log")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$1\" >>'%s'\n[ ! -f .shim ] || . ./.shim\nexec '%s' \"$@\"\n", log, command)
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOROOT", "")
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return func() string {
+		content, err := os.ReadFile(log)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		_ = os.Remove(log)
+		return strings.Join(strings.Fields(string(content)), " ")
+	}
+}
+
+// TestShimsAreAskedWhatTheyRun has a go command in PATH that is none: it is asked for its settings in each run, and then packages are
+// found and results kept as with one. What it says now counts, and not what it said before.
+func TestShimsAreAskedWhatTheyRun(t *testing.T) {
+	const line = "object crd paths=./api/v1/... output:crd:dir=out"
+	wanted := func(dir string) map[string]string {
+		files := map[string]string{}
+		for _, file := range ranPlain(t, line, dir).Files() {
+			files[strings.TrimPrefix(file.Path, dir)] = string(file.Content)
+		}
+		return files
+	}
+	plain := wanted(project(t))
+	calls := shim(t)
+	dir, store := warm(t, line)
+	if got := calls(); got != "env env" {
+		t.Errorf("two runs have called it for %s", got)
+	}
+	if diff := cmp.Diff(plain, wanted(dir)); diff != "" {
+		t.Errorf("behind a shim the files are others (-without +with):\n%s", diff)
+	}
+	_ = calls()
+	if _, hit := results(t, dir, line, store); !hit || calls() != "env env" {
+		t.Error("the cache was of no use")
+	}
+
+	// It runs a go command for another system.
+	oracle.Write(t, dir, "api/v1/more_plan9.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype OnPlan9 struct{ A []string }\n")
+	has := func(result *compat.Result) bool {
+		return slices.ContainsFunc(result.Files(), func(file artifact.File) bool { return strings.Contains(string(file.Content), "OnPlan9") })
+	}
+	if result, _ := results(t, dir, line, store); has(result) {
+		t.Error("a file for another system counts")
+	}
+	oracle.Write(t, dir, ".shim", "export GOOS=plan9\n")
+	if result, hit := results(t, dir, line, store); hit || !has(result) {
+		t.Errorf("that the shim runs another go command was seen: %v, and taken from the cache: %v", has(result), hit)
+	}
+	if err := os.Remove(filepath.Join(dir, ".shim")); err != nil {
+		t.Fatal(err)
+	}
+	if _, hit := results(t, dir, line, store); !hit {
+		t.Error("that the shim runs the first go command again was not seen")
+	}
+}
+
+// TestShimsThatDoNotAnswer falls back to packages that the go command lists.
+func TestShimsThatDoNotAnswer(t *testing.T) {
+	const line = "object crd paths=./api/v1/... output:crd:dir=out"
+	plain := len(ranPlain(t, line, project(t)).Files())
+	calls := shim(t)
+	for _, says := range []string{"exit 7", "{ echo Using go 1.26; exit; }", "{ echo '{}'; exit; }", `{ echo '{"GOROOT":"/nowhere"}'; exit; }`} {
+		dir := project(t)
+		oracle.Write(t, dir, ".shim", `[ "$1" != env ] || `+says+"\n")
+		if got := len(ranPlain(t, line, dir).Files()); got != plain {
+			t.Errorf("%s: %d files, want %d", says, got, plain)
+		}
+		if got := calls(); !strings.Contains(got, "list") {
+			t.Errorf("%s: nobody has listed packages: %s", says, got)
+		}
+	}
+	dir := project(t)
+	oracle.Write(t, dir, ".shim", `[ "$1" != env ] || sleep 600`+"\n")
+	command, err := compat.Parse(strings.Fields(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := command.Run(ctx, compat.Options{Dir: dir}); err == nil {
+		t.Error("a run that was interrupted has ended well")
+	}
+}
+
+// TestShimsAnswerForOneModule: in the folder of another module a shim may run another go command.
+func TestShimsAnswerForOneModule(t *testing.T) {
+	dir := twoModules(t)
+	const line = "object paths=./config paths=./api/... output:stdout"
+	want := string(ranPlain(t, line, dir).Stdout())
+	calls := shim(t)
+	if got := string(ranPlain(t, line, dir).Stdout()); got != want || !strings.Contains(calls(), "list") {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// ranPlain runs a command without a cache.
+func ranPlain(t *testing.T, line, dir string) *compat.Result {
+	t.Helper()
+	command, err := compat.Parse(strings.Fields(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := command.Run(t.Context(), compat.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
 }

@@ -32,7 +32,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		o.Dir, o.Cache = dir, incremental.Store{Dir: "cache"}
-		kept, ok := command.memo(o)
+		kept, ok := command.memo(t.Context(), o)
 		if other, known := seen[kept.key]; known || !ok {
 			t.Errorf("%s: key %v, that of %q", name, ok, other)
 		}

@@ -57,13 +57,14 @@ func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return a.run(ctx, err, nil)
 	}
-	kept, cached := c.memo(o)
+	kept, cached := c.memo(ctx, o)
 	if cached {
 		if result, ok := kept.restore(); ok {
 			o.reportInputs(kept)
 			return result, ctx.Err()
 		}
 	}
+	a.environment = kept.environment
 	result, err := a.run(ctx, nil, patterns)
 	if a.program == nil {
 		return result, err
@@ -127,12 +128,13 @@ func (c *Command) registry() (*markers.Registry, error) {
 
 // attempt runs a command once, in one way or another.
 type attempt struct {
-	command  *Command
-	options  Options
-	registry *markers.Registry
-	program  *load.Program // nil if the packages could not be read
-	findings []lint.Finding
-	found    error // what kctrl finds wrong with the markers
+	command     *Command
+	options     Options
+	registry    *markers.Registry
+	environment *resolve.Environment // nil if it is not known
+	program     *load.Program        // nil if the packages could not be read
+	findings    []lint.Finding
+	found       error // what kctrl finds wrong with the markers
 	// generatorsWarn is what generators warned of.
 	generatorsWarn []error
 	// wasThorough is set if the loader of controller-tools had a say.
@@ -218,7 +220,7 @@ var errThorough = errors.New("needs the loader of controller-tools")
 // quick loads each module once, and of it only what can produce output. An error does not mean that controller-gen fails
 // too.
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
-	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Lenient: true})
+	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Environment: a.environment, Lenient: true})
 	if program == nil {
 		a.found = broken
 		return nil, errors.Join(errThorough, a.found)

@@ -11,7 +11,7 @@ import (
 
 // TestEverythingInAKeyCounts changes one input of a key at a time.
 func TestEverythingInAKeyCounts(t *testing.T) {
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestGetStampedReturnsWhatWasPut(t *testing.T) {
 
 // TestWordsOfPluralsCount names a file that flect reads when a program begins.
 func TestWordsOfPluralsCount(t *testing.T) {
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

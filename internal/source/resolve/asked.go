@@ -20,6 +20,9 @@ type Asked struct {
 // Ask asks fsys everything that the go command asks about the main module in a folder, so that whoever writes down the
 // answers knows when it would say something else. An error is an [*UnusualError]: there is more than can be asked.
 func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
+	if err := e.holdsIn(dir); err != nil {
+		return nil, err
+	}
 	a := &Asked{fsys: fsys, env: e}
 	work, err := (&modules{fsys: fsys, env: e}).findWorkspace(dir)
 	if err != nil {

@@ -2,6 +2,8 @@ package resolve
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"go/build"
 	"go/version"
@@ -11,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Environment is what the go command would work with: its settings and its folders. It does not change.
@@ -23,7 +26,9 @@ type Environment struct {
 	OS, Arch string
 
 	settings map[string]string // of the go command, from its configuration files
-	tags     []string          // of the build
+	answers  map[string]string // what a program in its place says of them, in the folder askedIn; nil if there is none
+	askedIn  string
+	tags     []string // of the build
 	vendor   vendorMode
 	// updates says that the go command would mend a go.mod in which versions are missing or too old.
 	updates bool
@@ -53,19 +58,21 @@ var Settings = []string{
 	"GOPACKAGESDRIVER", "CGO_ENABLED",
 }
 
-// NewEnvironment reads the settings of the go command in PATH. An error is an [*UnusualError] and says that nobody but the
+// NewEnvironment reads the settings of the go command in PATH. Where another program is in its place, such as the shim of a version
+// manager, that is asked what it would run for the module that dir is in. An error is an [*UnusualError] and says that nobody but the
 // go command knows what it goes by; the folders that could be found are returned all the same.
-func NewEnvironment() (*Environment, error) {
+func NewEnvironment(ctx context.Context, dir string) (*Environment, error) {
 	e := &Environment{settings: map[string]string{}, tags: []string{DefaultTag}}
 	if file := userSettings(); file != "" {
 		if err := e.readSettings(file); err != nil {
 			return e, err
 		}
 	}
+	err := e.findRoot(ctx, dir)
 	e.OS, e.Arch = e.Get("GOOS"), e.Get("GOARCH")
 	e.OS, e.Arch = cmp.Or(e.OS, runtime.GOOS), cmp.Or(e.Arch, runtime.GOARCH)
 	e.ModuleCache = e.moduleCache()
-	if err := e.findRoot(); err != nil {
+	if err != nil {
 		return e, err
 	}
 	return e, e.check()
@@ -85,7 +92,12 @@ func (e *Environment) WithTags(tags []string) *Environment {
 }
 
 // Get returns a setting of the go command, from the environment or its configuration files.
-func (e *Environment) Get(name string) string { return cmp.Or(os.Getenv(name), e.settings[name]) }
+func (e *Environment) Get(name string) string {
+	if value, asked := e.answers[name]; asked {
+		return value
+	}
+	return cmp.Or(os.Getenv(name), e.settings[name])
+}
 
 // Immutable reports whether a file belongs to the Go toolchain or to the module cache, where files never change.
 func (e *Environment) Immutable(name string) bool {
@@ -168,7 +180,7 @@ func (e *Environment) moduleCache() string {
 }
 
 // findRoot finds the toolchain of the go command in PATH.
-func (e *Environment) findRoot() error {
+func (e *Environment) findRoot(ctx context.Context, dir string) error {
 	command, err := exec.LookPath("go")
 	if err != nil {
 		return unusual("there is no go command")
@@ -181,6 +193,10 @@ func (e *Environment) findRoot() error {
 		root = filepath.Dir(filepath.Dir(command))
 	}
 	content, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil && e.Get("GOROOT") == "" && e.ask(ctx, moduleAround(dir)) {
+		root = e.Get("GOROOT")
+		content, err = os.ReadFile(filepath.Join(root, "VERSION"))
+	}
 	if err != nil {
 		return unusual("the go command in PATH is not in its GOROOT")
 	}
@@ -190,6 +206,45 @@ func (e *Environment) findRoot() error {
 	}
 	e.Root, e.Version = filepath.Clean(root), first
 	return e.readSettings(filepath.Join(root, "go.env"))
+}
+
+// ask asks the program in the place of the go command for the settings of the one that it runs. Which one that is may depend on the
+// folder, on files in it and above, on the environment: whatever the program goes by, so that its answer is never kept for another run.
+// It reports false if there is none.
+func (e *Environment) ask(ctx context.Context, dir string) bool {
+	names := slices.DeleteFunc(slices.Clone(Settings), func(name string) bool {
+		return name == "GOPACKAGESDRIVER" // which go/packages reads, and no go command
+	})
+	cmd := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...)
+	cmd.Dir = dir
+	cmd.WaitDelay = time.Second // for what the program has started
+	out, err := cmd.Output()
+	answers := map[string]string{}
+	if err != nil || json.Unmarshal(out, &answers) != nil || answers["GOROOT"] == "" {
+		return false
+	}
+	e.answers, e.askedIn = answers, dir
+	return true
+}
+
+// holdsIn returns an error if the settings are those of another folder.
+func (e *Environment) holdsIn(dir string) error {
+	if e.askedIn != "" && e.askedIn != dir {
+		return unusual("the program in the place of the go command was asked about another module")
+	}
+	return nil
+}
+
+// moduleAround returns the folder of the module that dir is in, where the go command is run.
+func moduleAround(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return dir
+		}
+	}
 }
 
 // check refuses settings that only the go command understands.

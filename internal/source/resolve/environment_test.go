@@ -9,7 +9,7 @@ import (
 )
 
 func TestImmutableIsWhatNeverChanges(t *testing.T) {
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +34,12 @@ func TestSettingsOfTheGoCommandCount(t *testing.T) {
 	t.Setenv("GOOS", "")
 	t.Setenv("GOARCH", "amd64")
 	t.Setenv("GOFLAGS", "-mod=readonly")
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil || environment.OS != "plan9" || environment.Arch != "amd64" {
 		t.Errorf("%s/%s, %v", environment.OS, environment.Arch, err)
 	}
 	t.Setenv("GOFLAGS", "")
-	environment, err = resolve.NewEnvironment()
+	environment, err = resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

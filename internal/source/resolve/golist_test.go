@@ -99,7 +99,7 @@ func goList(t *testing.T, dir string, patterns ...string) (roots []string, packa
 // Without deep set, packages of the standard library are only found, and not looked at.
 func resolveAll(t *testing.T, dir string, roots []string, deep bool) map[string]listed {
 	t.Helper()
-	environment, err := resolve.NewEnvironment()
+	environment, err := resolve.NewEnvironment(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

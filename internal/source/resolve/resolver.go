@@ -62,6 +62,9 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 	if e.listing != nil {
 		return nil, e.listing
 	}
+	if err := e.holdsIn(dir); err != nil {
+		return nil, err
+	}
 	loaded, err := loadModules(fsys, e, dir)
 	if err != nil {
 		return nil, err

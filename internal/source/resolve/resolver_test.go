@@ -329,7 +329,7 @@ func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 			for variable, value := range test.env {
 				t.Setenv(variable, value)
 			}
-			err := resolveRoot(dir)
+			err := resolveRoot(t, dir)
 			if _, ok := errors.AsType[*resolve.UnusualError](err); !ok {
 				t.Errorf("got %v, want an unusual error", err)
 			}
@@ -339,8 +339,8 @@ func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 }
 
 // resolveRoot resolves the package in dir and what it imports, one level deep, with the files of that.
-func resolveRoot(dir string) error {
-	environment, err := resolve.NewEnvironment()
+func resolveRoot(t *testing.T, dir string) error {
+	environment, err := resolve.NewEnvironment(t.Context(), dir)
 	if err != nil {
 		return err
 	}
@@ -384,7 +384,7 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 	for _, flags := range []string{"", "-mod=mod"} {
 		t.Setenv("GOFLAGS", flags)
 		dir := extract(t, archive)
-		environment, err := resolve.NewEnvironment()
+		environment, err := resolve.NewEnvironment(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
