@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,11 @@ type WebhookInstallOptions struct {
 	LocalServingHost    string
 	LocalServingPort    int
 	LocalServingCertDir string
+}
+
+// Address is where a manager of the test is to serve its webhooks.
+func (o WebhookInstallOptions) Address() string {
+	return net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort))
 }
 
 // Start starts the server, installs what the fields name, and returns how it is reached. After an error nothing runs.

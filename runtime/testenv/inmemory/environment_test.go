@@ -1,0 +1,101 @@
+package inmemory_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
+)
+
+const podWebhook = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: mutating}
+webhooks:
+- name: configmaps.testenv.kctrl.dev
+  admissionReviewVersions: [v1]
+  clientConfig: {service: {name: webhook-service, namespace: system, path: /mutate--v1-configmap}}
+  failurePolicy: Fail
+  sideEffects: None
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+`
+
+// TestEnvironmentCallsWebhooks is a suite of kubebuilder: the manager serves what the environment has installed.
+func TestEnvironmentCallsWebhooks(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "")
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(podWebhook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := &inmemory.Environment{CRDDirectoryPaths: []string{writeCRD(t), "nowhere"}, WebhookInstallOptions: inmemory.WebhookInstallOptions{Paths: []string{folder}}}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	o := env.WebhookInstallOptions
+	m, err := manager.New(config, manager.Options{Scheme: scheme, Webhook: manager.WebhookOptions{
+		Address: o.Address(), CertDir: o.LocalServingCertDir, CertName: "tls.crt", KeyName: "tls.key",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = webhook.For[*corev1.ConfigMap](m).WithDefaulter(admission.DefaulterFunc[*corev1.ConfigMap](func(_ context.Context, o *corev1.ConfigMap) error {
+		o.Data = map[string]string{"defaulted": "yes"}
+		return nil
+	})).Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	<-m.Elected() // the webhooks are served before
+	one := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}
+	if err := m.Live().Create(ctx, one); err != nil || one.Data["defaulted"] != "yes" {
+		t.Errorf("got %v, %v", one.Data, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(o.LocalServingCertDir); err == nil {
+		t.Error("the certificate is left behind")
+	}
+}
+
+func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "")
+	for want, env := range map[string]*inmemory.Environment{
+		"nowhere: no such file":             {CRDDirectoryPaths: []string{"nowhere"}, ErrorIfCRDPathMissing: true},
+		"there is no webhook configuration": {WebhookInstallOptions: inmemory.WebhookInstallOptions{Paths: []string{t.TempDir()}}},
+	} {
+		if _, err := env.Start(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	broken := filepath.Join(t.TempDir(), "crd.yaml")
+	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&inmemory.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil || !strings.Contains(err.Error(), "install CRDs: ") {
+		t.Errorf("got %v", err)
+	}
+}
