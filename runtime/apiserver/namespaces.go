@@ -116,9 +116,6 @@ func labelNamespace(namespace *corev1.Namespace) {
 // updater can only update: the finalize subresource cannot be read.
 type updater struct{ rest.Updater }
 
-e.objects = &namespaceStorage{r}
-}
-
 // namespaceStorage deletes namespaces in two steps: they terminate until nothing is in them.
 type namespaceStorage struct{ *registry }
 
