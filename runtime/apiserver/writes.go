@@ -547,10 +547,10 @@ func (a *write) metadata(object map[string]any) (map[string]any, bool) {
 	if space, there := metadata["namespace"]; there && (space != a.space || a.space == "") {
 		return nil, false
 	}
-	if name, there := metadata["name"]; there && (a.name != "" && name != a.name || a.name == "" && !isSubdomain(name)) {
+	if name, there := metadata["name"]; there && (a.name != "" && name != a.name || a.name == "" && !validity.Subdomain(name)) {
 		return nil, false
 	}
-	return metadata, plainMetadata(metadata)
+	return metadata, validity.Metadata(metadata)
 }
 
 // isNew reports whether metadata say nothing that only the server decides.
@@ -571,135 +571,4 @@ func isOf(metadata, live map[string]any) bool {
 		}
 	}
 	return metadata["name"] == live["name"] && metadata["resourceVersion"] == live["resourceVersion"]
-}
-
-// plainMetadata reports whether metadata are valid, and such as Go programs write them: what is empty is left out.
-func plainMetadata(metadata map[string]any) bool {
-	for name, value := range metadata {
-		ok := false
-		switch name {
-		case "name", "namespace", "uid", "resourceVersion", "creationTimestamp":
-			text, isText := value.(string)
-			ok = isText && text != ""
-		case "generation":
-			number, isNumber := value.(int64)
-			ok = isNumber && number > 0
-		case "generateName":
-			text, isText := value.(string)
-			ok = isText && text != "" && isSubdomain(text+"x")
-		case "labels":
-			ok = plainTexts(value, func(name, value string) bool { return isQualified(name) && (value == "" || isLabel(value)) })
-		case "annotations":
-			size := 0
-			ok = plainTexts(value, func(name, value string) bool {
-				size += len(name) + len(value)
-				return isQualified(name) && size <= 256<<10
-			})
-		case "finalizers":
-			names, isList := value.([]any)
-			ok = isList && len(names) > 0 && !slices.ContainsFunc(names, func(name any) bool {
-				text, isText := name.(string)
-				return !isText || !strings.Contains(text, "/") || !isQualified(text)
-			})
-		case "ownerReferences":
-			ok = plainOwners(value)
-		case "managedFields":
-			entries, isList := value.([]any)
-			ok = isList && len(entries) > 0
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// plainTexts reports whether a value is a map of texts, all of which are right.
-func plainTexts(value any, right func(name, value string) bool) bool {
-	texts, ok := value.(map[string]any)
-	for name, value := range texts {
-		if text, isText := value.(string); !isText || !right(name, text) {
-			return false
-		}
-	}
-	return ok && len(texts) > 0
-}
-
-// plainOwners reports whether a value is a list of references to objects, each another one, with one controller at most.
-func plainOwners(value any) bool {
-	owners, ok := value.([]any)
-	known, controlled := map[any]bool{}, false
-	for _, owner := range owners {
-		reference, isObject := owner.(map[string]any)
-		if !isObject || known[reference["uid"]] {
-			return false
-		}
-		known[reference["uid"]] = true
-		for _, name := range []string{"apiVersion", "kind", "name", "uid"} {
-			if text, isText := reference[name].(string); !isText || text == "" {
-				return false
-			}
-		}
-		for name, value := range reference {
-			switch name {
-			case "apiVersion", "kind", "name", "uid":
-			case "controller", "blockOwnerDeletion":
-				set, isBool := value.(bool)
-				if !isBool || name == "controller" && set && controlled {
-					return false
-				}
-				controlled = controlled || name == "controller" && set
-			default:
-				return false
-			}
-		}
-		group, version, grouped := strings.Cut(reference["apiVersion"].(string), "/")
-		if reference["kind"] == "Event" || grouped && (group == "" || version == "" || strings.Contains(version, "/")) {
-			return false
-		}
-	}
-	return ok && len(owners) > 0
-}
-
-// isSubdomain reports whether a value is a DNS name in small letters.
-func isSubdomain(value any) bool {
-	text, ok := value.(string)
-	if !ok || text == "" || len(text) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(text, ".") {
-		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for i := range len(label) {
-			if c := label[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// isQualified reports whether a text is a name that may have a domain before it, in small letters or not.
-func isQualified(text string) bool {
-	domain, name, qualified := strings.Cut(text, "/")
-	if !qualified {
-		return isLabel(text)
-	}
-	return isSubdomain(domain) && isLabel(name)
-}
-
-// isLabel reports whether a text is up to 63 letters, digits, and in the middle some others.
-func isLabel(text string) bool {
-	if text == "" || len(text) > 63 {
-		return false
-	}
-	for i := range len(text) {
-		c := text[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && (i == 0 || i == len(text)-1 || c != '-' && c != '_' && c != '.') {
-			return false
-		}
-	}
-	return true
 }
