@@ -377,6 +377,9 @@ func (a *write) apply(data []byte) (*record, int) {
 		return nil, 0
 	}
 	next := value.(map[string]any)
+	if !validity.Metadata(next["metadata"].(map[string]any)) { // both may be right, and too much together
+		return nil, 0
+	}
 	managers, _ := live["metadata"].(map[string]any)["managedFields"].([]any)
 	managed, ok := a.fields.Apply(live, applied, next, managers, a.by, a.force)
 	if !ok {
