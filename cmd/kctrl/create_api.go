@@ -60,7 +60,7 @@ on the way, and what has API servers call them. One version is stored: the first
 			return runCreate(cmd.Context(), s, createPlan{
 				write: write,
 				plan: func(p *openedProject) (*plan.Plan, error) {
-					if opts.Resource || !opts.Controller {
+					if opts.Resource || !opts.Controller || opts.Operand != nil || !opts.Shape.IsZero() {
 						return scaffold.PlanAPI(p.fsys, p.Project, opts)
 					}
 					foreign.Types = typesOf(cmd.Context(), p.dir)

@@ -71,11 +71,14 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	list, require := templates.FurtherController(), func() error { return nil }
 	if resource.API && opts.Name == "" {
 		list, require = templates.Controller(), func() error { return requireInMemory(p, proj, kind) }
+		if kind, err = withSample(p, proj, resource, kind, false); err != nil {
+			return nil, err
+		}
 	}
 	steps := []func() error{
 		func() error { return requirePackage(p, resource.Path, opts.Module) },
 		func() error { return checkReconciler(p, kind) },
-		func() error { return renderAll(p, list, kind, opts.Force) },
+		func() error { return renderController(p, list, kind, opts.Force) },
 		func() error { return writeStandIn(p, resource, kind) },
 		require,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },

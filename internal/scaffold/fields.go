@@ -38,7 +38,8 @@ type Shape struct {
 	Scale string
 }
 
-func (s Shape) isZero() bool {
+// IsZero reports whether nothing is said.
+func (s Shape) IsZero() bool {
 	return len(s.Fields)+len(s.StatusFields)+len(s.ShortNames)+len(s.Categories)+len(s.Columns) == 0 && s.Scale == ""
 }
 
@@ -54,8 +55,9 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 		opts.Shape = opts.Operand.shape(opts.Shape)
 		kind = kind.WithOperand(opts.Operand.Port, opts.Operand.Finalizer)
 	}
-	if opts.Shape.isZero() {
-		return shaped{kind: kind}, nil
+	if opts.Shape.IsZero() {
+		kind, err := withSample(p, proj, r, kind, opts.Resource)
+		return shaped{kind: kind}, err
 	}
 	if !opts.Resource {
 		return shaped{}, &diagnostic.Error{
@@ -107,6 +109,42 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 		return shaped{}, err
 	}
 	return shaped{kind, model}, nil
+}
+
+// withSample has the test of a controller take its object from the sample, if the types are there and are not those of the example:
+// what is valid then only their author knows.
+func withSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, written bool) (templates.KindView, error) {
+	if _, further := versionBefore(proj, r); written && !further || !r.API {
+		return kind, nil
+	}
+	pkg := kind
+	if older, further := versionBefore(proj, r); written && further {
+		pkg = templates.NewKind(kindNames(proj, older, ""))
+	}
+	files, err := goFiles(p, pkg.Folder)
+	if err != nil {
+		return kind, err
+	}
+	for _, name := range files {
+		source, err := p.Read(name)
+		if err != nil {
+			continue // who loads the package complains of it
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		spec := structOf(file, kind.Kind+"Spec")
+		if spec == nil {
+			continue
+		}
+		isExample := slices.ContainsFunc(spec.Fields.List, func(f *ast.Field) bool {
+			ident, ok := f.Type.(*ast.Ident)
+			return jsonOf(f) == "message" && len(f.Names) == 1 && f.Names[0].Name == "Message" && ok && ident.Name == "string"
+		})
+		kind.Fields.FromSample = !isExample || len(spec.Fields.List) > 1
+	}
+	return kind, nil
 }
 
 // kindFlag returns the flag of a shape that is about a whole kind, and not one version of it.

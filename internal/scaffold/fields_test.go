@@ -215,3 +215,27 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 		t.Errorf("a field that is there: got %v, want it refused", err)
 	}
 }
+
+// TestControllerOfTypesThatAreThere: the types are no longer those of the example when the controller comes, whoever wrote them.
+func TestControllerOfTypesThatAreThere(t *testing.T) {
+	p := newProject(t)
+	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
+	types := guestbook
+	types.Controller, types.Shape.Fields = false, []string{"size:int32,min=1", "mode:string,enum=Fast|Safe"}
+	p.createAPI(t, types)
+	p.create(t, scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"})
+	shelf := types
+	shelf.Kind = "Shelf"
+	p.createAPI(t, shelf)
+	shelf = guestbook
+	shelf.Kind, shelf.Resource = "Shelf", false
+	p.createAPI(t, shelf)
+	book := types
+	book.Kind = "Book"
+	p.createAPI(t, book)
+	book = guestbook // a version of types that are copied, with a controller
+	book.Kind, book.Version = "Book", "v2"
+	p.createAPI(t, book)
+	p.check(t)
+	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/controller/...")
+}

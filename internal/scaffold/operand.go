@@ -68,10 +68,20 @@ func (o *Operand) shape(s Shape) Shape {
 // writeController plans the controller of a kind, and its test.
 func writeController(p *plan.Plan, kind templates.KindView, opts APIOptions) error {
 	if opts.Operand == nil {
-		return renderAll(p, templates.Controller(), kind, opts.Force)
+		return renderController(p, templates.Controller(), kind, opts.Force)
 	}
 	if err := requireDirectly(p, "k8s.io/api"); err != nil {
 		return err
 	}
 	return renderAll(p, templates.Operand(), kind, opts.Force)
+}
+
+// renderController plans the files of a controller that runs nothing yet.
+func renderController(p *plan.Plan, list []templates.Template[templates.KindView], kind templates.KindView, force bool) error {
+	if kind.Fields.FromSample {
+		if err := requireDirectly(p, "sigs.k8s.io/yaml"); err != nil {
+			return err
+		}
+	}
+	return renderAll(p, list, kind, force)
 }

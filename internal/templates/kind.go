@@ -113,6 +113,8 @@ type FieldsView struct {
 	Sample string
 	// Test is the spec of an object in a test, a composite literal without its type, and TestChange a statement that changes it.
 	Test, TestChange string
+	// FromSample has the test read its object from the sample instead.
+	FromSample bool
 	// TestImports are the packages that these two name and no other line of the test.
 	TestImports []string
 }

@@ -96,13 +96,21 @@ func (g *golang) declareReference(f *Field) {
 	f.typeName = g.name(g.model.kind + f.reference + "Reference")
 	g.shared[f.reference] = f.typeName
 	what := "a " + f.reference
-	if kind, keyed := strings.CutSuffix(f.reference, "Key"); keyed && f.object.find("key") != nil {
+	if kind, keyed := f.referredKind(); keyed {
 		what = "a key of a " + kind
 	}
 	if g.model.namespaced {
 		what += " in the namespace of the " + g.model.kind
 	}
 	g.types = append(g.types, fmt.Sprintf("// %s names %s.\ntype %s struct {\n%s}\n", f.typeName, what, f.typeName, g.body(f.object)))
+}
+
+// referredKind returns the kind that a reference is to, and whether it is to a key of one.
+func (f *Field) referredKind() (kind string, keyed bool) {
+	if f.object.find("key") == nil {
+		return f.reference, false
+	}
+	return strings.TrimSuffix(f.reference, "Key"), true
 }
 
 func (g *golang) declareScalar(f *Field) {
@@ -226,14 +234,17 @@ func (f *Field) tag() string {
 // comment returns the first line of the documentation.
 func (f *Field) comment() string {
 	verb, rest := "is", strings.ToLower(strings.Join(words(f.name), " "))
-	if f.collection() && strings.HasSuffix(f.name, "s") {
+	if strings.HasSuffix(f.name, "s") && !strings.HasSuffix(f.name, "ss") {
 		verb = "are"
 	}
 	switch {
 	case f.doc != "":
 		return f.doc
 	case f.reference != "":
-		return fmt.Sprintf("%s names the %s.", f.name, strings.TrimSpace(strings.Join(words(f.reference), " ")))
+		if kind, keyed := f.referredKind(); keyed {
+			return fmt.Sprintf("%s names a key of a %s.", f.name, kind)
+		}
+		return fmt.Sprintf("%s names a %s.", f.name, f.reference)
 	case len(f.enum) > 0:
 		list := make([]string, len(f.enum))
 		for i := range f.enum {
