@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-porting test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -94,6 +94,9 @@ test-faults: ## Kill and signal every writing command at 60 steps of its writing
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
+
+test-matrix: build ## Make, build and test a project for each choice of layout, scope, webhooks, origin of types and runtime; takes half an hour.
+	KCTRL_TEST_MATRIX=all go test -count 1 -timeout 2h -run 'TestMatrix|TestOperandTestsMissNothing' -v ./internal/scaffold
 
 SKEW ?= 1.34 1.37
 test-skew: build ## Run what talks to API servers, and a scaffolded operator, on the oldest and the newest Kubernetes that kctrl compiles. See docs/kubernetes.md.

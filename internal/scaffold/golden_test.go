@@ -59,6 +59,26 @@ func stories() []story {
 				scaffold.APIOptions{Group: "sea.creatures", Version: "v1", Kind: "Client", Resource: true, Controller: true, StorageVersion: true},
 			},
 		},
+		{
+			golden: "project-controllers",
+			init:   scaffold.InitOptions{Domain: "example.com", Repo: "example.com/website", License: "none", Year: 2026},
+			create: []any{
+				scaffold.APIOptions{
+					Group: "web", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true,
+					Operand: &scaffold.Operand{Image: "nginx:1.29", Port: 8080, Finalizer: true},
+					Shape: scaffold.Shape{
+						Fields: []string{
+							`mode:string,enum=Static|Dynamic,default=Static,doc="mode says whether pages are made when they are asked for."`, "domains:[]string,format=hostname,maxItems=16,unique,optional",
+							"tls.secretRef:ref=Secret,optional", `storage:quantity,optional,rule="!quantity(string(self)).isLessThan(quantity(string(oldSelf)))",message="storage may only grow"`,
+						},
+						ShortNames: []string{"si"}, Categories: []string{"all"}, Columns: []string{"Mode:string:.spec.mode"},
+					},
+				},
+				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},
+				scaffold.ControllerOptions{Group: "core", Version: "v1", Kind: "Namespace", Name: "tenants"},
+				scaffold.ControllerOptions{Group: "web", Version: "v1", Kind: "Site", Name: "backup"},
+			},
+		},
 	}
 }
 

@@ -121,8 +121,8 @@ type FieldsView struct {
 
 // OperandView is what the controller of a kind runs for each object, in a Deployment.
 type OperandView struct {
-	// Label is what containers, labels and the finalizer are named after.
-	Label string
+	// Label is what containers are named after; Key is that of the label which selects Pods, and the finalizer.
+	Label, Key string
 	// Port is that of a Service, or 0 for none.
 	Port int
 	// Finalizer says that objects are cleaned up after.
@@ -131,7 +131,8 @@ type OperandView struct {
 
 // WithOperand returns the view of a kind whose objects are run by Deployments. Its files import the packages of these.
 func (k KindView) WithOperand(port int, finalizer bool) KindView {
-	k.Operand = OperandView{Label: strings.ToLower(k.Kind), Port: port, Finalizer: finalizer}
+	lower := strings.ToLower(k.Kind)
+	k.Operand = OperandView{Label: lower, Key: k.QualifiedGroup + "/" + lower, Port: port, Finalizer: finalizer}
 	if k.Alias == "appsv1" || k.Alias == "corev1" {
 		k.Alias = "api" + k.Alias
 	}

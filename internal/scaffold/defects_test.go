@@ -1,0 +1,301 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"errors"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// The tests below are named after the defects D1 to D17 that kubebuilder v4 was found to have. Others are elsewhere: D10 and D11 are
+// TestOperandTestsMissNothing, D12 is in testdata/script/usage.txtar, D14 is TestGolden, which builds config/default after each command.
+
+// defective is a project with a kind of its own.
+func defective(t *testing.T) *randomProject {
+	p := newRandomProject(t, rand.New(rand.NewPCG(2, 2)))
+	p.mustRun(guestbook)
+	return p
+}
+
+func (p *randomProject) mustRun(opts any) {
+	p.Helper()
+	if !p.run(opts) {
+		p.Fatalf("%+v is refused", opts)
+	}
+}
+
+// read returns the file of the project that has this name, in whatever folder.
+func (p *randomProject) read(base string) (name, text string) {
+	p.Helper()
+	for name, content := range p.tree() {
+		if path.Base(name) == base || name == base {
+			return name, string(content)
+		}
+	}
+	p.Fatalf("there is no %s", base)
+	return "", ""
+}
+
+func (p *randomProject) put(name, text string) {
+	p.Helper()
+	if err := afero.WriteFile(p.fs, name, []byte(text), 0o644); err != nil {
+		p.Fatal(err)
+	}
+}
+
+var (
+	shelf     = scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true, Namespaced: true}
+	defaulter = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true}
+	validator = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}
+)
+
+// D1: whatever main.go has lost, a controller is registered, or the command fails.
+func TestD1WhatIsNotRegisteredIsAnError(t *testing.T) {
+	p := defective(t)
+	_, main := p.read("cmd/main.go")
+	p.put("cmd/main.go", strings.Replace(main, ", register)", ")", 1))
+	p.mustRun(shelf)
+	if _, main := p.read("cmd/main.go"); !strings.Contains(main, ", register)") {
+		t.Errorf("main.go does not register what there is:\n%s", main)
+	}
+	if _, register := p.read("cmd/zz_generated.register.go"); !strings.Contains(register, "ShelfReconciler") {
+		t.Errorf("the controller is not registered:\n%s", register)
+	}
+}
+
+// D2 and D3: braces in the code and in the strings of users are theirs.
+func TestD2D3BracesOfUsersStay(t *testing.T) {
+	p := defective(t)
+	p.mustRun(defaulter)
+	name, text := p.read("guestbook_defaulter.go")
+	mine := text + "\ntype port struct{ Name string }\n\nvar ports = []port{{Name: \"http\"}}\n\nconst template = \"{{ .Resource.Kind }} {{\"\n"
+	p.put(name, mine)
+	p.mustRun(validator)
+	if _, now := p.read("guestbook_defaulter.go"); now != mine {
+		t.Errorf("what the user wrote is now\n%s", now)
+	}
+	p.check()
+}
+
+// D4: a comment in the registration does not make it happen twice.
+func TestD4NothingIsRegisteredTwice(t *testing.T) {
+	p := defective(t)
+	name, text := p.read("cmd/zz_generated.register.go")
+	p.put(name, strings.Replace(text, "\treturn errors.Join(\n", "\treturn errors.Join(\n\t\t// mine\n", 1))
+	again := guestbook
+	again.Force = true
+	p.mustRun(again)
+	if _, text := p.read(name); strings.Count(text, "GuestbookReconciler)") != 1 {
+		t.Errorf("the controller is registered several times:\n%s", text)
+	}
+}
+
+// failing is a disk on which the nth write fails.
+type failing struct {
+	afero.Fs
+	left int
+}
+
+var errFull = errors.New("the disk is full")
+
+func (f *failing) fails() bool { f.left--; return f.left == 0 }
+
+// OpenFile opens a file.
+func (f *failing) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 && f.fails() {
+		return nil, errFull
+	}
+	return f.Fs.OpenFile(name, flag, perm)
+}
+
+// Rename renames a file.
+func (f *failing) Rename(from, to string) error {
+	if f.fails() {
+		return errFull
+	}
+	return f.Fs.Rename(from, to)
+}
+
+// D5: an init that fails leaves nothing behind, and works the next time.
+func TestD5InitThatFailedCanBeRepeated(t *testing.T) {
+	opts := scaffold.InitOptions{
+		Domain: "example.com", Repo: "example.com/guestbook", License: "none", Runtime: project.Module,
+		Kctrl: scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
+	}
+	failed := 0
+	for n := 1; n < 400; n += 7 {
+		memory := afero.NewMemMapFs()
+		plan, err := scaffold.PlanInit(afero.NewIOFS(memory), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Apply(t.Context(), &failing{memory, n}, "kctrl init") == nil {
+			break
+		}
+		failed++
+		if plan, err = scaffold.PlanInit(afero.NewIOFS(memory), opts); err != nil {
+			t.Fatalf("after failing at write %d: %v", n, err)
+		}
+		if err := plan.Apply(t.Context(), memory, "kctrl init"); err != nil {
+			t.Fatalf("after failing at write %d: %v", n, err)
+		}
+	}
+	if failed == 0 {
+		t.Error("no write has failed")
+	}
+}
+
+// D6: a controller of a built-in kind may come before the first kind of the project, in one group.
+func TestD6ControllersOfBuiltInKindsAreOfNoGroup(t *testing.T) {
+	for seed := uint64(2); ; seed++ {
+		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 2)))
+		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || proj.MultiGroup || proj.Namespaced {
+			continue
+		}
+		p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})
+		p.mustRun(guestbook)
+		p.check()
+		return
+	}
+}
+
+// D7: groups whose names are one Go identifier have two.
+func TestD7GroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
+	for seed := uint64(0); ; seed++ {
+		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 7)))
+		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || !proj.MultiGroup {
+			continue
+		}
+		for _, group := range []string{"foo.policy", "foo-policy"} {
+			opts := guestbook
+			opts.Group = group
+			p.mustRun(opts)
+		}
+		name, text := p.read("cmd/zz_generated.register.go")
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, spec := range file.Imports {
+			if spec.Name != nil && seen[spec.Name.Name] {
+				t.Errorf("two imports have the name %s:\n%s", spec.Name.Name, text)
+			} else if spec.Name != nil {
+				seen[spec.Name.Name] = true
+			}
+		}
+		p.check()
+		return
+	}
+}
+
+// D8: what a user has taken off config/default stays off.
+func TestD8WhatUsersTookOffStaysOff(t *testing.T) {
+	p := defective(t)
+	p.mustRun(defaulter)
+	name, text := p.read("config/default/kustomization.yaml")
+	without := strings.Replace(text, "components: [../components/webhook]\n", "components: []\n", 1)
+	if without == text {
+		t.Fatalf("the component is not listed:\n%s", text)
+	}
+	p.put(name, without)
+	p.mustRun(validator)
+	if _, now := p.read(name); strings.Contains(now, "[../components/webhook]") {
+		t.Errorf("the component is back:\n%s", now)
+	}
+}
+
+// D9: all Go is formatted, that of controllers that run something, too.
+func TestD9GoIsFormatted(t *testing.T) {
+	p := defective(t)
+	runs := shelf
+	runs.Operand = &scaffold.Operand{Image: "nginx", Port: 80, Finalizer: true}
+	p.mustRun(runs)
+	p.check()
+}
+
+// D13: no command of kctrl calls kctrl, whatever it is called and wherever it is.
+func TestD13NoCommandCallsItself(t *testing.T) {
+	call := regexp.MustCompile(`exec\.Command(Context)?\([^)]*"kctrl"`)
+	for _, folder := range []string{".", "edit", "fields", "plan", "project", "versions", "../../cmd/kctrl"} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if path.Ext(entry.Name()) != ".go" || strings.HasSuffix(entry.Name(), "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(path.Join(folder, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if call.Match(source) {
+				t.Errorf("%s calls kctrl by its name", path.Join(folder, entry.Name()))
+			}
+		}
+	}
+}
+
+// D16: the items of a list are indented as the others.
+func TestD16ItemsAreIndentedAlike(t *testing.T) {
+	p := defective(t)
+	for _, opts := range []any{shelf, defaulter, validator} {
+		p.mustRun(opts)
+	}
+	for name, content := range p.tree() {
+		if path.Base(name) != "kustomization.yaml" {
+			continue
+		}
+		indents := map[string]bool{}
+		for line := range strings.Lines(string(content)) {
+			if rest := strings.TrimLeft(line, " "); strings.HasPrefix(rest, "- ") && !strings.Contains(rest, ":") {
+				indents[line[:len(line)-len(rest)]] = true
+			}
+		}
+		if len(indents) > 1 {
+			t.Errorf("%s indents its lists in several ways:\n%s", name, content)
+		}
+	}
+}
+
+// D17: a command with nothing to do writes nothing, and empties no file.
+func TestD17NothingToDoIsNothingWritten(t *testing.T) {
+	p := defective(t)
+	p.mustRun(defaulter)
+	p.wantNothing(guestbook)
+	p.wantNothing(defaulter)
+	for name, content := range p.tree() {
+		if len(bytes.TrimSpace(content)) == 0 && path.Ext(name) == ".go" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+}
+
+// D15: an operator of one namespace is told which by its Deployment, and its program watches what it is told, and no more.
+func TestD15NamespaceIsOneThatIsGiven(t *testing.T) {
+	for seed := uint64(0); ; seed++ {
+		p := newRandomProject(t, rand.New(rand.NewPCG(seed, 15)))
+		if proj, err := project.Load(afero.NewIOFS(p.fs)); err != nil || !proj.Namespaced {
+			continue
+		}
+		_, manager := p.read("config/manager/manager.yaml")
+		for _, want := range []string{"- --namespaces=$(WATCH_NAMESPACE)\n", "- name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
+			if !strings.Contains(manager, want) {
+				t.Errorf("the manager lacks %q:\n%s", want, manager)
+			}
+		}
+		return
+	}
+}

@@ -1,0 +1,149 @@
+package scaffold_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// cell is one choice of each thing that projects differ in.
+type cell struct {
+	multiGroup, namespaced bool
+	webhooks, origin       string
+	runtime                project.RuntimeMode
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s", c.multiGroup, c.namespaced, c.webhooks, c.origin, c.runtime)
+}
+
+// cells are all of them.
+func cells() []cell {
+	var all []cell
+	for _, multiGroup := range []bool{false, true} {
+		for _, namespaced := range []bool{false, true} {
+			for _, webhooks := range []string{"none", "admission", "conversion"} {
+				for _, origin := range []string{"own", "core", "external"} {
+					for _, runtime := range []project.RuntimeMode{project.Bundled, project.Module} {
+						all = append(all, cell{multiGroup, namespaced, webhooks, origin, runtime})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestMatrix makes a project for each cell, and builds, vets and tests it: all of them if the environment has KCTRL_TEST_MATRIX=all, and
+// three that have each choice otherwise.
+func TestMatrix(t *testing.T) {
+	all := os.Getenv("KCTRL_TEST_MATRIX") == "all"
+	few := []cell{
+		{false, true, "conversion", "core", project.Module},
+		{true, false, "admission", "external", project.Bundled},
+		{true, true, "none", "own", project.Module},
+	}
+	for _, c := range cells() {
+		if !all && !slices.Contains(few, c) {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) { c.test(t) })
+	}
+}
+
+func (c cell) test(t *testing.T) {
+	p := newProject(t)
+	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime}
+	if c.runtime == project.Module {
+		init.Kctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
+	}
+	p.initialize(t, init)
+	if c.runtime == project.Module {
+		root, err := filepath.Abs(filepath.Join("..", ".."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		goCommand(t, p.dir, cacheEnv(), "mod", "edit", "-replace", runtimeModule+"="+root)
+	}
+	own := guestbook
+	own.Shape = scaffold.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"}, Scale: "default"}
+	p.createAPI(t, own)
+	switch c.webhooks {
+	case "admission":
+		p.create(t, scaffold.WebhookOptions{Group: own.Group, Version: own.Version, Kind: own.Kind, Defaulting: true, Validation: true})
+	case "conversion":
+		further := guestbook
+		further.Version, further.Controller, further.Shape.Fields = "v2", false, []string{"paused:bool,optional"}
+		p.createAPI(t, further)
+	}
+	switch c.origin {
+	case "own":
+		runs := guestbook
+		runs.Kind, runs.Operand = "Server", &scaffold.Operand{Image: "nginx:1.29", Port: 8080}
+		p.createAPI(t, runs)
+	case "core":
+		p.create(t, scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})
+		if !c.namespaced {
+			p.create(t, scaffold.ControllerOptions{Group: "core", Version: "v1", Kind: "Namespace", Name: "tenants"})
+		}
+	case "external":
+		writeFile(t, filepath.Join(p.dir, "pkg", "fleet", "v1", "ship.go"), []byte(foreignTypes))
+		p.create(t, scaffold.ControllerOptions{
+			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1", Namespaced: true,
+		})
+	}
+	p.check(t)
+	p.checkComponents(t)
+	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
+}
+
+// foreignTypes are those of somebody else's kind.
+const foreignTypes = `// Package v1 is somebody else's.
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Ship is a kind of somebody else.
+type Ship struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+}
+
+// ShipList is a list of them.
+type ShipList struct {
+	metav1.TypeMeta ` + "`json:\",inline\"`" + `
+	metav1.ListMeta ` + "`json:\"metadata,omitempty\"`" + `
+	Items           []Ship ` + "`json:\"items\"`" + `
+}
+
+// DeepCopyObject copies a ship.
+func (s *Ship) DeepCopyObject() runtime.Object {
+	return &Ship{TypeMeta: s.TypeMeta, ObjectMeta: *s.ObjectMeta.DeepCopy()}
+}
+
+// DeepCopyObject copies a list.
+func (l *ShipList) DeepCopyObject() runtime.Object {
+	out := &ShipList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Ship))
+	}
+	return out
+}
+
+// AddToScheme makes the kind known.
+func AddToScheme(s *runtime.Scheme) error {
+	version := schema.GroupVersion{Group: "fleet.example.io", Version: "v1"}
+	s.AddKnownTypes(version, &Ship{}, &ShipList{})
+	metav1.AddToGroupVersion(s, version)
+	return nil
+}
+`
