@@ -1,0 +1,51 @@
+/*
+Copyright 2026.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// DeploymentReconciler looks after each Deployment.
+type DeploymentReconciler struct {
+	client.Client
+}
+
+// +kubebuilder:rbac:groups="apps",resources=deployments,verbs=get;list;watch
+
+// Reconcile is called for a Deployment after every change of it, and must be safe to call again at any time.
+func (r *DeploymentReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	deploymentObject := &appsv1.Deployment{}
+	if err := r.Get(ctx, req.NamespacedName, deploymentObject); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("get Deployment: %w", err)
+	}
+
+	// The place to do what the Deployment asks for.
+
+	log.FromContext(ctx).Debug("Deployment is reconciled", "generation", deploymentObject.Generation)
+	return reconcile.Result{}, nil
+}
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Deployment that changes.
+func (r *DeploymentReconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client = m.Client()
+	return controller.For[*appsv1.Deployment](m).
+		Named("deployment").
+		Complete(r)
+}

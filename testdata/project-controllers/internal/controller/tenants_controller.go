@@ -1,0 +1,51 @@
+/*
+Copyright 2026.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TenantsReconciler looks after each Namespace.
+type TenantsReconciler struct {
+	client.Client
+}
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
+// Reconcile is called for a Namespace after every change of it, and must be safe to call again at any time.
+func (r *TenantsReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	namespace := &corev1.Namespace{}
+	if err := r.Get(ctx, req.NamespacedName, namespace); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("get Namespace: %w", err)
+	}
+
+	// The place to do what the Namespace asks for.
+
+	log.FromContext(ctx).Debug("Namespace is reconciled", "generation", namespace.Generation)
+	return reconcile.Result{}, nil
+}
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Namespace that changes.
+func (r *TenantsReconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client = m.Client()
+	return controller.For[*corev1.Namespace](m).
+		Named("tenants").
+		Complete(r)
+}

@@ -1,0 +1,51 @@
+/*
+Copyright 2026.
+*/
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+
+	"example.com/website/internal/controller"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestTenantsReconciler runs the manager against a real API server, which has the kind, and lets the reconciler read from its cache.
+func TestTenantsReconciler(t *testing.T) {
+	env := testenv.Start(t)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+
+	m, err := manager.New(env.Config, manager.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciler := new(controller.TenantsReconciler)
+	err = errors.Join(corev1.AddToScheme(m.Scheme()), reconciler.SetupWithManager(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- m.Run(ctx) }()
+
+	// A request may come for an object that does not exist any more. This is also the place to create one, and to await what
+	// becomes of it.
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.Key{Namespace: "default", Name: "gone"}})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
+
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("the manager ended with an error: %v", err)
+	}
+}
