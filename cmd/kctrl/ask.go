@@ -88,6 +88,9 @@ func askForKind(ctx context.Context, s *streams, opts *scaffold.APIOptions) erro
 		}
 		opts.Shape.Fields = append(opts.Shape.Fields, field)
 	}
+	if err == nil {
+		fmt.Fprintln(s.err)
+	}
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
