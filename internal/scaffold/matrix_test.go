@@ -97,13 +97,17 @@ func (c cell) test(t *testing.T) {
 			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1", Namespaced: true,
 		})
 	}
+	if c.runtime == project.Module {
+		goCommand(t, p.dir, cacheEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
+	}
 	p.check(t)
 	p.checkComponents(t)
 	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
 }
 
 // foreignTypes are those of somebody else's kind.
-const foreignTypes = `// Package v1 is somebody else's.
+const foreignTypes = `// Package v1 is somebody else's, who has its CRD.
+// +kubebuilder:skip
 package v1
 
 import (
