@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -13,34 +14,62 @@ func newCreateWebhookCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl create webhook"}
 	cmd := &cobra.Command{
 		Use:   "webhook --group webapp --version v1 --kind Guestbook --defaulting --validation",
-		Short: "Add webhooks to a kind, with their tests and what deploys them",
+		Short: "Add webhooks or a policy to a kind, with their tests and what deploys them",
 		Long: `Add webhooks to a kind, one at a time or several at once, in any order: each has files of its own. --defaulting fills in what
 users leave out, --validation refuses what should not be stored, --conversion turns the versions of a kind into each other.
+--policy is for rules that CEL can say: a ValidatingAdmissionPolicy, by which API servers decide without asking the manager.
+
+But for conversion the kind may be the project's, one that every API server has, such as core v1 Pod, or one of somebody else,
+whose Go types --external-api-path names. Webhooks of these are not asked about the namespaces of the control plane and of the
+operator, unless --namespace-selector says otherwise.
 
 The manager makes the certificates of its webhooks itself, rotates them, and has API servers trust them, unless
 --certificates=cert-manager. make run and the tests have the API server call the webhooks here, by URL.`,
+		Example: `  kctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
+  kctrl create webhook --group core --version v1 --kind Pod --defaulting --object-selector guestbook=yes --failure-policy ignore
+  kctrl create webhook --group webapp --version v1 --kind Guestbook --policy`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
 			return runCreate(cmd.Context(), s, createPlan{
-				write:      write,
-				plan:       func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanWebhook(p.fsys, p.Project, opts) },
+				write: write,
+				plan: func(p *openedProject) (*plan.Plan, error) {
+					opts.Types = typesOf(p.dir)
+					return scaffold.PlanWebhook(p.fsys, p.Project, opts)
+				},
 				generators: func(g generator.Generator) bool { return g.Follows || g.Name == "webhook" },
 				next:       []string{"make manifests", "make test"},
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project")
+	flags.StringVar(&opts.Group, "group", "", "API group of the kind, without the domain of the project if it is the project's own")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1; with --conversion that of the hub (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
+	flags.StringVar(&opts.Plural, "plural", "", "name of the resource of a kind that is new to the project (default: the English plural of the kind)")
+	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "objects of a kind of somebody else live in namespaces; false for a cluster scoped one")
 	flags.BoolVar(&opts.Defaulting, "defaulting", false, "write what fills in objects before they are stored")
 	flags.BoolVar(&opts.Validation, "validation", false, "write what refuses objects, or warns of them")
 	flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
 	flags.BoolVar(&opts.Conversion, "conversion", false, "write what converts the other versions of the kind to and from this one")
 	flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert (default: all others)")
+	flags.BoolVar(&opts.Policy, "policy", false, "write a ValidatingAdmissionPolicy, by which API servers refuse objects themselves")
+	flags.StringVar(&opts.DefaultingPath, "defaulting-path", "", "`path` of the defaulter (default: /mutate- and the kind)")
+	flags.StringVar(&opts.ValidationPath, "validation-path", "", "`path` of the validator (default: /validate- and the kind)")
+	addRequestFlags(flags, &opts.Requests)
 	flags.StringVar(&opts.Certificates, "certificates", "", "who makes the certificates of the webhooks: `self-signed|cert-manager` (default: self-signed)")
 	flags.BoolVar(&opts.Force, "force", false, "write the files of webhooks that exist anew, whatever was changed in them")
 	write.addFlags(flags)
 	return cmd
+}
+
+// addRequestFlags adds the flags that say which requests webhooks and policies are asked about.
+func addRequestFlags(flags *pflag.FlagSet, r *scaffold.Requests) {
+	flags.StringSliceVar(&r.Verbs, "verbs", nil, "comma-separated `operations` to ask about: create, update, delete, connect (default: create,update)")
+	flags.StringVar(&r.FailurePolicy, "failure-policy", "", "what becomes of requests while nobody answers: `fail|ignore` (default: fail)")
+	flags.DurationVar(&r.Timeout, "timeout", 0, "how `long` API servers wait for a webhook, at most 30s (default: 10s)")
+	flags.StringVar(&r.NamespaceSelector, "namespace-selector", "", "`labels` of the namespaces to ask about, such as environment=production")
+	flags.StringVar(&r.ObjectSelector, "object-selector", "", "`labels` of the objects to ask about")
+	flags.StringArrayVar(&r.MatchConditions, "match-condition", nil, "`name=expression` in CEL that has to be true for a request to be asked about; may be given again")
 }

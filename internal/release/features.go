@@ -20,7 +20,10 @@ var features = []feature{
 	{"serviceAccount", "create", "The account that the manager runs as. Without a name it has one that begins as all names do.", "", func(o *object, _ string) bool {
 		return o.kind == "ServiceAccount"
 	}},
-	{"prometheus", "enabled", "A monitor for the Prometheus operator. It needs the metrics.", ".Values.metrics.enabled", func(o *object, _ string) bool {
+	{"grafana", "enabled", "A dashboard for the sidecar of Grafana. It needs the metrics, and somebody who collects them.", ".Values.metrics.enabled", func(o *object, _ string) bool {
+		return o.kind == "ConfigMap" && text(o.Node, "metadata", "labels", "grafana_dashboard") != ""
+	}},
+	{"prometheus", "enabled", "A monitor and alerts for the Prometheus operator. They need the metrics.", ".Values.metrics.enabled", func(o *object, _ string) bool {
 		return o.group == "monitoring.coreos.com"
 	}},
 	{"networkPolicy", "enabled", "Who may talk to the manager.", "", func(o *object, _ string) bool {

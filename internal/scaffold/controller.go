@@ -98,7 +98,7 @@ func writeStandIn(p *plan.Plan, r project.Resource, kind templates.KindView) err
 	if r.API || kind.TestCRDs == "" {
 		return nil
 	}
-	return render(p, templates.StandIn(), kind, false)
+	return render(p, templates.StandIn(kind.ControllerFolder), kind, false)
 }
 
 // addController records in the project what opts ask for, and returns the whole resource.

@@ -55,8 +55,12 @@ func stories() []story {
 				scaffold.APIOptions{Group: "sea.creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
 				scaffold.APIOptions{Group: "sea-creatures", Version: "v1alpha1", Kind: "Client", Resource: true, Controller: true, Namespaced: true},
 				scaffold.APIOptions{Version: "v2", Kind: "HTTPRoute", Resource: true, Controller: true, Namespaced: true},
-				scaffold.WebhookOptions{Group: "crew", Version: "v1", Kind: "Captain", Defaulting: true, Validation: true, Certificates: "cert-manager"},
+				scaffold.WebhookOptions{Group: "crew", Version: "v1", Kind: "Captain", Defaulting: true, Validation: true, Policy: true, Certificates: "cert-manager"},
 				scaffold.APIOptions{Group: "sea.creatures", Version: "v1", Kind: "Client", Resource: true, Controller: true, StorageVersion: true},
+				scaffold.WebhookOptions{
+					Group: "apps", Version: "v1", Kind: "Deployment", Defaulting: true,
+					Requests: scaffold.Requests{FailurePolicy: "ignore", ObjectSelector: "app.kubernetes.io/part-of"},
+				},
 			},
 		},
 		{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -17,32 +18,49 @@ import (
 const (
 	componentFolder = "config/components/webhook"
 	policyFolder    = "config/components/network-policy"
+	// policiesFolder has the policies that API servers decide by.
+	policiesFolder = "config/policy"
 )
 
-// admission is a webhook that a kind can have.
+// admission is what can decide about the objects of a kind.
 type admission struct {
-	// file is what its files are named after, suffix what its Go type ends in.
+	// file is what its files are named after, suffix what its Go type ends in. A policy has none: API servers decide by themselves.
 	file, suffix string
 	has          func(*project.Resource) *bool
-	templates    func() []templates.Template[templates.KindView]
+	templates    func() []templates.Template[templates.AdmissionView]
 }
 
 var (
 	defaulting = admission{"defaulter", "Defaulter", func(r *project.Resource) *bool { return &r.Defaulting }, templates.Defaulter}
 	validation = admission{"validator", "Validator", func(r *project.Resource) *bool { return &r.Validation }, templates.Validator}
+	policy     = admission{"policy", "", func(r *project.Resource) *bool { return &r.Policy }, templates.Policy}
 )
+
+// admissionsOf returns what decides about the objects of a kind.
+func admissionsOf(r project.Resource) []admission {
+	return slices.DeleteFunc([]admission{defaulting, validation, policy}, func(a admission) bool { return !*a.has(&r) })
+}
 
 // webhooksOf returns the webhooks that a kind has.
 func webhooksOf(r project.Resource) []admission {
-	return slices.DeleteFunc([]admission{defaulting, validation}, func(a admission) bool { return !*a.has(&r) })
+	return slices.DeleteFunc(admissionsOf(r), func(a admission) bool { return a.suffix == "" })
 }
 
 // WebhookOptions say which webhooks to add to a kind.
 type WebhookOptions struct {
-	// Group, Version, Kind and Plural name the kind, as in [APIOptions].
+	// Group, Version, Kind and Plural name the kind, and Path, Domain, Module, Namespaced and Types find one that is not the project's
+	// own, as in [ControllerOptions].
 	Group, Version, Kind, Plural string
-	// Defaulting, Validation and Conversion ask for the webhook of that name. One of them must be set.
-	Defaulting, Validation, Conversion bool
+	Path, Domain, Module         string
+	Namespaced                   bool
+	Types                        Types
+	// Defaulting, Validation and Conversion ask for the webhook of that name, Policy for a ValidatingAdmissionPolicy, which API
+	// servers decide by without asking anybody. One of them must be set.
+	Defaulting, Validation, Conversion, Policy bool
+	// DefaultingPath and ValidationPath are where the webhooks are served. Empty means the paths that their kind has.
+	DefaultingPath, ValidationPath string
+	// Requests are those that the webhooks and the policy are about, but for conversion.
+	Requests Requests
 	// Spokes are the versions that conversion turns into Version and back, which becomes the hub. Empty means all others.
 	Spokes []string
 	// Certificates is who makes the certificates: project.SelfSigned or project.CertManager. Empty leaves it as it is.
@@ -71,15 +89,26 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 		return nil, err
 	}
 	kind := templates.NewKind(kindNames(proj, *resource, header))
-	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation}
-	steps := []func() error{}
-	for _, a := range webhooksOf(asked) {
-		steps = append(steps,
-			func() error {
+	webhookView, policyView, err := opts.Requests.view(kind, !resource.API)
+	if err != nil {
+		return nil, err
+	}
+	steps := []func() error{func() error { return requirePackage(p, resource.Path, opts.Module) }}
+	for _, a := range admissionsOf(opts.asked()) {
+		view := opts.at(a, webhookView)
+		if a.suffix == "" {
+			view = policyView
+			steps = append(steps, func() error { return listPolicy(p, view) })
+		} else {
+			steps = append(steps, func() error {
 				return checkUndeclared(p, kind.WebhookFolder, kind.WebhookFile(a.file, ".go"), []string{kind.Kind + a.suffix})
-			},
+			})
+		}
+		steps = append(steps,
 			func() error { return render(p, templates.WebhookDoc(), kind, false) },
-			func() error { return renderAll(p, a.templates(), kind, opts.Force) },
+			func() error { return renderAll(p, a.templates(), view, opts.Force) },
+			func() error { return writeTestObject(p, view) },
+			func() error { return requireInMemory(p, proj) },
 			func() error { return requireDirectly(p, "sigs.k8s.io/yaml") },
 		)
 	}
@@ -98,22 +127,83 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	return p, nil
 }
 
+// asked returns a resource that has nothing but what opts ask for.
+func (o WebhookOptions) asked() project.Resource {
+	return project.Resource{Defaulting: o.Defaulting, Validation: o.Validation, Policy: o.Policy}
+}
+
+// at returns what a webhook is rendered from, at the path that was asked for.
+func (o WebhookOptions) at(a admission, view templates.AdmissionView) templates.AdmissionView {
+	switch {
+	case a.suffix == defaulting.suffix && o.DefaultingPath != "":
+		view.MutatePath, view.OwnPath = o.DefaultingPath, true
+	case a.suffix == validation.suffix && o.ValidationPath != "":
+		view.ValidatePath, view.OwnPath = o.ValidationPath, true
+	}
+	return view
+}
+
+// checkPaths refuses paths that are none, or that nothing is served at.
+func (o WebhookOptions) checkPaths() error {
+	for _, path := range []struct {
+		flag, value string
+		served      bool
+		needs       string
+	}{{"--defaulting-path", o.DefaultingPath, o.Defaulting, "--defaulting"}, {"--validation-path", o.ValidationPath, o.Validation, "--validation"}} {
+		switch {
+		case path.value == "":
+		case !path.served:
+			return &diagnostic.Error{Message: path.flag + " is of a webhook that is not asked for", Hint: "add " + path.needs, Class: diagnostic.ErrUsage}
+		case !webhookPath.MatchString(path.value):
+			return wrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
+		}
+	}
+	return nil
+}
+
+// webhookPath matches paths that markers, Go and webhook configurations take as they are.
+var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
+
+// decidedKind returns the kind that opts name, as the project has it from now on: one of its own, built in, or somebody else's.
+func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource, error) {
+	named := ControllerOptions{
+		Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
+		Path: opts.Path, Domain: opts.Domain, Namespaced: opts.Namespaced, Types: opts.Types,
+	}
+	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
+	foreign := foreignKind(named)
+	known := slices.ContainsFunc([]project.Resource{own, foreign}, func(r project.Resource) bool {
+		_, found := proj.Find(r.APIGroup(), r.Version, r.Kind)
+		return found
+	})
+	if !known && foreign.Path == "" {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("there is no kind %s to write webhooks for", own),
+			Hint:    kindHint(proj, own),
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	r, err := findKind(proj, named)
+	if err == nil && opts.Conversion && !r.API {
+		return nil, &diagnostic.Error{
+			Message: fmt.Sprintf("%s is not the project's own, and its versions are converted by those who define it", r),
+			Hint:    "leave --conversion out",
+			Class:   diagnostic.ErrUsage,
+		}
+	}
+	return r, err
+}
+
 // addWebhooks records in the project what opts ask for. It returns the kind, and the versions of it whose conversion is new.
 func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource, []project.Resource, error) {
 	if err := validateWebhook(proj, opts); err != nil {
 		return nil, nil, err
 	}
-	wanted := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
-	r, found := proj.Find(wanted.APIGroup(), opts.Version, opts.Kind)
-	if !found || !r.API {
-		return nil, nil, &diagnostic.Error{
-			Message: fmt.Sprintf("there is no kind %s to write webhooks for", wanted),
-			Hint:    kindHint(proj, wanted),
-			Class:   diagnostic.ErrUsage,
-		}
+	r, err := decidedKind(proj, opts)
+	if err != nil {
+		return nil, nil, err
 	}
-	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation}
-	for _, a := range webhooksOf(asked) {
+	for _, a := range admissionsOf(opts.asked()) {
 		if *a.has(r) && !opts.Force {
 			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.file, r))
 		}
@@ -210,10 +300,22 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 		return err
 	}
 	switch {
-	case !opts.Defaulting && !opts.Validation && !opts.Conversion:
+	case !opts.Conversion && len(admissionsOf(opts.asked())) == 0:
 		return &diagnostic.Error{
 			Message: "there is nothing to create without a kind of webhook",
-			Hint:    "add --defaulting, --validation or --conversion",
+			Hint:    "add --defaulting, --validation, --conversion or --policy",
+			Class:   diagnostic.ErrUsage,
+		}
+	case !opts.Requests.isZero() && len(admissionsOf(opts.asked())) == 0:
+		return &diagnostic.Error{
+			Message: "conversion is asked about all objects of its kind, whatever selects requests",
+			Hint:    "leave --verbs, --failure-policy, --timeout, --match-condition and the selectors out",
+			Class:   diagnostic.ErrUsage,
+		}
+	case opts.Requests.Timeout > 0 && len(webhooksOf(opts.asked())) == 0:
+		return &diagnostic.Error{
+			Message: "API servers decide by a policy themselves, and wait for nobody",
+			Hint:    "leave --timeout out",
 			Class:   diagnostic.ErrUsage,
 		}
 	case len(opts.Spokes) > 0 && !opts.Conversion:
@@ -223,8 +325,37 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 			Class:   diagnostic.ErrUsage,
 		}
 	}
+	if err := errors.Join(opts.Requests.validate(), opts.checkPaths()); err != nil {
+		return err
+	}
 	probe := project.Project{Domain: proj.Domain, Repo: proj.Repo, Name: proj.Name, Certificates: opts.Certificates}
 	return probe.Validate()
+}
+
+// listPolicy lists a policy that is new where kustomize looks.
+func listPolicy(p *plan.Plan, view templates.AdmissionView) error {
+	added, err := newOf(p, policiesFolder, view.PolicyFile())
+	if err != nil || len(added) == 0 {
+		return err
+	}
+	if _, found, err := Kustomization(p, policiesFolder); err != nil {
+		return err
+	} else if !found {
+		return errors.Join(writeList(p, policiesFolder, templates.PolicyKustomization(), added), addResources(p, defaultFolder, "../policy"))
+	}
+	return addResources(p, policiesFolder, added...)
+}
+
+// writeTestObject plans what the tests send to an API server for a kind that has no sample in the project.
+func writeTestObject(p *plan.Plan, view templates.AdmissionView) error {
+	if !view.Foreign {
+		return nil
+	}
+	err := render(p, templates.TestObject(), view, false)
+	if view.TestCRDs != "" {
+		err = errors.Join(err, render(p, templates.StandIn(view.WebhookFolder), view.KindView, false))
+	}
+	return err
 }
 
 // webhooksView is what the project deploys for its webhooks; found is false if it has none.

@@ -51,8 +51,11 @@ func Project() []Template[ProjectView] {
 		same("Makefile", Shared),
 		same("README.md", Users),
 		same("cmd/main.go", Shared),
+		same("config/components/grafana/dashboard.json", Shared),
+		same("config/components/grafana/kustomization.yaml", Shared),
 		same("config/components/network-policy/allow_metrics.yaml", Shared),
 		same("config/components/network-policy/kustomization.yaml", Shared),
+		same("config/components/prometheus/alerts.yaml", Shared),
 		same("config/components/prometheus/kustomization.yaml", Shared),
 		same("config/components/prometheus/monitor.yaml", Shared),
 		same("config/default/kustomization.yaml", Shared),
@@ -171,13 +174,11 @@ func FurtherController() []Template[KindView] {
 	}
 }
 
-// StandIn returns the CRD that tests have for a kind that is neither the project's nor built in.
-func StandIn() Template[KindView] {
+// StandIn returns the CRD that the tests of a folder have for a kind that is neither the project's nor built in.
+func StandIn(folder string) Template[KindView] {
 	return Template[KindView]{
 		ID: "controller/internal/controller/testdata/kind_crd.yaml", Ownership: Users,
-		path: func(k KindView) string {
-			return path.Join(k.ControllerFolder, "testdata", k.Plural+"."+k.QualifiedGroup+".yaml")
-		},
+		path: func(k KindView) string { return path.Join(folder, "testdata", k.standIn()) },
 	}
 }
 
@@ -231,19 +232,37 @@ func AllowWebhooks() Template[WebhooksView] {
 }
 
 // Defaulter returns the files of the defaulter of one kind.
-func Defaulter() []Template[KindView] { return admission("defaulter") }
+func Defaulter() []Template[AdmissionView] { return admission("defaulter") }
 
 // Validator returns the files of the validator of one kind.
-func Validator() []Template[KindView] { return admission("validator") }
+func Validator() []Template[AdmissionView] { return admission("validator") }
 
-func admission(what string) []Template[KindView] {
-	var list []Template[KindView]
+func admission(what string) []Template[AdmissionView] {
+	var list []Template[AdmissionView]
 	for _, end := range []string{".go", "_test.go"} {
-		list = append(list, Template[KindView]{
-			ID: "admission/internal/webhook/kind_" + what + end, path: func(k KindView) string { return k.WebhookFile(what, end) },
+		list = append(list, Template[AdmissionView]{
+			ID: "admission/internal/webhook/kind_" + what + end, path: func(v AdmissionView) string { return v.WebhookFile(what, end) },
 		})
 	}
 	return list
+}
+
+// Policy returns the ValidatingAdmissionPolicy of one kind, and its test.
+func Policy() []Template[AdmissionView] {
+	return []Template[AdmissionView]{
+		{ID: "policy/config/policy/kind_policy.yaml", path: func(v AdmissionView) string { return "config/policy/" + v.PolicyFile() }},
+		{ID: "policy/internal/webhook/kind_policy_test.go", path: func(v AdmissionView) string { return v.WebhookFile("policy", "_test.go") }},
+	}
+}
+
+// PolicyKustomization returns the file that lists the policies.
+func PolicyKustomization() Template[ListView] {
+	return at[ListView]("policy", "config/policy/kustomization.yaml", Users)
+}
+
+// TestObject returns what tests of webhooks send for a kind that is not the project's.
+func TestObject() Template[AdmissionView] {
+	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Ownership: Users, path: AdmissionView.testObject}
 }
 
 // WebhookDoc returns the documentation of the package of defaulters and validators.

@@ -286,6 +286,9 @@ func (k KindView) ControllerFile(end string) string {
 	return path.Join(k.ControllerFolder, k.controller+"_controller"+end)
 }
 
+// standIn is the name of the file with the CRD that tests have for a kind that is neither the project's nor built in.
+func (k KindView) standIn() string { return k.Plural + "." + k.QualifiedGroup + ".yaml" }
+
 // ConversionFile returns where the conversion of the kind's version goes, or its test when end is _test.go.
 func (k KindView) ConversionFile(end string) string {
 	return path.Join(k.ConversionFolder, strings.ToLower(k.Kind)+"_"+k.Version+end)
@@ -359,9 +362,9 @@ func takenNames() []string {
 	return []string{
 		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition", "context", "controller", "controllerutil",
 		"corev1", "ctx", "d", "defaulted", "degraded", "deployment", "desired", "env", "equality", "err", "errors", "errs", "events", "failed", "failure",
-		"field", "fmt", "inmemory", "intstr", "labels", "live", "log", "logger", "longest", "m", "manager", "meta", "metav1", "name", "object", "os", "other",
+		"field", "fmt", "inmemory", "intstr", "labelled", "labels", "live", "log", "logger", "longest", "m", "manager", "meta", "metav1", "name", "object", "os", "other",
 		"ours", "owner", "partOf", "progressing", "r", "reconcile", "reconciler", "req", "resource", "result", "sample", "selector", "selectors", "service",
-		"sha256", "slices", "status", "stop", "stopped", "strings", "t", "taken", "testenv", "testing", "theirs", "time", "tooLong", "v", "value",
-		"wanted", "webhook", "yaml",
+		"sha256", "slices", "status", "stop", "stopped", "strings", "t", "taken", "testenv", "testing", "theirs", "time", "v", "value",
+		"wanted", "webhook", "wrong", "yaml",
 	}
 }

@@ -84,12 +84,17 @@ func TestVariableHidesNothing(t *testing.T) {
 // TestTakenNamesAreComplete fails when a template has an import or a local variable that a kind's variable could hide.
 func TestTakenNamesAreComplete(t *testing.T) {
 	kind := NewKind(guestbook())
-	for _, template := range slices.Concat(Controller(), FurtherController(), Defaulter(), Validator()) {
-		code, err := template.Render(kind)
+	own, foreign := AdmissionView{KindView: kind}, AdmissionView{KindView: kind, Foreign: true}
+	code := slices.Concat(list(kind, Controller()...), list(kind, FurtherController()...))
+	for _, view := range []AdmissionView{own, foreign} {
+		code = slices.Concat(code, list(view, Defaulter()...), list(view, Validator()...))
+	}
+	for _, template := range code {
+		text, err := template.render()
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), template.ID, code, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), template.id, text, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +129,7 @@ func TestTakenNamesAreComplete(t *testing.T) {
 		})
 		for _, name := range used {
 			if name != "_" && name != kind.Variable && name != kind.Alias && !slices.Contains(takenNames(), name) {
-				t.Errorf("%s uses %s, which takenNames does not list", template.ID, name)
+				t.Errorf("%s uses %s, which takenNames does not list", template.id, name)
 			}
 		}
 	}

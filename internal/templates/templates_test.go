@@ -35,9 +35,11 @@ func index(t *testing.T) []listed {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}
 	all = append(all, list(kind.VersionView, Version(), VersionRegister())...)
-	all = append(all, list(kind, Types(), Sample(), WebhookDoc(), StandIn())...)
-	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Operand(), Defaulter(), Validator())...)...)
-	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization())...)
+	all = append(all, list(kind, Types(), Sample(), WebhookDoc(), StandIn(kind.ControllerFolder))...)
+	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Operand())...)...)
+	admission := AdmissionView{KindView: kind, FailurePolicy: "fail", Verbs: []string{"create"}}
+	all = append(all, list(admission, slices.Concat(Defaulter(), Validator(), Policy(), []Template[AdmissionView]{TestObject()})...)...)
+	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization(), PolicyKustomization())...)
 	newer := guestbook()
 	newer.Version = "v2"
 	all = append(all, list(NewConversion("", kind, NewKind(newer)), Conversion()...)...)

@@ -71,6 +71,7 @@ func resourceFields(r *Resource) []field {
 		{key: "hub", value: &r.Hub, check: ValidateVersion},
 		{key: "defaulting", value: &r.Defaulting},
 		{key: "validation", value: &r.Validation},
+		{key: "policy", value: &r.Policy},
 	}
 }
 

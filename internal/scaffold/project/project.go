@@ -86,8 +86,9 @@ type Resource struct {
 	// Hub is the version of the kind that objects of this version are converted to and from; empty for one that is not
 	// converted, or is the hub itself.
 	Hub string
-	// Defaulting and Validation say that the project has the webhook of that name for the kind.
-	Defaulting, Validation bool
+	// Defaulting and Validation say that the project has the webhook of that name for the kind, Policy that it has a
+	// ValidatingAdmissionPolicy.
+	Defaulting, Validation, Policy bool
 }
 
 // APIGroup returns the whole API group: group and domain.
@@ -102,7 +103,9 @@ func (r Resource) APIGroup() string {
 }
 
 // String returns group/version.kind for messages, as in webapp.example.com/v1.Guestbook.
-func (r Resource) String() string { return r.APIGroup() + "/" + r.Version + "." + r.Kind }
+func (r Resource) String() string {
+	return strings.TrimPrefix(r.APIGroup()+"/", "/") + r.Version + "." + r.Kind
+}
 
 // Warnings returns the fields that were found in the file and that this kctrl does not know, in the order of the file.
 func (p *Project) Warnings() []*diagnostic.Error { return p.warnings }

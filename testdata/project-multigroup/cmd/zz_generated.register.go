@@ -23,8 +23,10 @@ import (
 	seacreaturescontroller "example.org/fleet/internal/controller/sea.creatures"
 	shipcontroller "example.org/fleet/internal/controller/ship"
 	seacreaturesconversion "example.org/fleet/internal/conversion/sea.creatures"
+	appswebhooks "example.org/fleet/internal/webhook/apps"
 	crewwebhooks "example.org/fleet/internal/webhook/crew"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 // register adds the API packages of the project to the scheme of m, then sets up the controllers and webhooks. One that is made
@@ -37,6 +39,7 @@ func register(m *manager.Manager) error {
 		seacreaturesv1alpha1x2.AddToScheme(m.Scheme()),
 		examplev2.AddToScheme(m.Scheme()),
 		seacreaturesv1.AddToScheme(m.Scheme()),
+		appsv1.AddToScheme(m.Scheme()),
 		new(crewcontroller.CaptainReconciler).SetupWithManager(m),
 		new(crewwebhooks.CaptainDefaulter).SetupWithManager(m),
 		new(crewwebhooks.CaptainValidator).SetupWithManager(m),
@@ -45,5 +48,6 @@ func register(m *manager.Manager) error {
 		new(seacreaturescontrollerx2.ClientReconciler).SetupWithManager(m),
 		new(controller.HTTPRouteReconciler).SetupWithManager(m),
 		webhook.For[*seacreaturesv1.Client](m).WithSpokes(seacreaturesconversion.ClientV1alpha1).Complete(),
+		new(appswebhooks.DeploymentDefaulter).SetupWithManager(m),
 	)
 }

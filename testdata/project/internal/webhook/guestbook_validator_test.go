@@ -30,14 +30,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	webappv1 "example.com/guestbook/api/v1"
 	"example.com/guestbook/internal/webhook"
 )
 
-// TestGuestbookIsValidated creates the sample under two names at a real API server, which calls the validator on loopback.
+// TestGuestbookIsValidated creates the sample under two names at an API server, which calls the validator.
 func TestGuestbookIsValidated(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 
@@ -63,11 +64,11 @@ func TestGuestbookIsValidated(t *testing.T) {
 	guestbook.Namespace = "default"
 
 	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
-	tooLong := guestbook.DeepCopy()
-	tooLong.Name = strings.Repeat("a", 64)
+	wrong := guestbook.DeepCopy()
+	wrong.Name = strings.Repeat("a", 64)
 	for err = nil; !apierrors.IsInvalid(err); {
-		if err = m.Live().Create(ctx, tooLong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
-			t.Fatalf("a name that is too long: %v, want it to be refused", err)
+		if err = m.Live().Create(ctx, wrong.DeepCopy(), client.DryRunAll); ctx.Err() != nil {
+			t.Fatalf("what is wrong got %v, want it to be refused", err)
 		}
 	}
 	if err := m.Live().Create(ctx, guestbook, client.DryRunAll); err != nil {

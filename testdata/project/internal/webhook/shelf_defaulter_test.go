@@ -28,14 +28,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	webappv1 "example.com/guestbook/api/v1"
 	"example.com/guestbook/internal/webhook"
 )
 
-// TestShelfIsDefaulted creates the sample at a real API server, which calls the defaulter on loopback.
+// TestShelfIsDefaulted creates the sample at an API server, which calls the defaulter.
 func TestShelfIsDefaulted(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 
@@ -64,7 +65,7 @@ func TestShelfIsDefaulted(t *testing.T) {
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "guestbook" {
 		defaulted = shelf.DeepCopy()
 		if err := m.Live().Create(ctx, defaulted, client.DryRunAll); err != nil {
-			t.Fatal(err)
+			t.Fatalf("the sample was not defaulted: %v", err)
 		}
 	}
 

@@ -16,14 +16,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 
 	crewv1 "example.org/fleet/api/crew/v1"
 	"example.org/fleet/internal/webhook/crew"
 )
 
-// TestCaptainIsDefaulted creates the sample at a real API server, which calls the defaulter on loopback.
+// TestCaptainIsDefaulted creates the sample at an API server, which calls the defaulter.
 func TestCaptainIsDefaulted(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
+	env := inmemory.Start(t, testenv.WithCRDs("../../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 
@@ -53,7 +54,7 @@ func TestCaptainIsDefaulted(t *testing.T) {
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "fleet-operator" {
 		defaulted = captain.DeepCopy()
 		if err := m.Live().Create(ctx, defaulted, client.DryRunAll); err != nil {
-			t.Fatal(err)
+			t.Fatalf("the sample was not defaulted: %v", err)
 		}
 	}
 

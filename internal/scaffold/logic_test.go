@@ -1,0 +1,148 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// TestScaffoldedTestsMissTheLogic makes every function of a project that users are to write return at once, and every policy allow
+// everything: each of the project's tests passes before, and fails then.
+func TestScaffoldedTestsMissTheLogic(t *testing.T) {
+	p := newGuestbook(t)
+	for _, opts := range []any{
+		scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true},
+		scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true},
+		scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true},
+	} {
+		p.create(t, opts)
+	}
+	want := []string{
+		"TestGuestbookBecomesReady", "TestGuestbookIsDefaulted", "TestGuestbookIsValidated", "TestGuestbookPolicy", "TestGuestbookV1LosesNothing",
+		"TestPodIsDefaulted", "TestPodIsValidated", "TestPodPolicy",
+	}
+	out := goCommand(t, p.dir, cacheEnv(), "test", "-v", "./internal/...")
+	if passed := results(out, "PASS"); !slices.Equal(passed, want) {
+		t.Fatalf("%v pass, want %v\n%s", passed, want, out)
+	}
+
+	for name, content := range readTree(t, p.dir) {
+		folder := path.Dir(name)
+		switch {
+		case strings.HasSuffix(name, "_test.go"):
+			// What never comes is not waited for that long.
+			content = bytes.ReplaceAll(content, []byte("time.Minute"), []byte("5*time.Second"))
+		case strings.HasPrefix(folder, "internal/") && path.Ext(name) == ".go":
+			content = withoutLogic(t, name, content)
+		case strings.HasSuffix(name, "_policy.yaml"):
+			content = bytes.ReplaceAll(content, []byte(`request.operation != "CREATE"`), []byte(`true || request.operation != "CREATE"`))
+		default:
+			continue
+		}
+		writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), content)
+	}
+	removed, err := tryGoCommand(t.Context(), p.dir, cacheEnv(), "test", "-v", "./internal/...")
+	if failed := results(removed, "FAIL"); err == nil || !slices.Equal(failed, want) {
+		t.Errorf("without the logic %v fail, want %v\n%s", failed, want, removed)
+	}
+}
+
+// results returns the tests of an output of go test -v that have ended in one way, in order of their names.
+func results(out, how string) []string {
+	var names []string
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(line, "--- "+how+": "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// withoutLogic returns a Go file whose functions return at once, but for those that set parts up.
+func withoutLogic(t *testing.T, name string, content []byte) []byte {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, content, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := map[string]string{"error": "nil", "admission.Warnings": "nil", "reconcile.Result": "reconcile.Result{}"}
+	for _, decl := range slices.Backward(file.Decls) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Type.Results == nil || f.Name.Name == "SetupWithManager" {
+			continue
+		}
+		var values []string
+		for _, field := range f.Type.Results.List {
+			text := string(content[set.Position(field.Type.Pos()).Offset:set.Position(field.Type.End()).Offset])
+			if value, ok := zero[text]; ok {
+				values = append(values, value)
+			}
+		}
+		if len(values) == len(f.Type.Results.List) {
+			at := set.Position(f.Body.Lbrace).Offset + 1
+			content = slices.Concat(content[:at], []byte(" return "+strings.Join(values, ", ")+"\n"), content[at:])
+		}
+	}
+	return content
+}
+
+// TestTestObjectsOfBuiltInKindsAreTaken sends what tests of webhooks send for each built-in kind to an API server that checks it. It
+// has to be a real one: that in memory takes more.
+func TestTestObjectsOfBuiltInKindsAreTaken(t *testing.T) {
+	p := newProject(t)
+	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
+	kinds := map[string][]string{
+		"core": {
+			"ConfigMap", "Endpoints", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate",
+			"ReplicationController", "ResourceQuota", "Secret", "Service", "ServiceAccount",
+		},
+		"apps":              {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
+		"batch":             {"CronJob", "Job"},
+		"autoscaling":       {"HorizontalPodAutoscaler"},
+		"coordination":      {"Lease"},
+		"discovery":         {"EndpointSlice"},
+		"networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+		"node":              {"RuntimeClass"},
+		"policy":            {"PodDisruptionBudget"},
+		"rbac":              {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
+		"scheduling":        {"PriorityClass"},
+		"storage":           {"CSIDriver", "StorageClass"},
+	}
+	env := startReal(t)
+	for group, names := range kinds {
+		for _, kind := range names {
+			p.create(t, scaffold.WebhookOptions{Group: group, Version: "v1", Kind: kind, Policy: true})
+			file := filepath.Join(p.dir, "internal", "webhook", "testdata", strings.ToLower(kind)+"_v1.yaml")
+			proj, err := project.Load(afero.NewIOFS(p.open(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objectsIn(t, readFile(t, filepath.Dir(file), filepath.Base(file))) {
+				if proj.Resources[len(proj.Resources)-1].Namespaced {
+					object.SetNamespace("default")
+				}
+				if err := env.dryRun(t, object); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "config", "policy", "kustomization.yaml")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,36 @@
+/*
+Copyright 2026.
+*/
+
+package webhook
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/webhook"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// DeploymentDefaulter fills in what users leave out of a Deployment.
+type DeploymentDefaulter struct{}
+
+// +kubebuilder:webhook:path=/mutate-apps-v1-deployment,mutating=true,failurePolicy=ignore,sideEffects=None,groups="apps",resources=deployments,verbs=create;update,versions=v1,name=default.deployment.v1.apps,admissionReviewVersions=v1,patch=`{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["kube-system","fleet-operator-system"]}]},"objectSelector":{"matchExpressions":[{"key":"app.kubernetes.io/part-of","operator":"Exists"}]}}`
+
+// Default is called for every Deployment of the cluster that the marker selects, before it is validated and stored. Replace what it does
+// to a label without a value with defaults of your own.
+func (d *DeploymentDefaulter) Default(_ context.Context, deployment *appsv1.Deployment) error {
+	const partOf = "app.kubernetes.io/part-of"
+	if value, labelled := deployment.Labels[partOf]; labelled && value == "" {
+		metav1.SetMetaDataLabel(&deployment.ObjectMeta, partOf, "fleet-operator")
+	}
+	return nil
+}
+
+// SetupWithManager has the API server ask the defaulter.
+func (d *DeploymentDefaulter) SetupWithManager(m *manager.Manager) error {
+	return webhook.For[*appsv1.Deployment](m).WithDefaulter(d).Complete()
+}
