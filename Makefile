@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
@@ -69,6 +69,9 @@ test-porting: build ## Compile both columns of docs/from-controller-runtime.md, 
 
 test-modules: build ## Build, vet and test a scaffolded project, and vet the runtime, with the older k8s.io modules that projects may choose; takes minutes. See docs/kubernetes.md.
 	KCTRL_TEST_MODULES=all go test -timeout 40m -run TestProjectsMayChooseOlderKubernetes -v ./internal/scaffold
+
+test-chart: build ## Render the charts of the golden projects by Helm's library, and compare them with what kustomize builds.
+	cd bench && go vet ./chart && go test ./chart
 
 corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)

@@ -21,6 +21,8 @@ var commands = []func(*streams) *cobra.Command{
 	newExplainCommand,
 	newMigrateCommand,
 	newEnvCommand,
+	newPluginCommand,
+	newDocsCommand,
 	newVersionCommand,
 	newCompletionCommand,
 }
