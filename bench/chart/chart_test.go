@@ -148,13 +148,13 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 	if err != nil {
 		return nil, err
 	}
-	var content bytes.Buffer
+	installed := objects{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if filepath.Ext(name) == ".yaml" {
-			fmt.Fprintf(&content, "---\n%s\n", files[name])
+			maps.Copy(installed, p.parse([]byte(files[name])))
 		}
 	}
-	return p.parse(content.Bytes()), nil
+	return installed, nil
 }
 
 // like makes what Helm says of itself what kustomize says, so that the rest can be compared.
@@ -375,13 +375,16 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 func TestAnotherNamespaceAndName(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		text := string(p.kctrl("build", "installer", "--image", image, "--file", "-"))
-		text = strings.ReplaceAll(text, p.name+"-system", "NAMESPACE")
+		text = strings.ReplaceAll(text, p.name+"-system", "@@namespace@@")
 		for _, object := range p.built() {
-			if name := object.GetName(); strings.HasPrefix(name, p.name+"-") {
-				text = strings.ReplaceAll(text, name, "short-"+strings.TrimPrefix(name, p.name+"-"))
+			secret, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
+			for _, name := range []string{object.GetName(), secret} {
+				if rest, ok := strings.CutPrefix(name, p.name+"-"); ok {
+					text = strings.ReplaceAll(text, name, "short-"+rest)
+				}
 			}
 		}
-		want := p.parse([]byte(strings.ReplaceAll(text, "NAMESPACE", "elsewhere")))
+		want := p.parse([]byte(strings.ReplaceAll(text, "@@namespace@@", "elsewhere")))
 		maps.DeleteFunc(want, func(_ string, o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" })
 		p.same(like(p.rendered("elsewhere", values("nameOverride", "short"))), want)
 	})

@@ -15,6 +15,7 @@ import (
 type sheet struct {
 	mark  string            // what every mark begins with: no object says it
 	texts map[string]string // of the template, by mark
+	lines map[string]bool   // the marks that stand for whole lines
 }
 
 // newSheet returns an empty sheet for objects that say content.
@@ -23,7 +24,7 @@ func newSheet(content string) *sheet {
 	for strings.Contains(content, mark) {
 		mark += "X"
 	}
-	return &sheet{mark: mark, texts: map[string]string{}}
+	return &sheet{mark: mark, texts: map[string]string{}, lines: map[string]bool{}}
 }
 
 // at returns a mark for a text, to stand anywhere in a scalar.
@@ -33,13 +34,20 @@ func (s *sheet) at(text string) string {
 	return mark
 }
 
+// linesAt returns a mark for lines, to stand alone on one.
+func (s *sheet) linesAt(text string) string {
+	mark := s.at(text)
+	s.lines[mark] = true
+	return mark
+}
+
 // value returns a scalar that is a text.
 func (s *sheet) value(text string) *yaml.Node { return scalar(s.at(text)) }
 
 // entry adds lines to a mapping, at its end.
 func (s *sheet) entry(mapping *yaml.Node, lines string) {
 	mapping.Style &^= yaml.FlowStyle
-	mapping.Content = append(mapping.Content, scalar(s.at(lines)), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
+	mapping.Content = append(mapping.Content, scalar(s.linesAt(lines)), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
 }
 
 // replace makes lines of the value of a key, whether it is there or not.
@@ -51,7 +59,7 @@ func (s *sheet) replace(mapping *yaml.Node, key, lines string) {
 // item adds lines to a list, at its end.
 func (s *sheet) item(list *yaml.Node, lines string) {
 	list.Style &^= yaml.FlowStyle
-	list.Content = append(list.Content, s.value(lines))
+	list.Content = append(list.Content, scalar(s.linesAt(lines)))
 }
 
 // render returns the template of a node. In lines of an entry or an item, @ stands for its indentation and N@ for a number of
@@ -65,6 +73,9 @@ func (s *sheet) render(node *yaml.Node) (string, error) {
 	lines := regexp.MustCompile(`(?m)^( *)(?:- )?(` + s.mark + `\d+K)(?:: null)?\n`)
 	literal = lines.ReplaceAllStringFunc(literal, func(line string) string {
 		parts := lines.FindStringSubmatch(line)
+		if !s.lines[parts[2]] {
+			return line // a value of a list, such as the namespace in a selector
+		}
 		return indented(s.texts[parts[2]], len(parts[1])) + "\n"
 	})
 	return regexp.MustCompile(s.mark+`\d+K`).ReplaceAllStringFunc(literal, func(mark string) string { return s.texts[mark] }), nil

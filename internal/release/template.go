@@ -32,6 +32,10 @@ func newAuthor(chart string, r *released) *author {
 		if r.prefix != "" && strings.HasPrefix(o.name, r.prefix) && o.kind != "Namespace" {
 			names = append(names, regexp.QuoteMeta(o.name))
 		}
+		// The Secret of a certificate is cert-manager's to make, and as much the release's own.
+		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" && strings.HasPrefix(secret, r.prefix) {
+			names = append(names, regexp.QuoteMeta(secret))
+		}
 	}
 	if r.namespace != "" {
 		names = append(names, regexp.QuoteMeta(r.namespace))

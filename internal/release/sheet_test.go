@@ -1,0 +1,22 @@
+package release
+
+import (
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestAValueOfAListStaysOne tells a value of a list that Helm fills in from lines that it adds to the list.
+func TestAValueOfAListStaysOne(t *testing.T) {
+	s := newSheet("")
+	list := sequence()
+	list.Content = []*yaml.Node{scalar("kube-system"), s.value("{{ .Release.Namespace | quote }}")}
+	s.item(list, "{{- toYaml .Values.more | nindent @ }}")
+	node := mapping()
+	pair(node, "values", list, "")
+	got, err := s.render(node)
+	want := "values:\n- kube-system\n- {{ .Release.Namespace | quote }}\n{{- toYaml .Values.more | nindent 0 }}\n"
+	if err != nil || got != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+}
