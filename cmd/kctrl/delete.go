@@ -77,6 +77,7 @@ project is about any more goes out of PROJECT.`,
 			flags.BoolVar(&opts.Defaulting, "defaulting", false, "delete what fills in objects before they are stored")
 			flags.BoolVar(&opts.Validation, "validation", false, "delete what refuses objects")
 			flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
+			flags.BoolVar(&opts.Policy, "policy", false, "delete the ValidatingAdmissionPolicy")
 			flags.BoolVar(&opts.Conversion, "conversion", false, "delete what converts the other versions of the kind to and from this one")
 			flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert no more (default: all others)")
 		},

@@ -24,9 +24,10 @@ type DeleteOptions struct {
 	Group, Version, Kind string
 	// Name is that of a further controller of the kind.
 	Name string
-	// Defaulting, Validation and Conversion say which webhooks go, and Spokes the versions that are converted no more; empty means all.
-	Defaulting, Validation, Conversion bool
-	Spokes                             []string
+	// Defaulting, Validation and Conversion say which webhooks go, and Policy that the policy does. Spokes are the versions that are
+	// converted no more; empty means all.
+	Defaulting, Validation, Conversion, Policy bool
+	Spokes                                     []string
 	// Force deletes what the user has edited too.
 	Force bool
 	// Kctrl is the kctrl that deletes.
@@ -111,13 +112,18 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 		}
 		return planLeftovers(fsys, proj, opts, left, missing, controllerHint(*r))
 	}
-	if !r.API && !r.Controller && len(r.Controllers) == 0 && len(webhooksOf(*r)) == 0 {
-		gone := *r
-		proj.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
-			return o.APIGroup() == gone.APIGroup() && o.Version == gone.Version && o.Kind == gone.Kind
-		})
-	}
+	dropIdle(proj, *r)
 	return planRemoval(fsys, &before, proj, opts)
+}
+
+// dropIdle takes a kind that is not the project's own off the project once it has nothing for it.
+func dropIdle(proj *project.Project, r project.Resource) {
+	if r.API || r.Controller || len(r.Controllers)+len(admissionsOf(r)) > 0 {
+		return
+	}
+	proj.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
+		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
+	})
 }
 
 // PlanDeleteWebhook plans that webhooks of a kind go away, as [PlanDeleteAPI] does.
@@ -129,9 +135,9 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation}
+	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation, Policy: opts.Policy}
 	switch {
-	case !opts.Defaulting && !opts.Validation && !opts.Conversion:
+	case !opts.Conversion && len(admissionsOf(asked)) == 0:
 		return nil, &diagnostic.Error{
 			Message: "there is nothing to delete without a kind of webhook", Hint: webhookHint(proj, *r), Class: diagnostic.ErrUsage,
 		}
@@ -142,14 +148,14 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	}
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
-	for _, a := range webhooksOf(asked) {
+	for _, a := range admissionsOf(asked) {
 		if !*a.has(r) {
 			left := *r
 			*a.has(&left) = true
 			return planLeftovers(fsys, proj, opts, left, fmt.Sprintf("%s has no %s", r, a.file), webhookHint(proj, *r))
 		}
 	}
-	for _, a := range webhooksOf(asked) {
+	for _, a := range admissionsOf(asked) {
 		*a.has(r) = false
 	}
 	if opts.Conversion {
@@ -157,6 +163,7 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 			return nil, err
 		}
 	}
+	dropIdle(proj, *r)
 	return planRemoval(fsys, &before, proj, opts)
 }
 
@@ -307,7 +314,7 @@ func webhookFlags(proj *project.Project, r project.Resource) string {
 	for _, w := range []struct {
 		has  bool
 		flag string
-	}{{r.Defaulting, "--defaulting"}, {r.Validation, "--validation"}, {len(spokesOf(proj, r)) > 0, "--conversion"}} {
+	}{{r.Defaulting, "--defaulting"}, {r.Validation, "--validation"}, {r.Policy, "--policy"}, {len(spokesOf(proj, r)) > 0, "--conversion"}} {
 		if w.has {
 			flags = append(flags, w.flag)
 		}
@@ -331,10 +338,10 @@ func checkDeletable(proj *project.Project, r project.Resource, single bool) erro
 	if len(r.Controllers) > 0 {
 		return first("the controller "+r.Controllers[0], "--controller-name "+r.Controllers[0], "controller")
 	}
-	if hooks := webhooksOf(r); len(hooks) > 0 {
+	if hooks := admissionsOf(r); len(hooks) > 0 {
 		var flags []string
 		for _, a := range hooks {
-			flags = append(flags, map[string]string{defaulting.file: "--defaulting", validation.file: "--validation"}[a.file])
+			flags = append(flags, map[string]string{defaulting.file: "--defaulting", validation.file: "--validation", policy.file: "--policy"}[a.file])
 		}
 		return first("a "+hooks[0].file, strings.Join(flags, " "), "webhook")
 	}

@@ -48,7 +48,8 @@ func inverse(opts any, before, after *project.Project) []any {
 		return []any{deletion{scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind, Name: o.Name}, scaffold.PlanDeleteController}}
 	case scaffold.WebhookOptions:
 		return []any{deletion{scaffold.DeleteOptions{
-			Group: o.Group, Version: o.Version, Kind: o.Kind, Defaulting: o.Defaulting, Validation: o.Validation, Conversion: o.Conversion, Spokes: o.Spokes,
+			Group: o.Group, Version: o.Version, Kind: o.Kind, Defaulting: o.Defaulting, Validation: o.Validation, Conversion: o.Conversion, Policy: o.Policy,
+			Spokes: o.Spokes,
 		}, scaffold.PlanDeleteWebhook}}
 	}
 	return nil

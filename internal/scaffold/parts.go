@@ -103,15 +103,36 @@ func (c *partList) addKind(proj *project.Project, at int, r project.Resource) {
 		}
 		addEach(c, templates.Controller(), controller, whose)
 		if r.Path != "" && !strings.HasPrefix(r.Path, "k8s.io/api/") {
-			addEach(c, []templates.Template[templates.KindView]{templates.StandIn()}, controller, owner)
+			addEach(c, []templates.Template[templates.KindView]{templates.StandIn(controller.ControllerFolder)}, controller, owner)
 		}
 	}
-	for _, a := range webhooksOf(r) {
+	for _, a := range admissionsOf(r) {
 		addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, kind, ofGroup)
-		addEach(c, a.templates(), kind, owner)
+		c.addAdmission(a, templates.AdmissionView{KindView: kind, Foreign: !r.API}, owner)
 	}
 	if r.Hub != "" {
 		addEach(c, templates.Conversion(), templates.ConversionView{Spoke: kind}, owner)
+	}
+}
+
+// addAdmission adds what a webhook or a policy of a kind consists of, and what its tests send for a kind that is not the project's own.
+func (c *partList) addAdmission(a admission, view templates.AdmissionView, owner string) {
+	if a.suffix == "" {
+		c.add(part{
+			path: path.Join(policiesFolder, view.PolicyFile()), id: a.templates()[0].ID + " " + owner,
+			listings: []listing{{policiesFolder, "resources", view.PolicyFile()}},
+		})
+		c.add(part{
+			path: path.Join(policiesFolder, "kustomization.yaml"), id: "list of policies", kustomization: true,
+			listings: []listing{{defaultFolder, "resources", "../policy"}},
+		})
+	}
+	addEach(c, a.templates(), view, owner)
+	if view.Foreign {
+		addEach(c, []templates.Template[templates.AdmissionView]{templates.TestObject()}, view, owner)
+	}
+	if view.Foreign && view.TestCRDs != "" {
+		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, view.KindView, owner+" of webhooks")
 	}
 }
 

@@ -231,7 +231,7 @@ func registerView(p *plan.Plan, proj *project.Project, header string, others []s
 	}
 	for _, r := range proj.Resources {
 		kind := templates.NewKind(kindNames(proj, r, header))
-		if r.API || r.Path != "" {
+		if r.API || r.Path != "" && usesTypes(r) {
 			if name, first := imports.name(kind.ImportPath, kind.Alias); first {
 				view.APIs = append(view.APIs, name)
 			}
@@ -253,6 +253,11 @@ func registerView(p *plan.Plan, proj *project.Project, header string, others []s
 	}
 	view.Imports = imports.sorted()
 	return view, err
+}
+
+// usesTypes reports whether code of the project uses the Go types of a kind: API servers decide by a policy without them.
+func usesTypes(r project.Resource) bool {
+	return r.Controller || len(r.Controllers)+len(webhooksOf(r)) > 0
 }
 
 // controllersOf returns the controllers of a kind.

@@ -115,7 +115,7 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 		view.Verbs = r.Verbs
 	}
 	webhook, policy = view, view
-	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = jsonOf(s.NamespaceSelector), jsonOf(s.ObjectSelector), jsonOf(s.MatchConditions)
+	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = compactJSON(s.NamespaceSelector), compactJSON(s.ObjectSelector), compactJSON(s.MatchConditions)
 	if r.Timeout > 0 {
 		webhook.More += fmt.Sprintf(",timeoutSeconds=%d", r.Timeout/time.Second)
 	}
@@ -124,14 +124,14 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system", templates.Namespace(kind.ProjectName)},
 		}}}
 	}
-	if patch := jsonOf(s); patch != "{}" {
+	if patch := compactJSON(s); patch != "{}" {
 		webhook.More += ",patch=`" + patch + "`"
 	}
 	return webhook, policy, nil
 }
 
-// jsonOf returns JSON that may stand between the back quotes of a marker, and that people can read. What is nil or empty is no text.
-func jsonOf(value any) string {
+// compactJSON returns JSON that may stand between the back quotes of a marker, and that people can read. What is nil or empty is no text.
+func compactJSON(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

@@ -93,7 +93,10 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	steps := []func() error{func() error { return requirePackage(p, resource.Path, opts.Module) }}
+	var steps []func() error
+	if usesTypes(*resource) {
+		steps = append(steps, func() error { return requirePackage(p, resource.Path, opts.Module) })
+	}
 	for _, a := range admissionsOf(opts.asked()) {
 		view := opts.at(a, webhookView)
 		if a.suffix == "" {
@@ -203,6 +206,9 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkNamesakes(proj, *r); err != nil {
+		return nil, nil, err
+	}
 	for _, a := range admissionsOf(opts.asked()) {
 		if *a.has(r) && !opts.Force {
 			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.file, r))
@@ -226,6 +232,21 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	}
 	spokes, err := addConversion(proj, r, opts)
 	return r, spokes, err
+}
+
+// checkNamesakes refuses a kind whose files another one of that name, in another group, has already.
+func checkNamesakes(proj *project.Project, r project.Resource) error {
+	file := func(r project.Resource) string { return templates.NewKind(kindNames(proj, r, "")).WebhookFile("", "") }
+	for _, other := range proj.Resources {
+		if other.APIGroup() != r.APIGroup() && len(admissionsOf(other)) > 0 && file(other) == file(r) {
+			return &diagnostic.Error{
+				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout no place for those of %s", other, r),
+				Hint:    "write the rules into the files of the other one, or use a project made by kctrl init --multigroup",
+				Class:   diagnostic.ErrUsage,
+			}
+		}
+	}
+	return nil
 }
 
 // addConversion makes r the hub of the spokes that opts name, and returns them.
