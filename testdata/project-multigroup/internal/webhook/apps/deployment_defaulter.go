@@ -22,10 +22,10 @@ type DeploymentDefaulter struct{}
 
 // Default is called for every Deployment of the cluster that the marker selects, before it is validated and stored. Replace what it does
 // to a label without a value with defaults of your own.
-func (d *DeploymentDefaulter) Default(_ context.Context, deployment *appsv1.Deployment) error {
+func (d *DeploymentDefaulter) Default(_ context.Context, deploymentObject *appsv1.Deployment) error {
 	const partOf = "app.kubernetes.io/part-of"
-	if value, labelled := deployment.Labels[partOf]; labelled && value == "" {
-		metav1.SetMetaDataLabel(&deployment.ObjectMeta, partOf, "fleet-operator")
+	if value, labelled := deploymentObject.Labels[partOf]; labelled && value == "" {
+		metav1.SetMetaDataLabel(&deploymentObject.ObjectMeta, partOf, "fleet-operator")
 	}
 	return nil
 }

@@ -38,21 +38,21 @@ func TestDeploymentIsDefaulted(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- m.Run(ctx) }()
 
-	deployment := &appsv1.Deployment{}
+	deploymentObject := &appsv1.Deployment{}
 	sample, err := os.ReadFile("testdata/deployment_v1.yaml")
 	if err == nil {
-		err = yaml.UnmarshalStrict(sample, deployment)
+		err = yaml.UnmarshalStrict(sample, deploymentObject)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment.Namespace = "default"
-	deployment.Labels = map[string]string{"app.kubernetes.io/part-of": ""}
+	deploymentObject.Namespace = "default"
+	deploymentObject.Labels = map[string]string{"app.kubernetes.io/part-of": ""}
 
 	// The API server calls a webhook some time after it was told of it. Nothing is stored in a dry run.
-	defaulted := deployment.DeepCopy()
+	defaulted := deploymentObject.DeepCopy()
 	for defaulted.Labels["app.kubernetes.io/part-of"] != "fleet-operator" {
-		defaulted = deployment.DeepCopy()
+		defaulted = deploymentObject.DeepCopy()
 		if err := m.Live().Create(ctx, defaulted, client.DryRunAll); err != nil {
 			t.Fatalf("the sample was not defaulted: %v", err)
 		}
