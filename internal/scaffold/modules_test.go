@@ -74,17 +74,17 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(proj, "third_party", "kctrl"), os.DirFS(bundle)); err != nil {
 		t.Fatal(err)
 	}
-	tidy(t, proj, cacheEnv())
+	tidy(t, proj, moduleEnv())
 	check("bundled/go.mod", moduleTemplate(t, proj, "v0.0.0", "v0.0.0"))
 	check("bundled/go.sum", readFile(t, proj, "go.sum"))
 
 	mod, sums := readFile(t, proj, "go.mod"), readFile(t, proj, "go.sum")
 	writeFile(t, filepath.Join(proj, "applied", "applied.go"), []byte(applied))
 	writeFile(t, filepath.Join(proj, "go.sum"), sourceFile(t, "go.sum"))
-	tidy(t, proj, cacheEnv())
+	tidy(t, proj, moduleEnv())
 	checkAdded("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
 	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
-	tested(t, checkAdded, proj, mod, sums, cacheEnv())
+	tested(t, checkAdded, proj, mod, sums, moduleEnv())
 
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")
