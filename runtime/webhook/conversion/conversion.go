@@ -24,6 +24,8 @@ type Spoke[H object.Object] struct {
 	form    reflect.Type // a pointer
 	fromHub func(ctx context.Context, hub H, spoke object.Object) error
 	toHub   func(ctx context.Context, spoke object.Object, hub H) error
+	// ifKnown leaves the version out where the scheme does not have it.
+	ifKnown bool
 }
 
 // NewSpoke returns the version whose Go type is S, a pointer such as *v1.Guestbook. The functions fill in what they get as their second
@@ -162,13 +164,18 @@ func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runt
 	k := &kind{owner: owner, hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
 	var errs []error
 	for _, s := range spokes {
-		errs = append(errs, addSpoke(k, scheme, s))
+		if !s.ifKnown || isKnown(scheme, s.New()) {
+			errs = append(errs, addSpoke(k, scheme, s))
+		}
 	}
 	if len(spokes) == 0 {
 		errs = append(errs, errors.New("there are no spokes"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("conversion of %s: %w", gk, err)
+	}
+	if len(k.versions) == 1 {
+		return nil // no other version is served here
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,6 +184,11 @@ func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runt
 	}
 	c.kinds[gk] = k
 	return nil
+}
+
+func isKnown(scheme *runtime.Scheme, o object.Object) bool {
+	_, err := object.GVK(o, scheme)
+	return err == nil
 }
 
 func addSpoke[H object.Object](k *kind, scheme *runtime.Scheme, s Spoke[H]) error {
@@ -231,13 +243,16 @@ type Convertible interface {
 	ConvertFrom(hub Hub) error
 }
 
-// ByMethods returns the version whose Go type is S, which converts itself to and from the hub H.
+// ByMethods returns the version whose Go type is S, which converts itself to and from the hub H. In a program whose scheme does not have
+// the version, such as a test of another one, it is left out.
 func ByMethods[H interface {
 	object.Object
 	Hub
 }, S Convertible]() Spoke[H] {
-	return NewSpoke(
+	spoke := NewSpoke(
 		func(_ context.Context, hub H, spoke S) error { return spoke.ConvertFrom(hub) },
 		func(_ context.Context, spoke S, hub H) error { return spoke.ConvertTo(hub) },
 	)
+	spoke.ifKnown = true
+	return spoke
 }

@@ -268,3 +268,39 @@ func FuzzConvert(f *testing.F) {
 		}
 	})
 }
+
+func (*hub) Hub() {}
+
+func (o *third) ConvertTo(to conversion.Hub) error {
+	h := to.(*hub)
+	h.Text, h.Style = o.Texts[0], o.Texts[1]
+	return nil
+}
+
+func (o *third) ConvertFrom(from conversion.Hub) error {
+	h := from.(*hub)
+	o.Texts = []string{h.Text, h.Style}
+	return nil
+}
+
+// TestMethodsConvert registers a version that converts itself, in a scheme that has it and in one that does not.
+func TestMethodsConvert(t *testing.T) {
+	spoke := conversion.ByMethods[*hub, *third]()
+	var there, back hub
+	var o third
+	there.Name, there.Text, there.Style = "one", "text", "bold"
+	if err := errors.Join(spoke.FromHub(t.Context(), &there, &o), spoke.ToHub(t.Context(), &o, &back)); err != nil {
+		t.Fatal(err)
+	}
+	if o.Name != "one" || back.Text != "text" || back.Style != "bold" {
+		t.Errorf("got %+v by way of %+v", back, o)
+	}
+	alone := runtime.NewScheme()
+	alone.AddKnownTypeWithName(gvk("v2"), &hub{})
+	for want, s := range map[int]*runtime.Scheme{1: scheme(), 0: alone} {
+		c := conversion.New(slog.New(slog.DiscardHandler))
+		if err := conversion.Register(c, s, spoke); err != nil || len(c.Kinds()) != want {
+			t.Errorf("got %v and %v, want %d kinds", c.Kinds(), err, want)
+		}
+	}
+}
