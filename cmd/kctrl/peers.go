@@ -9,8 +9,7 @@ import (
 // peerCommands are commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have by that name, each
 // with what to do instead. The first word may be followed by arguments of its own: "rbac:roleName=manager-role".
 var peerCommands = map[string]string{
-	"alpha": "kctrl has no alpha commands: what kctrl init and kctrl create api wrote is kept up to date by hand",
-	"edit":  "kctrl has none: kctrl init takes --multigroup, --namespaced, --license and --owner",
+	"alpha": "kctrl has no alpha commands: kctrl upgrade keeps up to date what kctrl has written",
 
 	"applyconfiguration": genHint, "crd": genHint, "object": genHint, "rbac": genHint, "schemapatch": genHint, "webhook": genHint,
 	"paths": genHint, "output": genHint,

@@ -189,6 +189,8 @@ func planOf(fsys fs.FS, proj *project.Project, opts any) (*plan.Plan, error) {
 		return scaffold.PlanController(fsys, proj, opts)
 	case deletion:
 		return opts.plan(fsys, proj, opts.DeleteOptions)
+	case change:
+		return opts.plan(fsys, proj)
 	}
 	return nil, fmt.Errorf("no command takes %T", opts)
 }

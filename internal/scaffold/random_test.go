@@ -37,7 +37,7 @@ func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	t.Helper()
 	p := &randomProject{t, afero.NewMemMapFs()}
-	opts.Domain, opts.Repo, opts.License = "example.com", "example.com/guestbook", "none"
+	opts.Domain, opts.Repo, opts.License, opts.Year = "example.com", "example.com/guestbook", "none", 2026
 	// Without hundreds of files that are the same every time.
 	opts.Runtime, opts.Kctrl = project.Module, memoryKctrl
 	plan, err := scaffold.PlanInit(afero.NewIOFS(p.fs), opts)

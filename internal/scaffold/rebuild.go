@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -72,18 +73,88 @@ func scaffoldAgain(p *plan.Plan, proj *project.Project, kctrl Build) (*project.L
 	if err != nil {
 		return &project.Lock{}, nil
 	}
-	for _, r := range proj.Resources {
+	replayKinds(memory, blank, proj, kctrl)
+	return project.LoadLock(fsys)
+}
+
+// replayKinds adds the kinds of a project to one in memory, as far as that can be done, and returns it.
+func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build) *project.Project {
+	fsys := afero.NewIOFS(memory)
+	try := func(command func(*project.Project) (*plan.Plan, error)) {
 		made := *blank
 		made.Resources = slices.Clone(blank.Resources)
-		kind, err := PlanAPI(fsys, &made, APIOptions{
-			Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural,
-			Resource: r.API, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
-		})
-		if err == nil && kind.Apply(context.Background(), memory, "kctrl") == nil {
+		p, err := command(&made)
+		if err == nil && p.Apply(context.Background(), memory, "kctrl") == nil {
 			blank = &made
 		}
 	}
-	return project.LoadLock(fsys)
+	for _, r := range proj.Resources {
+		if r.API {
+			try(func(made *project.Project) (*plan.Plan, error) {
+				return PlanAPI(fsys, made, APIOptions{
+					Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, NoConversion: true,
+					Resource: true, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
+				})
+			})
+		}
+	}
+	for _, r := range proj.Resources {
+		names := slices.Clone(r.Controllers)
+		if r.Controller && !r.API {
+			names = append(names, "")
+		}
+		for _, name := range names {
+			try(func(made *project.Project) (*plan.Plan, error) {
+				opts := ControllerOptions{
+					Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Name: name, Domain: r.Domain, Path: r.Path,
+					Namespaced: r.Namespaced, Kctrl: kctrl,
+				}
+				if r.Path == "" {
+					opts.Domain = ""
+				} else if strings.HasPrefix(r.Path, "k8s.io/api/") {
+					opts.Path, opts.Group = "", cmp.Or(r.Group, "core")
+				}
+				return PlanController(fsys, made, opts)
+			})
+		}
+	}
+	for _, r := range proj.Resources {
+		var spokes []string
+		for _, spoke := range spokesOf(proj, r) {
+			spokes = append(spokes, spoke.Version)
+		}
+		if r.Defaulting || r.Validation || len(spokes) > 0 {
+			try(func(made *project.Project) (*plan.Plan, error) {
+				return PlanWebhook(fsys, made, WebhookOptions{
+					Group: r.Group, Version: r.Version, Kind: r.Kind, Defaulting: r.Defaulting, Validation: r.Validation,
+					Conversion: len(spokes) > 0, Spokes: spokes, Certificates: proj.Certificates, Kctrl: kctrl,
+				})
+			})
+		}
+	}
+	return blank
+}
+
+// replay makes a project in memory as the commands of today would, with a header for its Go files. What they cannot make again, such as
+// a controller for a kind of somebody else, is not in it.
+func replay(proj *project.Project, kctrl Build, header []byte) (*project.Lock, fs.FS, error) {
+	memory := afero.NewMemMapFs()
+	fsys := afero.NewIOFS(memory)
+	if err := afero.WriteFile(memory, boilerplateFile, header, 0o644); err != nil {
+		return nil, nil, err
+	}
+	blank, empty := proj.Blank(), plan.New(fsys)
+	blank.Certificates = ""
+	err := errors.Join(
+		writeProjectFiles(empty, blank, kctrl), writeModules(empty, blank, kctrl, false),
+		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	replayKinds(memory, blank, proj, kctrl)
+	lock, err := project.LoadLock(fsys)
+	return lock, fsys, err
 }
 
 // yearIn returns the year of the copyright in a header, or 0.

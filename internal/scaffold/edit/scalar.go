@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -98,3 +99,36 @@ func isPlain(text string) bool {
 }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+// ReplaceKinds returns src, a YAML file of any number of documents, with other values for apiVersion and kind of the objects whose two
+// values are a key of kinds. All other bytes stay as they are.
+func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([]byte, error) {
+	docs, err := Documents(src)
+	if err != nil {
+		return nil, diagnostic.YAML(filename, src, err, "repair it")
+	}
+	f := &yamlFile{name: filename, src: src, lines: []int{0}}
+	for i, c := range src {
+		if c == '\n' {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+	var list []splice
+	for _, doc := range docs {
+		version, kind := yamlnode.Value(doc.Content[0], "apiVersion"), yamlnode.Value(doc.Content[0], "kind")
+		if version == nil || kind == nil {
+			continue
+		}
+		now, found := kinds[[2]string{version.Value, kind.Value}]
+		if !found {
+			continue
+		}
+		for node, value := range map[*yaml.Node]string{version: now[0], kind: now[1]} {
+			at := f.offset(node)
+			if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 && node.Value != value {
+				list = append(list, splice{at + i, at + i + len(node.Value), value})
+			}
+		}
+	}
+	return f.splices(list), nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+func newRenameCommand(s *streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rename",
+		Short: "Give a kind, a version or a group another name",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return &diagnostic.Error{
+				Message: "rename needs to know what", Hint: "kctrl rename kind --group webapp --kind Guestbook --to Visitor; or version, group", Class: diagnostic.ErrUsage,
+			}
+		},
+	}
+	for _, r := range renamings {
+		cmd.AddCommand(newRenamingCommand(s, r))
+	}
+	return cmd
+}
+
+// renaming is one rename command.
+type renaming struct {
+	use, short string
+	plan       func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)
+	flags      func(*pflag.FlagSet, *scaffold.RenameOptions)
+}
+
+var renamings = []renaming{
+	{
+		use: "kind --group webapp --kind Guestbook --to Visitor", short: "Give a kind another name, in all its versions",
+		plan: scaffold.PlanRenameKind,
+		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
+			flags.StringVar(&o.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
+			flags.StringVar(&o.Plural, "plural", "", "new name of the resource (default: the English plural of the new name)")
+		},
+	},
+	{
+		use: "version --group webapp --version v1alpha1 --to v1beta1", short: "Give a version of a group another name, with all kinds of it",
+		plan: scaffold.PlanRenameVersion,
+		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
+			flags.StringVar(&o.Version, "version", "", "version, such as v1alpha1 (required)")
+		},
+	},
+	{use: "group --group webapp --to web", short: "Give a group another name, with all kinds of it", plan: scaffold.PlanRenameGroup},
+}
+
+func newRenamingCommand(s *streams, r renaming) *cobra.Command {
+	var opts scaffold.RenameOptions
+	name, _, _ := strings.Cut(r.use, " ")
+	write := writeOptions{command: "kctrl rename " + name}
+	cmd := &cobra.Command{
+		Use:   r.use,
+		Short: r.short,
+		Long: r.short + `: files, Go names, imports, markers, manifests and samples follow by syntax, and what you have written stays.
+
+For API servers the new name is another API: stored objects are not moved.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Kctrl = kctrlBuild()
+			return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) { return r.plan(p.fsys, p.Project, opts) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Group, "group", "", "API group, without the domain of the project")
+	flags.StringVar(&opts.To, "to", "", "new `name` (required)")
+	if r.flags != nil {
+		r.flags(flags, &opts)
+	}
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts between the markers of git instead of refusing")
+	write.addFlags(flags)
+	return cmd
+}

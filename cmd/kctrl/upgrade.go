@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctrl-dev/kctrl/internal/generate"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+func newUpgradeCommand(s *streams) *cobra.Command {
+	write := writeOptions{command: "kctrl upgrade"}
+	check := false
+	cmd := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Bring the project to the templates, the runtime and the modules of this kctrl",
+		Long: `Bring the project to what this kctrl writes. Files that were not edited become those of today. Edited ones are merged, from
+the version in git that is what kctrl wrote, as PROJECT.lock knows it by its hash; where you and kctrl have changed the same lines
+both stand between the conflict markers of git, and are named. The bundled runtime and the modules that kctrl pins become those of
+this kctrl, unless they are newer. Types, controllers, webhooks, samples and what else is yours to go on with stays as it is.
+
+git diff shows what was done, and git checkout takes it back.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runUpgrade(cmd.Context(), s, write, check) },
+	}
+	cmd.Flags().BoolVar(&check, "check", false, checkUsage)
+	write.addFlags(cmd.Flags())
+	return cmd
+}
+
+func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool) error {
+	release, err := begin(ctx, s, s.dir, access(!write.dryRun && !check))
+	if err != nil {
+		return err
+	}
+	defer release()
+	project, err := openProject(s)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	plan, err := scaffold.PlanUpgrade(project.fsys, project.Project, scaffold.UpgradeOptions{
+		Kctrl: kctrlBuild(), Base: func(name, sum string) ([]byte, bool) { return fromGit(ctx, project.dir, name, sum) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := generate.Run(ctx, project.dir, plan, project.Project, generate.Options{Generators: generate.Named(anyGenerator)}); err != nil {
+		return err
+	}
+	printNotes(s, plan)
+	if check {
+		return checkDrift(s, write, plan)
+	}
+	return finishPlan(ctx, s, write, plan, "go mod tidy", "make test")
+}
+
+// fromGit returns the version of a file in the history of the repository whose content has a hash.
+func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
+	git := func(args ...string) []byte {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
+		if err != nil {
+			return nil
+		}
+		return out
+	}
+	lines := bufio.NewScanner(bytes.NewReader(git("rev-list", "--all", "--objects", "--", name)))
+	for lines.Scan() {
+		blob, path, isFile := strings.Cut(lines.Text(), " ")
+		if !isFile || path == "" {
+			continue
+		}
+		content := git("cat-file", "blob", blob)
+		if hash := sha256.Sum256(content); hex.EncodeToString(hash[:]) == sum {
+			return content, true
+		}
+	}
+	return nil, false
+}

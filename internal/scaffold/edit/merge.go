@@ -1,0 +1,90 @@
+package edit
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// Labels are what the two sides of a conflict are called.
+type Labels struct{ Ours, Base, Theirs string }
+
+// Merge returns ours with what has changed from base to theirs, line by line, as git merges files. Where both have changed the same
+// lines in different ways, the result has ours, base and theirs between git's conflict markers, and conflicts has the lines of the first
+// markers. All three are only read.
+func Merge(base, ours, theirs []byte, labels Labels) (merged []byte, conflicts []int) {
+	m := &merge{labels: labels, base: linesOf(base), ours: linesOf(ours), theirs: linesOf(theirs)}
+	toOurs, toTheirs := matches(m.base, m.ours), matches(m.base, m.theirs)
+	at, o, t := 0, 0, 0
+	for i := range m.base {
+		inOurs, inTheirs := toOurs[i], toTheirs[i]
+		if inOurs < o || inTheirs < t {
+			continue
+		}
+		m.region(m.base[at:i], m.ours[o:inOurs], m.theirs[t:inTheirs])
+		m.out = append(m.out, m.base[i])
+		at, o, t = i+1, inOurs+1, inTheirs+1
+	}
+	m.region(m.base[at:], m.ours[o:], m.theirs[t:])
+	var out bytes.Buffer
+	for _, line := range m.out {
+		out.WriteString(line)
+	}
+	return out.Bytes(), m.conflicts
+}
+
+// merge is a merge that goes on.
+type merge struct {
+	labels             Labels
+	base, ours, theirs []string
+	out                []string
+	conflicts          []int
+}
+
+// region merges lines between two that all three have.
+func (m *merge) region(base, ours, theirs []string) {
+	switch {
+	case slices.Equal(base, ours), slices.Equal(ours, theirs):
+		m.out = append(m.out, theirs...)
+	case slices.Equal(base, theirs):
+		m.out = append(m.out, ours...)
+	default:
+		m.conflicts = append(m.conflicts, len(m.out)+1)
+		m.out = append(m.out, "<<<<<<< "+m.labels.Ours+"\n")
+		m.out = append(m.out, whole(ours)...)
+		m.out = append(m.out, "||||||| "+m.labels.Base+"\n")
+		m.out = append(m.out, whole(base)...)
+		m.out = append(m.out, "=======\n")
+		m.out = append(m.out, whole(theirs)...)
+		m.out = append(m.out, ">>>>>>> "+m.labels.Theirs+"\n")
+	}
+}
+
+// whole ends the last line, behind which a marker comes.
+func whole(lines []string) []string {
+	if n := len(lines); n > 0 && lines[n-1][len(lines[n-1])-1] != '\n' {
+		lines = slices.Clone(lines)
+		lines[n-1] += "\n"
+	}
+	return lines
+}
+
+func linesOf(text []byte) []string {
+	var lines []string
+	for line := range bytes.Lines(text) {
+		lines = append(lines, string(line))
+	}
+	return lines
+}
+
+// matches returns where each line of a is in b, or -1, in an order that both have.
+func matches(a, b []string) []int {
+	at := slices.Repeat([]int{-1}, len(a))
+	for _, block := range difflib.NewMatcherWithJunk(a, b, false, nil).GetMatchingBlocks() {
+		for i := range block.Size {
+			at[block.A+i] = block.B + i
+		}
+	}
+	return at
+}

@@ -1,0 +1,230 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// EditOptions say what to change of a project. What is nil stays as it is.
+type EditOptions struct {
+	// The choices of [InitOptions].
+	Domain, Repo, ProjectName, Owner, License *string
+	MultiGroup, Namespaced                    *bool
+	// Certificates is who makes the certificates of the webhooks.
+	Certificates *string
+	// Features are the components of config/components that config/default lists or not, by their names.
+	Features map[string]bool
+	// Year is that of the copyright where the header of Go files has none.
+	Year int
+	// Force writes what is edited where kctrl has to change it too, between the markers of git.
+	Force bool
+	// Kctrl is the kctrl that edits.
+	Kctrl Build
+}
+
+// PlanEdit plans that a project becomes one that [PlanInit] would have made with other choices: files move, what they say of each other
+// follows, and what the user has written stays. Errors are *diagnostic.Error, joined; project may then have changed and is not to be saved.
+func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {
+	before := *proj
+	before.Resources = slices.Clone(proj.Resources)
+	if err := opts.apply(proj); err != nil {
+		return nil, err
+	}
+	p := plan.New(fsys)
+	if err := errors.Join(rebuildLock(p, &before, opts.Kctrl), PlanRuntime(p, &before)); err != nil {
+		return nil, err
+	}
+	header, err := opts.header(p, &before, proj)
+	if err != nil {
+		return nil, err
+	}
+	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force); err != nil {
+		return nil, err
+	}
+	return p, opts.setFeatures(p)
+}
+
+// apply sets what is given, and refuses what no project can be.
+func (o EditOptions) apply(proj *project.Project) error {
+	old := proj.Domain
+	for _, set := range []struct {
+		to    *string
+		value *string
+	}{
+		{&proj.Domain, o.Domain}, {&proj.Repo, o.Repo}, {&proj.Name, o.ProjectName}, {&proj.Owner, o.Owner},
+		{&proj.License, o.License}, {&proj.Certificates, o.Certificates},
+	} {
+		if set.value != nil {
+			*set.to = *set.value
+		}
+	}
+	if o.MultiGroup != nil {
+		proj.MultiGroup = *o.MultiGroup
+	}
+	if o.Namespaced != nil {
+		proj.Namespaced = *o.Namespaced
+	}
+	var errs []error
+	if o.License != nil {
+		errs = append(errs, validateLicense(*o.License))
+	}
+	if o.Owner != nil {
+		errs = append(errs, project.ValidateOwner(*o.Owner))
+	}
+	if o.Domain != nil {
+		errs = append(errs, project.ValidateDomain(*o.Domain))
+	}
+	if o.Repo != nil {
+		errs = append(errs, project.ValidateModulePath(*o.Repo))
+	}
+	if o.ProjectName != nil {
+		errs = append(errs, project.ValidateName(*o.ProjectName))
+	}
+	for i := range proj.Resources {
+		r := &proj.Resources[i]
+		if r.API && r.Domain == old {
+			r.Domain = proj.Domain
+		}
+		errs = append(errs, checkScope(proj, withAnyController(*r)))
+		if r.API {
+			errs = append(errs, checkServed(proj, *r))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(checkOneGroup(proj), proj.Validate())
+}
+
+// withAnyController returns r as one that has a controller if it has any.
+func withAnyController(r project.Resource) project.Resource {
+	r.Controller = r.Controller || len(r.Controllers) > 0
+	return r
+}
+
+// checkOneGroup refuses a layout that has no place for all kinds of the project.
+func checkOneGroup(proj *project.Project) error {
+	if proj.MultiGroup {
+		return nil
+	}
+	groups := map[string]bool{}
+	names := map[string]project.Resource{}
+	for _, r := range proj.Resources {
+		if r.API {
+			groups[r.APIGroup()] = true
+		}
+		for _, c := range controllersOf(proj, r, "") {
+			if other, taken := names[c.ControllerName]; taken {
+				return &diagnostic.Error{
+					Message: fmt.Sprintf("%s and %s would both have a controller with the name %s", other, r, c.ControllerName),
+					Hint:    "delete one of them, and create it with --controller-name",
+					Class:   diagnostic.ErrUsage,
+				}
+			}
+			names[c.ControllerName] = r
+		}
+	}
+	if len(groups) < 2 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each", len(groups)),
+		Hint:    "delete the kinds of all groups but one first, or leave --multigroup=false out",
+		Class:   diagnostic.ErrUsage,
+	}
+}
+
+// header returns what Go files begin with afterwards: as it is, unless the license or the owner changes.
+func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
+	text, err := p.Read(boilerplateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = nil, nil
+	}
+	if err != nil || before.License == after.License && before.Owner == after.Owner {
+		return text, err
+	}
+	year := yearIn(text)
+	if year == 0 {
+		year = o.Year
+	}
+	was := templates.NewLicense(year, before.Owner)
+	license := after.License
+	if license == "" {
+		license = "apache2"
+	}
+	old := before.License
+	if old == "" {
+		old = "apache2"
+	}
+	expected, err := templates.Licenses()[old].Render(was)
+	if err != nil {
+		return nil, err
+	}
+	if string(expected) != string(text) && !o.Force {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: boilerplateFile}, Message: "has been edited since kctrl wrote it", Hint: "write the header there by hand, or replace it with --force",
+		}
+	}
+	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
+}
+
+// Features returns the names of the components that a project can list or not.
+func Features(fsys fs.FS) []string {
+	var names []string
+	entries, err := fs.ReadDir(fsys, "config/components")
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != path.Base(componentFolder) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+// setFeatures lists components in config/default, or takes them off.
+func (o EditOptions) setFeatures(p *plan.Plan) error {
+	if len(o.Features) == 0 {
+		return nil
+	}
+	name, found, err := Kustomization(p, defaultFolder)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing", Hint: "restore it from version control"}
+	}
+	known := Features(p.FS())
+	text, err := p.Read(name)
+	if err != nil {
+		return err
+	}
+	for _, feature := range slices.Sorted(maps.Keys(o.Features)) {
+		if !slices.Contains(known, feature) {
+			return &diagnostic.Error{
+				Message: "there is no feature " + diagnostic.Quote(feature), Hint: "the features are " + strings.Join(known, ", "), Class: diagnostic.ErrUsage,
+			}
+		}
+		change := edit.RemoveListItem
+		if o.Features[feature] {
+			change = edit.EnsureListItem
+		}
+		if text, err = change(text, name, []string{"components"}, "../components/"+feature); err != nil {
+			return err
+		}
+	}
+	return p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+}

@@ -1,0 +1,182 @@
+package scaffold_test
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// change is an edit of a whole project.
+type change struct{ scaffold.EditOptions }
+
+func (c change) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
+	c.Kctrl, c.Year = memoryKctrl, 2026
+	return scaffold.PlanEdit(fsys, proj, c.EditOptions)
+}
+
+// changes are edits, each with the one that takes it back.
+func changesOf(proj *project.Project) map[string][2]change {
+	of := func(set func(*scaffold.EditOptions, bool)) [2]change {
+		var there, back change
+		set(&there.EditOptions, true)
+		set(&back.EditOptions, false)
+		return [2]change{there, back}
+	}
+	text := func(there bool, now, was string) *string {
+		if there {
+			return &now
+		}
+		return &was
+	}
+	license := map[bool]string{true: "apache2", false: "none"}[proj.License == "none"]
+	return map[string][2]change{
+		"multigroup": of(func(o *scaffold.EditOptions, there bool) { o.MultiGroup = new(proj.MultiGroup != there) }),
+		"namespaced": of(func(o *scaffold.EditOptions, there bool) { o.Namespaced = new(proj.Namespaced != there) }),
+		"domain":     of(func(o *scaffold.EditOptions, there bool) { o.Domain = text(there, "example.org", proj.Domain) }),
+		"repo": of(func(o *scaffold.EditOptions, there bool) {
+			o.Repo = text(there, "example.org/library/books", proj.Repo)
+		}),
+		"name":    of(func(o *scaffold.EditOptions, there bool) { o.ProjectName = text(there, "library", proj.Name) }),
+		"license": of(func(o *scaffold.EditOptions, there bool) { o.License = text(there, license, proj.License) }),
+		"owner":   of(func(o *scaffold.EditOptions, there bool) { o.Owner = text(there, "The Authors", proj.Owner) }),
+		"feature": of(func(o *scaffold.EditOptions, there bool) {
+			o.Features = map[string]bool{"network-policy": there, "prometheus": there}
+		}),
+	}
+}
+
+// TestEditThereAndBack edits random projects in each way, and takes it back: every time the tree is one that commands could have
+// made, and in the end it is as it was.
+func TestEditThereAndBack(t *testing.T) {
+	for seed := range uint64(16) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		multi, namespaced := r.IntN(2) == 0, r.IntN(4) == 0
+		var commands []any
+		for range 12 {
+			commands = append(commands, randomOptions(r))
+		}
+		make := func(t *testing.T) *randomProject {
+			p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: multi, Namespaced: namespaced})
+			for _, opts := range commands {
+				p.run(opts)
+			}
+			return p
+		}
+		for name := range changesOf(&project.Project{}) {
+			t.Run(fmt.Sprint(seed, " ", name), func(t *testing.T) {
+				t.Parallel()
+				p := make(t)
+				// Something of the user's, in files of kctrl and beside them.
+				for file := range p.tree() {
+					if strings.HasSuffix(file, "_types.go") || strings.HasSuffix(file, "_controller.go") {
+						p.edit(file, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
+					}
+				}
+				tree := p.tree()
+				pair := changesOf(p.load())[name]
+				if !p.run(pair[0]) {
+					t.Skip("no command line that makes sense here")
+				}
+				p.check()
+				if sameTree(tree, p.tree()) == "" {
+					t.Error("nothing has changed")
+				}
+				if !p.run(pair[1]) {
+					t.Fatal("it cannot be taken back")
+				}
+				p.check()
+				if diff := sameTree(tree, p.tree()); diff != "" {
+					t.Errorf("there and back (-want +got)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestEditMakesWhatInitWouldHaveMade: a project that nobody touched, edited, is the one that was made so from the start.
+func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
+	for name, pair := range changesOf(&project.Project{Domain: "example.com", Repo: "example.com/guestbook", Name: "guestbook", License: "none"}) {
+		if name == "feature" || name == "repo" || name == "domain" || name == "name" || name == "license" || name == "owner" {
+			continue // which newMemoryProject does not choose
+		}
+		t.Run(name, func(t *testing.T) {
+			init := scaffold.InitOptions{}
+			if name == "multigroup" {
+				init.MultiGroup = true
+			} else {
+				init.Namespaced = true
+			}
+			commands := []any{
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true},
+				scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true},
+				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},
+			}
+			want, got := newMemoryProject(t, init), newMemoryProject(t, scaffold.InitOptions{})
+			for _, p := range []*randomProject{want, got} {
+				for _, opts := range commands {
+					if !p.run(opts) {
+						t.Fatalf("%+v is refused", opts)
+					}
+				}
+			}
+			if !got.run(pair[0]) {
+				t.Fatal("refused")
+			}
+			got.check()
+			if diff := sameTree(want.tree(), got.tree()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEditMovesWhatIsBeside a package's own files, with those who import it.
+func TestEditMovesWhatIsBeside(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	files := map[string]string{
+		"api/v1/more.go":                     "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
+		"internal/controller/helper.go":      "package controller\n\nfunc (r *GuestbookReconciler) help() {}\n",
+		"internal/controller/helper_test.go": "package controller\n\nimport \"testing\"\n\nfunc TestHelp(t *testing.T) { new(GuestbookReconciler).help() }\n",
+		"cmd/parts.go":                       "package main\n\nimport (\n\twebappv1 \"example.com/guestbook/api/v1\" // ours\n\t\"example.com/guestbook/internal/controller\"\n)\n\nvar _ webappv1.Guestbook\n\nfunc one() (r controller.GuestbookReconciler) { return r }\n",
+	}
+	for name, text := range files {
+		if err := afero.WriteFile(p.fs, name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := p.tree()
+	if !p.run(change{scaffold.EditOptions{MultiGroup: new(true)}}) {
+		t.Fatal("refused")
+	}
+	p.check()
+	got := p.tree()
+	for old, now := range map[string]string{
+		"api/v1/more.go": "api/webapp/v1/more.go", "internal/controller/helper.go": "internal/controller/webapp/helper.go",
+		"internal/controller/helper_test.go": "internal/controller/webapp/helper_test.go",
+	} {
+		if string(got[now]) != files[old] || got[old] != nil {
+			t.Errorf("%s is not %s", old, now)
+		}
+	}
+	for _, want := range []string{`webappv1 "example.com/guestbook/api/webapp/v1" // ours`, `"example.com/guestbook/internal/controller/webapp"`} {
+		if !strings.Contains(string(got["cmd/parts.go"]), want) {
+			t.Errorf("cmd/parts.go has no %s:\n%s", want, got["cmd/parts.go"])
+		}
+	}
+	if !p.run(change{scaffold.EditOptions{MultiGroup: new(false)}}) {
+		t.Fatal("refused")
+	}
+	if diff := sameTree(tree, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
