@@ -1,0 +1,157 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// olderProject is a project in memory as an older kctrl would have made it, with what that wrote.
+type olderProject struct {
+	*randomProject
+	today, old map[string][]byte // old by hash
+	changed    []string
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// newOlderProject takes lines out of random files that kctrl writes, or adds some, as an older template might have.
+func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
+	p := &olderProject{randomProject: newRandomProject(t, r), old: map[string][]byte{}}
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.today = p.tree()
+	lock, err := project.ParseLock(p.today[project.LockFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry := range lock.All() {
+		isTemplate := strings.HasPrefix(entry.Template, "project/") || strings.HasPrefix(entry.Template, "kind/config/rbac/")
+		kept := slices.Contains([]string{".gitattributes", ".gitignore", "AGENTS.md", "README.md", "internal/controller/doc.go"}, entry.Path)
+		if !isTemplate || kept || path.Ext(entry.Path) == ".go" || bytes.Count(p.today[entry.Path], []byte("\n")) < 8 || r.IntN(2) == 0 {
+			continue
+		}
+		lines := strings.SplitAfter(string(p.today[entry.Path]), "\n")
+		at := 1 + r.IntN(2)
+		if r.IntN(2) == 0 {
+			lines = slices.Delete(lines, at, at+1)
+		} else {
+			lines = slices.Insert(lines, at, fmt.Sprintf("# of once, %d\n", r.IntN(1000)))
+		}
+		old := []byte(strings.Join(lines, ""))
+		p.old[hashOf(old)] = old
+		p.changed = append(p.changed, entry.Path)
+		lock.Record(entry.Path, old, entry.Template)
+		if err := afero.WriteFile(p.fs, entry.Path, old, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// upgrade upgrades the project and returns its notes.
+func (p *olderProject) upgrade(base func(name, sum string) ([]byte, bool)) []*diagnostic.Error {
+	p.Helper()
+	plan, err := scaffold.PlanUpgrade(afero.NewIOFS(p.fs), p.load(), scaffold.UpgradeOptions{Base: base, Kctrl: memoryKctrl})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := plan.Apply(p.Context(), p.fs, "test"); err != nil {
+		p.Fatal(err)
+	}
+	return plan.Notes()
+}
+
+func (p *olderProject) fromHistory(_, sum string) ([]byte, bool) {
+	content, found := p.old[sum]
+	return content, found
+}
+
+// TestUpgradeMergesEdits upgrades projects of random older templates: files that nobody edited are those of today, edited ones are too
+// and have the edits, and a second upgrade changes nothing.
+func TestUpgradeMergesEdits(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 4))
+			p := newOlderProject(t, r)
+			want := map[string][]byte{}
+			for name, text := range p.today {
+				want[name] = text
+			}
+			for _, name := range p.changed {
+				if r.IntN(2) == 0 {
+					mine := fmt.Sprintf("# mine, %d\n", r.IntN(1000))
+					p.edit(name, func(text []byte) []byte { return append(text, mine...) })
+					want[name] = append(slices.Clone(want[name]), mine...)
+				}
+			}
+			if notes := p.upgrade(p.fromHistory); len(notes) > 0 {
+				t.Errorf("notes %v", notes)
+			}
+			if diff := sameTree(want, p.tree()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			before := p.tree()
+			p.upgrade(func(string, string) ([]byte, bool) { t.Error("history is asked again"); return nil, false })
+			if diff := sameTree(before, p.tree()); diff != "" {
+				t.Errorf("a second upgrade changes (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUpgradeKeepsWhatItCannotMerge: an edited file of which nobody has what kctrl wrote stays, and is named; so does one that was
+// deleted.
+func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
+	p := newOlderProject(t, rand.New(rand.NewPCG(7, 4)))
+	name, gone := p.changed[0], p.changed[1]
+	p.edit(name, func(text []byte) []byte { return append(text, "# mine\n"...) })
+	if err := p.fs.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	mine := p.tree()[name]
+	notes := p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
+	if len(notes) != 1 || notes[0].Pos.Filename != name || notes[0].Hint == "" {
+		t.Errorf("notes %v, want one about %s", notes, name)
+	}
+	if !bytes.Equal(p.tree()[name], mine) {
+		t.Errorf("%s has changed", name)
+	}
+	if _, back := p.tree()[gone]; back {
+		t.Errorf("%s is back", gone)
+	}
+}
+
+// TestUpgradeLeavesConflictsToTheUser between the markers of git, in the line that is named.
+func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
+	p := newOlderProject(t, rand.New(rand.NewPCG(7, 4)))
+	name := p.changed[0]
+	p.edit(name, func(text []byte) []byte {
+		lines := strings.SplitAfter(string(text), "\n")
+		lines[1], lines[2] = "# mine\n", "# mine too\n"
+		return []byte(strings.Join(lines, ""))
+	})
+	notes := p.upgrade(p.fromHistory)
+	lines := strings.Split(string(p.tree()[name]), "\n")
+	if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.HasPrefix(lines[notes[0].Pos.Line-1], "<<<<<<< yours") {
+		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
+	}
+}
