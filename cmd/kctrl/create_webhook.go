@@ -34,7 +34,7 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 			return runCreate(cmd.Context(), s, createPlan{
 				write: write,
 				plan: func(p *openedProject) (*plan.Plan, error) {
-					opts.Types = typesOf(p.dir)
+					opts.Types = typesOf(cmd.Context(), p.dir)
 					return scaffold.PlanWebhook(p.fsys, p.Project, opts)
 				},
 				generators: func(g generator.Generator) bool { return g.Follows || g.Name == "webhook" },

@@ -143,7 +143,7 @@ func (p *peer) target(name string) string {
 // project returns the project as kctrl will know it. Its kinds keep the registration that they have: they are listed with their path.
 func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
 	proj := &project.Project{
-		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, License: "none", Runtime: project.Bundled, Kctrl: scaffold.BuildName(kctrl),
+		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
 	}
 	for _, r := range p.Resources {
 		if r.Version == "" || r.Kind == "" || slices.ContainsFunc(proj.Resources, func(o project.Resource) bool {

@@ -53,9 +53,6 @@ func (b Build) Name() string {
 	return b.Version
 }
 
-// BuildName returns what PROJECT says of a build.
-func BuildName(b Build) string { return b.Name() }
-
 // installable returns the version under which go install finds this very kctrl, and "" for a development build.
 func (b Build) installable() string {
 	if b.release() != "" || b.Sum != "" && semver.IsValid(b.Version) {

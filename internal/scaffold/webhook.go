@@ -88,7 +88,11 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	kind := templates.NewKind(kindNames(proj, *resource, header))
+	names := kindNames(proj, *resource, header)
+	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
+		return nil, err
+	}
+	kind := templates.NewKind(names)
 	webhookView, policyView, err := opts.Requests.view(kind, !resource.API)
 	if err != nil {
 		return nil, err
@@ -111,7 +115,7 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 			func() error { return render(p, templates.WebhookDoc(), kind, false) },
 			func() error { return renderAll(p, a.templates(), view, opts.Force) },
 			func() error { return writeTestObject(p, view) },
-			func() error { return requireInMemory(p, proj) },
+			func() error { return requireInMemory(p, proj, kind) },
 			func() error { return requireDirectly(p, "sigs.k8s.io/yaml") },
 		)
 	}
