@@ -37,7 +37,7 @@ func TestWritesAreUpstreams(t *testing.T) {
 		})
 		return answers
 	}
-	for seed := range uint64(60) {
+	for seed := range uint64(16) {
 		for _, requests := range [][]asked{requestsOf(2000+seed, ""), writesOf(seed)} {
 			want, got := run(requests, true), run(requests, false)
 			all += len(requests)
