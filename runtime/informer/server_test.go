@@ -27,11 +27,11 @@ type configMap = *corev1.ConfigMap
 
 // C01, C02, C03, W01, W03, R01, S08: on an API server, with everything that clients can do to it.
 func TestOnAServer(t *testing.T) {
-	onServer(t, inmemory.Start(t), map[string]func(*testing.T, *server){
-		"objects churn in namespaces that come and go":                 testNamespacesComeAndGo,
-		"many objects churn while handlers are slow, blocked and late": testManyObjectsChurn,
-		"a CRD is deleted and created again":                           testCRDIsDeletedAndCreatedAgain,
-		"the right to watch is taken away and given back":              testRightsAreTakenAwayAndGivenBack,
+	onServer(t, inmemory.Start(t), []rule{
+		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
+		{"many objects churn while handlers are slow, blocked and late", testManyObjectsChurn},
+		{"a CRD is deleted and created again", testCRDIsDeletedAndCreatedAgain},
+		{"the right to watch is taken away and given back", testRightsAreTakenAwayAndGivenBack},
 	})
 }
 
@@ -39,14 +39,14 @@ func TestOnAServer(t *testing.T) {
 //
 // TestOnAServerThatFails kills the processes of a real one.
 func TestOnAServerThatFails(t *testing.T) {
-	onServer(t, testenv.Start(t, testenv.WithFaults()), map[string]func(*testing.T, *server){
-		"the API server is killed":                        testAPIServerIsKilled,
-		"etcd is killed":                                  testEtcdIsKilled,
-		"history is compacted while the informer is away": testHistoryIsCompacted,
+	onServer(t, testenv.Start(t, testenv.WithFaults()), []rule{
+		{"the API server is killed", testAPIServerIsKilled},
+		{"etcd is killed", testEtcdIsKilled},
+		{"history is compacted while the informer is away", testHistoryIsCompacted},
 	})
 }
 
-func onServer(t *testing.T, env *testenv.Env, tests map[string]func(*testing.T, *server)) {
+func onServer(t *testing.T, env *testenv.Env, rules []rule) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -55,9 +55,15 @@ func onServer(t *testing.T, env *testenv.Env, tests map[string]func(*testing.T, 
 	}
 	s := &server{env: env, scheme: scheme}
 	s.admin = s.client(t, env.Config)
-	for rule, test := range tests {
-		t.Run(rule, func(t *testing.T) { test(t, s) })
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) { rule.test(t, s) })
 	}
+}
+
+// rule is what is to be true on a server. The first ones see no objects of later ones.
+type rule struct {
+	name string
+	test func(*testing.T, *server)
 }
 
 // server is the API server of these tests.
