@@ -19,7 +19,7 @@ import (
 	"example.com/website/internal/controller"
 )
 
-// TestBackupReconciler runs the manager against a real API server, which has the kind, and lets the reconciler read from its cache.
+// TestBackupReconciler runs the manager against a real API server, which has the kind.
 func TestBackupReconciler(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -29,8 +29,7 @@ func TestBackupReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciler := new(controller.BackupReconciler)
-	err = errors.Join(webv1.AddToScheme(m.Scheme()), reconciler.SetupWithManager(m))
+	err = errors.Join(webv1.AddToScheme(m.Scheme()), new(controller.BackupReconciler).SetupWithManager(m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +38,7 @@ func TestBackupReconciler(t *testing.T) {
 
 	// A request may come for an object that does not exist any more. This is also the place to create one, and to await what
 	// becomes of it.
+	reconciler := &controller.BackupReconciler{Client: m.Live()}
 	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.Key{Namespace: "default", Name: "gone"}})
 	if err != nil || result != (reconcile.Result{}) {
 		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)

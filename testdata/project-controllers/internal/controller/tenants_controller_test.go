@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestTenantsReconciler runs the manager against a real API server, which has the kind, and lets the reconciler read from its cache.
+// TestTenantsReconciler runs the manager against a real API server, which has the kind.
 func TestTenantsReconciler(t *testing.T) {
 	env := testenv.Start(t)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -29,8 +29,7 @@ func TestTenantsReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciler := new(controller.TenantsReconciler)
-	err = errors.Join(corev1.AddToScheme(m.Scheme()), reconciler.SetupWithManager(m))
+	err = errors.Join(corev1.AddToScheme(m.Scheme()), new(controller.TenantsReconciler).SetupWithManager(m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +38,7 @@ func TestTenantsReconciler(t *testing.T) {
 
 	// A request may come for an object that does not exist any more. This is also the place to create one, and to await what
 	// becomes of it.
+	reconciler := &controller.TenantsReconciler{Client: m.Live()}
 	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.Key{Namespace: "default", Name: "gone"}})
 	if err != nil || result != (reconcile.Result{}) {
 		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
