@@ -88,8 +88,8 @@ func withoutLogic(t *testing.T, name string, content []byte) []byte {
 		}
 		var values []string
 		for _, field := range f.Type.Results.List {
-			text := string(content[set.Position(field.Type.Pos()).Offset:set.Position(field.Type.End()).Offset])
-			if value, ok := zero[text]; ok {
+			start, end := set.Position(field.Type.Pos()).Offset, set.Position(field.Type.End()).Offset
+			if value, ok := zero[string(content[start:end])]; ok {
 				values = append(values, value)
 			}
 		}

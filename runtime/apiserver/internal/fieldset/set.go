@@ -165,6 +165,3 @@ func withinNodes(a, b Set) bool {
 	}
 	return true
 }
-
-// equal reports whether two sets have the same fields.
-func equal(a, b Set) bool { return within(a, b) && within(b, a) }
