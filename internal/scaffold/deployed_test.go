@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -33,7 +35,12 @@ func startReal(t *testing.T, opts ...testenv.Option) realServer {
 // dryRun applies an object as kubectl apply --server-side --dry-run=server does.
 func (s realServer) dryRun(t *testing.T, object *unstructured.Unstructured) error {
 	t.Helper()
-	return s.Apply(t.Context(), object.DeepCopy(), client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
+	object = object.DeepCopy()
+	gvk := object.GroupVersionKind()
+	if mapping, err := s.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope == meta.RESTScopeNamespace && object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault) // as a kubeconfig has it
+	}
+	return s.Apply(t.Context(), object, client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
 }
 
 func objectsIn(t *testing.T, manifests []byte) []*unstructured.Unstructured {
@@ -96,37 +103,40 @@ func TestWhatIsDeployedIsAccepted(t *testing.T) {
 			}
 			server.accept(t, "config/default", plain)
 			server.accept(t, "config/samples", objectsIn(t, p.kustomize(t, "config/samples")))
-			for folder := range p.overlays(t) {
-				server.accept(t, folder, objectsIn(t, p.kustomize(t, folder)))
-			}
+			p.withComponents(t, func(components string) {
+				server.accept(t, "config/default with "+components, objectsIn(t, p.kustomize(t, "config/default")))
+			})
 		})
 	}
 }
 
-// overlays writes a kustomization of config/default with each component, and one with all of them. They are yielded once they are
-// there.
-func (p *testProject) overlays(t *testing.T) func(func(string) bool) {
+// withComponents lists each component in config/default, beside those that are there, and then all of them, as users do, and calls try
+// with what it has added.
+func (p *testProject) withComponents(t *testing.T, try func(components string)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(p.dir, "config", "components"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := string(readFile(t, p.dir, "config/default/kustomization.yaml"))
+	const file, list = "config/default/kustomization.yaml", "components: ["
+	before, listed, found := strings.Cut(string(readFile(t, p.dir, file)), list)
+	if !found {
+		t.Fatalf("%s has no %s", file, list)
+	}
 	var missing []string
 	for _, entry := range entries {
-		if component := "../components/" + entry.Name(); !strings.Contains(listed, "["+component+"]") {
+		if component := "../components/" + entry.Name(); !strings.Contains(listed, component+"]") && !strings.Contains(listed, component+",") {
 			missing = append(missing, component)
 		}
 	}
-	return func(yield func(string) bool) {
-		for _, components := range append([][]string{missing}, each(missing)...) {
-			folder := "config/overlay-" + filepath.Base(strings.Join(components, "-"))
-			writeFile(t, filepath.Join(p.dir, folder, "kustomization.yaml"),
-				[]byte("resources: [../default]\ncomponents: ["+strings.Join(components, ", ")+"]\n"))
-			if !yield(folder) {
-				return
-			}
+	for _, components := range append([][]string{missing}, each(missing)...) {
+		added := strings.Join(components, ", ")
+		rest := listed
+		if !strings.HasPrefix(rest, "]") {
+			rest = ", " + rest
 		}
+		writeFile(t, filepath.Join(p.dir, file), []byte(before+list+added+rest))
+		try(added)
 	}
 }
 

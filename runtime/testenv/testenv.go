@@ -125,6 +125,9 @@ func Start(t testing.TB, opts ...Option) *Env {
 // runControllers runs what is to act on the server until the test ends. It logs to the test.
 func (o options) runControllers(t testing.TB, env *Env) {
 	t.Helper()
+	if !o.collect && len(o.players) == 0 {
+		return
+	}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if o.collect {
 		collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{Logger: log}})
