@@ -31,7 +31,7 @@ func Problems(dir string, roots []*loader.Package) error {
 // problem once, joined from *diagnostic.Error. Errors of the type checker count only where a generator could not do
 // without the type: no more was checked than output needs.
 func (p *Program) Problems(roots []*loader.Package) error {
-	reached := Reachable(roots)
+	reached := Reachable(withoutRuntime(roots))
 	typeErrors := map[line][]packages.Error{}
 	for pkg := range reached {
 		for _, e := range pkg.Errors {
@@ -65,6 +65,16 @@ func (p *Program) Problems(roots []*loader.Package) error {
 		errs = append(errs, &d)
 	}
 	return errors.Join(errs...)
+}
+
+// withoutRuntime returns the packages without those of a bundled runtime, if there are others: that has the modules which the project
+// needs of it, and not those of all its packages, and what is wrong with it is told by who imports it.
+func withoutRuntime(roots []*loader.Package) []*loader.Package {
+	isOurs := func(pkg *loader.Package) bool { return strings.HasPrefix(pkg.PkgPath, "github.com/kctrl-dev/kctrl/") }
+	if !slices.ContainsFunc(roots, func(pkg *loader.Package) bool { return !isOurs(pkg) }) {
+		return roots
+	}
+	return slices.DeleteFunc(slices.Clone(roots), isOurs)
 }
 
 func compareProblems(a, b diagnostic.Error) int {
