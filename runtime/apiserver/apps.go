@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,6 +91,15 @@ func namesOf(containers []corev1.Container) string {
 		names = append(names, container.Name)
 	}
 	return strings.Join(names, ",")
+}
+
+// nameInBytes is validation.NameIsDNSSubdomain in the words of kinds whose checks are generated.
+func nameInBytes(name string, prefix bool) []string {
+	messages := validation.NameIsDNSSubdomain(name, prefix)
+	for i := range messages {
+		messages[i] = strings.Replace(messages[i], "more than 253 characters", "more than 253 bytes", 1)
+	}
+	return messages
 }
 
 func imagesOf(containers []corev1.Container) string {
@@ -716,7 +726,9 @@ func replicationControllers() kind {
 			f.required(at.Child("template"), "")
 			return f.list
 		}
-		f.selected(&metav1.LabelSelector{MatchLabels: c.Spec.Selector}, c.Spec.Template, at, false)
+		if selector := labels.SelectorFromSet(c.Spec.Selector); !selector.Empty() && !selector.Matches(labels.Set(c.Spec.Template.Labels)) {
+			f.invalid(at.Child("template", "metadata", "labels"), c.Spec.Template.Labels, "`selector` does not match template `labels`")
+		}
 		f.add(validateTemplate(c.Spec.Template, at.Child("template"))...)
 		f.alwaysRestarts("ReplicationController", &c.Spec.Template.Spec, at.Child("template", "spec"))
 		return f.list
@@ -743,7 +755,9 @@ func replicationControllers() kind {
 			create: change1(func(c *controller) { c.Status = corev1.ReplicationControllerStatus{} }),
 			update: change2(func(c, old *controller) { c.Status = old.Status }),
 			validate: typed1(func(c *controller) field.ErrorList {
-				return append(validateMetadata(&c.ObjectMeta, true, validation.NameIsDNSSubdomain), check(c)...)
+				metadata := validateMetadata(&c.ObjectMeta, true, nameInBytes)
+				metadata = slices.DeleteFunc(metadata, func(problem *field.Error) bool { return problem.Field == "metadata.generateName" }) // the name it gives says it
+				return append(metadata, check(c)...)
 			}),
 			validateUpdate: typed2(func(c, old *controller) field.ErrorList { return append(validateMetadataUpdate(c, old), check(c)...) }),
 			warnings: typed1(func(c *controller) []string {

@@ -465,6 +465,50 @@ func newerMetric(metric autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 	return newer
 }
 
+// olderStatus is the state of a metric as the older version has it in its annotation.
+func olderStatus(metric autoscalingv2.MetricStatus) autoscalingv1.MetricStatus {
+	older := autoscalingv1.MetricStatus{Type: autoscalingv1.MetricSourceType(metric.Type)}
+	if m := metric.Resource; m != nil {
+		older.Resource = &autoscalingv1.ResourceMetricStatus{Name: m.Name, CurrentAverageUtilization: m.Current.AverageUtilization, CurrentAverageValue: deref(m.Current.AverageValue)}
+	}
+	if m := metric.ContainerResource; m != nil {
+		older.ContainerResource = &autoscalingv1.ContainerResourceMetricStatus{Name: m.Name, Container: m.Container, CurrentAverageUtilization: m.Current.AverageUtilization, CurrentAverageValue: deref(m.Current.AverageValue)}
+	}
+	if m := metric.Pods; m != nil {
+		older.Pods = &autoscalingv1.PodsMetricStatus{MetricName: m.Metric.Name, Selector: m.Metric.Selector, CurrentAverageValue: deref(m.Current.AverageValue)}
+	}
+	if m := metric.External; m != nil {
+		older.External = &autoscalingv1.ExternalMetricStatus{MetricName: m.Metric.Name, MetricSelector: m.Metric.Selector, CurrentValue: deref(m.Current.Value), CurrentAverageValue: m.Current.AverageValue}
+	}
+	if m := metric.Object; m != nil {
+		older.Object = &autoscalingv1.ObjectMetricStatus{Target: autoscalingv1.CrossVersionObjectReference(m.DescribedObject), MetricName: m.Metric.Name, Selector: m.Metric.Selector, CurrentValue: deref(m.Current.Value), AverageValue: m.Current.AverageValue}
+	}
+	return older
+}
+
+func newerStatus(metric autoscalingv1.MetricStatus) autoscalingv2.MetricStatus {
+	newer := autoscalingv2.MetricStatus{Type: autoscalingv2.MetricSourceType(metric.Type)}
+	if m := metric.Resource; m != nil {
+		newer.Resource = &autoscalingv2.ResourceMetricStatus{Name: m.Name, Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization, AverageValue: &m.CurrentAverageValue}}
+	}
+	if m := metric.ContainerResource; m != nil {
+		newer.ContainerResource = &autoscalingv2.ContainerResourceMetricStatus{Name: m.Name, Container: m.Container, Current: autoscalingv2.MetricValueStatus{AverageUtilization: m.CurrentAverageUtilization, AverageValue: &m.CurrentAverageValue}}
+	}
+	if m := metric.Pods; m != nil {
+		newer.Pods = &autoscalingv2.PodsMetricStatus{Metric: autoscalingv2.MetricIdentifier{Name: m.MetricName, Selector: m.Selector}, Current: autoscalingv2.MetricValueStatus{AverageValue: &m.CurrentAverageValue}}
+	}
+	if m := metric.External; m != nil {
+		newer.External = &autoscalingv2.ExternalMetricStatus{Metric: autoscalingv2.MetricIdentifier{Name: m.MetricName, Selector: m.MetricSelector}, Current: autoscalingv2.MetricValueStatus{Value: &m.CurrentValue, AverageValue: m.CurrentAverageValue}}
+	}
+	if m := metric.Object; m != nil {
+		newer.Object = &autoscalingv2.ObjectMetricStatus{
+			DescribedObject: autoscalingv2.CrossVersionObjectReference(m.Target), Metric: autoscalingv2.MetricIdentifier{Name: m.MetricName, Selector: m.Selector},
+			Current: autoscalingv2.MetricValueStatus{Value: &m.CurrentValue, AverageValue: m.AverageValue},
+		}
+	}
+	return newer
+}
+
 func toOlder(in *autoscaler, out *autoscalingv1.HorizontalPodAutoscaler) error {
 	*out = autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: *in.ObjectMeta.DeepCopy()}
 	out.Spec = autoscalingv1.HorizontalPodAutoscalerSpec{ScaleTargetRef: autoscalingv1.CrossVersionObjectReference(in.Spec.ScaleTargetRef), MinReplicas: in.Spec.MinReplicas, MaxReplicas: in.Spec.MaxReplicas}
@@ -496,6 +540,15 @@ func toOlder(in *autoscaler, out *autoscalingv1.HorizontalPodAutoscaler) error {
 	for _, metric := range in.Status.CurrentMetrics {
 		if m := metric.Resource; m != nil && m.Name == corev1.ResourceCPU && m.Current.AverageUtilization != nil {
 			out.Status.CurrentCPUUtilizationPercentage = m.Current.AverageUtilization
+		}
+	}
+	if len(in.Status.CurrentMetrics) > 0 {
+		var current []autoscalingv1.MetricStatus
+		for _, metric := range in.Status.CurrentMetrics {
+			current = append(current, olderStatus(metric))
+		}
+		if err := note(currentAnnotation, current); err != nil {
+			return err
 		}
 	}
 	if others != nil {
@@ -579,6 +632,13 @@ func toNewer(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscaler) {
 		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricStatus{
 			Name: corev1.ResourceCPU, Current: autoscalingv2.MetricValueStatus{AverageUtilization: use},
 		}}}
+	}
+	var current []autoscalingv1.MetricStatus
+	if text, there := in.Annotations[currentAnnotation]; there && json.Unmarshal([]byte(text), &current) == nil { // has more than the field
+		out.Status.CurrentMetrics = make([]autoscalingv2.MetricStatus, len(current))
+		for i, metric := range current {
+			out.Status.CurrentMetrics[i] = newerStatus(metric)
+		}
 	}
 	for _, name := range []string{metricsAnnotation, currentAnnotation, conditionsAnnotation, behaviorAnnotation} {
 		delete(out.Annotations, name)

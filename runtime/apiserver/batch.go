@@ -69,7 +69,11 @@ func batchDefaults() []defaulter {
 }
 
 func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+	return jobCondition(job, kind, corev1.ConditionTrue)
+}
+
+func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType, status corev1.ConditionStatus) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == status })
 }
 
 func jobs() kind {
@@ -229,11 +233,11 @@ func appliedLabels(j *batchv1.Job) bool {
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
 			var owned struct {
 				Metadata struct {
-					Labels any `json:"f:labels"`
+					Labels map[string]any `json:"f:labels"`
 				} `json:"f:metadata"`
 			}
 			//lint:ignore SA1019 its successor is not in all versions of apimachinery that the runtime compiles with
-			return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &owned) != nil || owned.Metadata.Labels != nil
+			return entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &owned) != nil || len(owned.Metadata.Labels) > 0
 		}
 	}
 	return true
@@ -351,15 +355,37 @@ func (f *findings) indexed(spec *batchv1.JobSpec, at *field.Path) {
 	if len(spec.SuccessPolicy.Rules) == 0 {
 		f.required(here.Child("rules"), "at least one rules must be specified when the successPolicy is specified")
 	}
+	if count := len(spec.SuccessPolicy.Rules); count > 20 {
+		f.add(field.TooMany(here.Child("rules"), count, 20))
+	}
 	for i, rule := range spec.SuccessPolicy.Rules {
-		here := here.Child("rules").Index(i)
-		if rule.SucceededCount == nil && rule.SucceededIndexes == nil {
-			f.required(here, "at least one of succeededCount or succeededIndexes must be specified")
+		f.successRule(rule, deref(spec.Completions), here.Child("rules").Index(i))
+	}
+}
+
+func (f *findings) successRule(rule batchv1.SuccessPolicyRule, completions int32, at *field.Path) {
+	const longest = 64 << 10
+	if rule.SucceededCount == nil && rule.SucceededIndexes == nil {
+		f.required(at, "at least one of succeededCount or succeededIndexes must be specified")
+	}
+	total := 0
+	if indexes := rule.SucceededIndexes; indexes != nil {
+		here := at.Child("succeededIndexes")
+		if len(*indexes) > longest {
+			f.add(field.TooLong(here, "", longest))
 		}
-		f.notNegativeIfSet(here.Child("succeededCount"), rule.SucceededCount)
-		if count := deref(rule.SucceededCount); count > deref(spec.Completions) {
-			f.invalid(here.Child("succeededCount"), count, fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", deref(spec.Completions)))
+		var err error
+		if total, err = countIndexes(*indexes, completions); err != nil {
+			f.invalid(here, *indexes, fmt.Sprintf("error parsing succeededIndexes: %s", err))
 		}
+	}
+	f.notNegativeIfSet(at.Child("succeededCount"), rule.SucceededCount)
+	count := deref(rule.SucceededCount)
+	if count > completions {
+		f.invalid(at.Child("succeededCount"), count, fmt.Sprintf("must be less than or equal to %d (the number of specified completions)", completions))
+	}
+	if rule.SucceededIndexes != nil && int(count) > total {
+		f.invalid(at.Child("succeededCount"), count, fmt.Sprintf("must be less than or equal to %d (the number of indexes in the specified succeededIndexes field)", total))
 	}
 }
 
@@ -478,71 +504,6 @@ func (f *findings) jobTemplate(j, old *batchv1.Job, at *field.Path) {
 	resources(now.Spec.Containers, was.Spec.Containers)
 	resources(now.Spec.InitContainers, was.Spec.InitContainers)
 	f.immutable(at.Child("template.spec"), now.Spec, was.Spec)
-}
-
-func validateJobStatus(j, old *batchv1.Job) field.ErrorList {
-	f, s, at := findings{validateMetadataUpdate(j, old)}, j.Status, field.NewPath("status")
-	f.counters(at, counter{"active", int64(s.Active)}, counter{"succeeded", int64(s.Succeeded)}, counter{"failed", int64(s.Failed)})
-	f.notNegativeIfSet(at.Child("ready"), s.Ready)
-	f.notNegativeIfSet(at.Child("terminating"), s.Terminating)
-	complete, failed := jobConditionTrue(j, batchv1.JobComplete), jobConditionTrue(j, batchv1.JobFailed)
-	finished, wasFinished := complete || failed, jobConditionTrue(old, batchv1.JobComplete) || jobConditionTrue(old, batchv1.JobFailed)
-	target, met := jobConditionTrue(j, batchv1.JobFailureTarget), jobConditionTrue(j, batchv1.JobSuccessCriteriaMet)
-	conditions := func(wrong bool, message string) {
-		if wrong {
-			f.invalid(at.Child("conditions"), field.OmitValueType{}, message)
-		}
-	}
-	completeChanged, failedChanged := complete != jobConditionTrue(old, batchv1.JobComplete), failed != jobConditionTrue(old, batchv1.JobFailed)
-	conditions((completeChanged || failedChanged) && complete && failed, "cannot set Complete=True and Failed=true conditions")
-	conditions(completeChanged && complete && target, "cannot set Complete=True and FailureTarget=true conditions")
-	completionChanged := !equality.Semantic.DeepEqual(s.CompletionTime, old.Status.CompletionTime)
-	startChanged := !equality.Semantic.DeepEqual(s.StartTime, old.Status.StartTime)
-	if (completeChanged || completionChanged) && s.CompletionTime != nil && !complete {
-		f.invalid(at.Child("completionTime"), s.CompletionTime, "cannot set completionTime when there is no Complete=True condition")
-	}
-	if (completeChanged || completionChanged) && s.CompletionTime == nil && complete {
-		f.required(at.Child("completionTime"), "completionTime is required for Complete jobs")
-	}
-	if (startChanged || completionChanged) && s.StartTime != nil && s.CompletionTime != nil && s.CompletionTime.Before(s.StartTime) {
-		f.invalid(at.Child("completionTime"), s.CompletionTime, "must be equal to or after `startTime`")
-	}
-	conditions(failedChanged && failed && !target, "cannot set Failed=True condition without the FailureTarget=true condition")
-	conditions(completeChanged && complete && !met, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
-	if finished && s.Active > 0 && (finished != wasFinished || s.Active != old.Status.Active) {
-		f.invalid(at.Child("active"), s.Active, "active>0 is invalid for finished job")
-	}
-	if finished && s.StartTime == nil && (finished != wasFinished || startChanged) {
-		f.required(at.Child("startTime"), "startTime is required for finished job")
-	}
-	if finished && deref(s.Terminating) > 0 && (finished != wasFinished || !equality.Semantic.DeepEqual(s.Terminating, old.Status.Terminating)) {
-		f.invalid(at.Child("terminating"), s.Terminating, "terminating>0 is invalid for finished job")
-	}
-	if s.Ready != nil && *s.Ready > s.Active && (!equality.Semantic.DeepEqual(s.Ready, old.Status.Ready) || s.Active != old.Status.Active) {
-		f.invalid(at.Child("ready"), *s.Ready, "cannot set more ready pods than active")
-	}
-	if s.CompletedIndexes != "" && s.CompletedIndexes != old.Status.CompletedIndexes && deref(j.Spec.CompletionMode) != batchv1.IndexedCompletion {
-		f.invalid(at.Child("completedIndexes"), s.CompletedIndexes, "cannot set non-empty completedIndexes when non-indexed completion mode")
-	}
-	conditions(met && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions")
-	conditions(met && target, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions")
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget} {
-		conditions(jobConditionTrue(old, kind) && !jobConditionTrue(j, kind), fmt.Sprintf("cannot disable the terminal %s=True condition", kind))
-	}
-	if s.Failed < old.Status.Failed {
-		f.invalid(at.Child("failed"), s.Failed, "cannot decrease the failed counter")
-	}
-	if s.Succeeded < old.Status.Succeeded {
-		f.invalid(at.Child("succeeded"), s.Succeeded, "cannot decrease the succeeded counter")
-	}
-	if s.CompletionTime != nil && old.Status.CompletionTime != nil && completionChanged {
-		f.invalid(at.Child("completionTime"), s.CompletionTime, "field is immutable")
-	}
-	if old.Status.StartTime != nil && startChanged && !deref(j.Spec.Suspend) {
-		f.invalid(at.Child("startTime"), s.StartTime, "field is immutable for unsuspended job once set")
-	}
-	conditions(jobConditionTrue(old, batchv1.JobSuccessCriteriaMet) && !met, "cannot disable the SuccessCriteriaMet=True condition")
-	return f.list
 }
 
 // Cron jobs.

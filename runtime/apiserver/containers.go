@@ -163,6 +163,7 @@ func (c *podChecks) valueFrom(variable corev1.EnvVar, at *field.Path) {
 	}
 	if from.FileKeyRef != nil {
 		sources++
+		c.fileKey(from.FileKeyRef, at.Child("fileKeyRef"))
 	}
 	switch {
 	case sources == 0:
@@ -171,6 +172,30 @@ func (c *podChecks) valueFrom(variable corev1.EnvVar, at *field.Path) {
 		c.invalid(at, "", "may not be specified when `value` is not empty")
 	case sources > 1:
 		c.invalid(at, "", "may not have more than one field specified at a time")
+	}
+}
+
+func (c *podChecks) fileKey(file *corev1.FileKeySelector, at *field.Path) {
+	if file.Key == "" {
+		c.required(at.Child("key"), "")
+	} else {
+		c.invalid(at.Child("key"), file.Key, utilvalidation.IsRelaxedEnvVarName(file.Key)...)
+	}
+	if file.VolumeName == "" {
+		c.required(at.Child("volumeName"), "")
+	} else {
+		c.label(at.Child("volumeName"), file.VolumeName)
+	}
+	if file.Path == "" {
+		c.required(at.Child("path"), "")
+	} else if slices.Contains(strings.Split(file.Path, "/"), "..") {
+		c.invalid(at.Child("path"), file.Path, "must not contain '..'")
+	}
+	switch i := slices.IndexFunc(c.spec.Volumes, func(v corev1.Volume) bool { return v.Name == file.VolumeName }); {
+	case i < 0:
+		c.add(field.NotFound(at.Child("volumeName"), file.VolumeName))
+	case c.spec.Volumes[i].EmptyDir == nil:
+		c.invalid(at.Child("volumeName"), file.VolumeName, "referenced volume must be of type emptyDir")
 	}
 }
 
@@ -543,10 +568,27 @@ func (c *podChecks) requirements(resources *corev1.ResourceRequirements, at *fie
 	for _, claim := range c.spec.ResourceClaims {
 		claims.Insert(claim.Name)
 	}
+	asked := sets.New[string]() // claims, and requests of claims
 	for i, claim := range resources.Claims {
 		if claim.Name == "" {
 			c.required(at.Child("claims").Index(i), "")
+			continue
 		}
+		key := claim.Name
+		if claim.Request != "" && !asked.Has(claim.Name) {
+			c.label(at.Child("claims").Index(i).Child("request"), claim.Request)
+			key += "/" + claim.Request
+		}
+		if asked.Has(key) {
+			c.add(field.Duplicate(at.Child("claims").Index(i), key))
+		} else if claim.Request == "" {
+			for _, other := range sets.List(asked) {
+				if strings.HasPrefix(other, claim.Name+"/") {
+					c.add(field.Duplicate(at.Child("claims").Index(i), claim.Name))
+				}
+			}
+		}
+		asked.Insert(key)
 		if !claims.Has(claim.Name) {
 			problem := field.NotFound(at.Child("claims").Index(i), claim.Name)
 			problem.Detail = "must be one of the names in pod.spec.resourceClaims"

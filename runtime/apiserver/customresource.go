@@ -31,6 +31,7 @@ import (
 type definition struct {
 	crd            *apiextensionsv1.CustomResourceDefinition
 	storageVersion string
+	unchecked      bool                          // objects get no defaults
 	schemas        map[string]*schema.Structural // by version
 	converter      *converter
 	versions       map[string]*customResource
@@ -54,7 +55,7 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	if err != nil {
 		return nil, err
 	}
-	d := &definition{crd: crd, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
+	d := &definition{crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion, schemas: map[string]*schema.Structural{}, versions: map[string]*customResource{}, stopped: make(chan struct{})}
 	for _, v := range crd.Spec.Versions {
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			continue
@@ -147,6 +148,9 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	c := &customResource{objects: r, writes: s.newWrites(d, r, types)}
 	if strategy.hasStatus {
 		c.status = r.with(&customStatusStrategy{strategy})
+	}
+	if s.unchecked(r, c.status); s.options.Unchecked {
+		c.writes = nil
 	}
 	if strategy.scale != nil {
 		c.scale = &scaleStorage{objects: r, paths: *strategy.scale, parent: gv, mappings: d.replicasPaths()}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -105,9 +106,13 @@ func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) 
 // noteStored adds the storage version to those that objects may be stored in.
 func noteStored(crd *apiextensions.CustomResourceDefinition) {
 	for _, v := range crd.Spec.Versions {
-		if v.Storage && !apiextensions.IsStoredVersion(crd, v.Name) {
+		if !v.Storage {
+			continue
+		}
+		if !apiextensions.IsStoredVersion(crd, v.Name) {
 			crd.Status.StoredVersions = append(crd.Status.StoredVersions, v.Name)
 		}
+		return // a second one is wrong
 	}
 }
 
@@ -255,12 +260,19 @@ func (d *definition) serves(crd *apiextensionsv1.CustomResourceDefinition) bool 
 	return crd == d.crd || crd.UID == d.crd.UID && equality.Semantic.DeepEqual(crd.Spec, d.crd.Spec) && equality.Semantic.DeepEqual(crd.Status.AcceptedNames, d.crd.Status.AcceptedNames)
 }
 
-// definition is what serves a definition; it is made by the first request for one of its objects.
+// errOutdated says that a definition was written, or is gone, since it was read.
+var errOutdated = errors.New("the definition is not as it was")
+
+// definition is what serves a definition; it is made by the first request for one of its objects. One that is not as it is stored gets
+// errOutdated: it would take the place of what serves others, and end their watches.
 func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	s.definitions.mu.Lock()
 	defer s.definitions.mu.Unlock()
 	if d := s.definitions.served[crd.Name]; d != nil && d.serves(crd) {
 		return d, nil
+	}
+	if now := s.crds.table.get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.revision, 10) != crd.ResourceVersion {
+		return nil, errOutdated
 	}
 	d, err := s.newDefinition(crd)
 	if err != nil {
@@ -444,12 +456,12 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 	return err != nil || len(records) > 0
 }
 
-// serveCustom serves a request for custom resources.
-func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
+// beginCustom is begin of a request about custom resources, by what their definition is now.
+func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) http.HandlerFunc {
 	record := s.crds.table.get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
 	if record == nil {
 		s.notFound(w, r, info.APIGroup)
-		return
+		return nil
 	}
 	crd := s.read(record)
 	namespaced, named := crd.Spec.Scope == apiextensionsv1.NamespaceScoped, info.Namespace != ""
@@ -457,12 +469,15 @@ func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *reque
 	conditions := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
 	if !namespaced && named || namespaced && !named && !across || !apihelpers.HasServedCRDVersion(crd, info.APIVersion) || !conditions {
 		http.NotFound(w, r)
-		return
+		return nil
 	}
 	d, err := s.definition(crd)
+	if errors.Is(err, errOutdated) {
+		return s.beginCustom(w, r, info)
+	}
 	if err != nil {
 		responsewriters.ErrorNegotiated(apierrors.NewInternalError(errors.New("error resolving resource")), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
-		return
+		return nil
 	}
 	e := d.versions[info.APIVersion].endpoint
 	admit := s.admission
@@ -471,7 +486,7 @@ func (s *Server) serveCustom(w http.ResponseWriter, r *http.Request, info *reque
 		without := *e
 		without.writes, e = nil, &without
 	}
-	s.serve(w, r, info, e, admit)
+	return s.beginOn(w, r, info, e, admit)
 }
 
 // newEndpoint is what is served of a version.

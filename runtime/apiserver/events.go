@@ -50,7 +50,7 @@ func events() kind {
 		return since(e.FirstTimestamp)
 	}
 	return kind{
-		gvk: coreV1.WithKind("Event"), resource: "events", short: []string{"ev"}, namespaced: true, policy: rest.Unsupported,
+		gvk: coreV1.WithKind("Event"), resource: "events", short: []string{"ev"}, namespaced: true, uncached: true, policy: rest.Unsupported,
 		columns: []column{
 			col("Last Seen", "string", doc["lastTimestamp"], func(e *event) any {
 				switch {

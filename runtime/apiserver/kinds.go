@@ -2,8 +2,10 @@ package apiserver
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +62,7 @@ type builtins struct {
 	scheme *runtime.Scheme
 	models *goModels
 	family family
+	plain  func() family // without defaults
 }
 
 var shared builtins // without an initial value, since the rows refer to what refers to it
@@ -70,38 +73,44 @@ func loadBuiltin() *builtins {
 			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), discoveryKinds(),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
-		shared.scheme = newBuiltinScheme(shared.groups)
+		shared.scheme = newBuiltinScheme(shared.groups, setAllDefaults)
 		shared.models = &goModels{scheme: shared.scheme}
-		codecs := serializer.NewCodecFactory(shared.scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-		shared.family = family{scheme: shared.scheme, codecs: codecs}
+		shared.family = newFamily(shared.scheme)
+		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })
 	})
 	return &shared
 }
 
+func newFamily(scheme *runtime.Scheme) family {
+	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	return family{scheme: scheme, codecs: codecs}
+}
+
 // kind is one of them: one row for each. Its rules are for objects of its Go type, which is that of the version that is stored.
 type kind struct {
-	gvk         schema.GroupVersionKind
-	resource    string
-	singular    string // nothing for the kind in lower case
-	short       []string
-	categories  []string
-	namespaced  bool
-	undefaulted bool                                                   // is written without the defaults that a reader finds
-	unshown     string                                                 // an annotation that tables do not have
-	verbs       []string                                               // nil for all
-	columns     []column                                               // of tables; nil for names and creation times
-	conditions  func(object runtime.Object) []metav1.TableRowCondition // of their rows
-	rules       rules
-	status      *rules                                            // of the subresource, if there is one
-	scale       func(object runtime.Object) scaled                // where the scale subresource is, if there is one
-	parts       []extraPart                                       // other subresources
-	fields      func(object runtime.Object, set fields.Set)       // that selectors may name, besides those of each object
-	labels      func(label, value string) (string, string, error) // of selectors, of a version that has other names than what is stored
-	selectable  []string                                          // their names
-	returned    bool                                              // a deletion answers with the object
-	policy      rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
-	deletable   func(updated, existing runtime.Object) bool       // see registry
-	complete    func(s *Server, r *registry, e *endpoint)         // makes of an endpoint what it has besides
+	gvk        schema.GroupVersionKind
+	resource   string
+	singular   string // nothing for the kind in lower case
+	short      []string
+	categories []string
+	namespaced bool
+	uncached   bool                                                   // is read from the storage alone, whose errors differ from those of a cache
+	shown      func(object runtime.Object)                            // makes of what is written what readers find
+	unshown    string                                                 // an annotation that tables do not have
+	verbs      []string                                               // nil for all
+	columns    []column                                               // of tables; nil for names and creation times
+	conditions func(object runtime.Object) []metav1.TableRowCondition // of their rows
+	rules      rules
+	status     *rules                                            // of the subresource, if there is one
+	scale      func(object runtime.Object) scaled                // where the scale subresource is, if there is one
+	parts      []extraPart                                       // other subresources
+	fields     func(object runtime.Object, set fields.Set)       // that selectors may name, besides those of each object
+	labels     func(label, value string) (string, string, error) // of selectors, of a version that has other names than what is stored
+	selectable []string                                          // their names
+	returned   bool                                              // a deletion answers with the object
+	policy     rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
+	deletable  func(updated, existing runtime.Object) bool       // see registry
+	complete   func(s *Server, r *registry, e *endpoint)         // makes of an endpoint what it has besides
 
 	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
 	admit func(s *Server, a admission.Attributes) error
@@ -130,9 +139,9 @@ type column struct {
 type rules struct {
 	unconditional  bool // an update may say no version
 	creates        bool // an update makes an object that is not there
-	declared       bool // what is wrong is said once, as of kinds whose metadata upstream checks by generated code
 	reset          []string
 	spec           func(object runtime.Object) any // the generation counts changes of it
+	literal        bool                            // and a list that is empty now and was not there is one
 	create         func(object runtime.Object)
 	update         func(object, old runtime.Object)
 	canonicalize   func(object runtime.Object)
@@ -222,7 +231,7 @@ func validateQualified(name string, path *field.Path) field.ErrorList {
 }
 
 // newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.
-func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
+func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
@@ -231,13 +240,13 @@ func newBuiltinScheme(groups [][]kind) *runtime.Scheme {
 	} {
 		must(add(scheme))
 	}
-	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, setAllDefaults)
+	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, defaults)
 	for _, kinds := range groups {
 		for i := range kinds {
 			k := &kinds[i]
 			object, err := scheme.New(k.gvk)
 			must(err)
-			scheme.AddTypeDefaultingFunc(object, setAllDefaults)
+			scheme.AddTypeDefaultingFunc(object, defaults)
 			switch {
 			case k.labels != nil:
 				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.labels))
@@ -260,7 +269,7 @@ func (k *kind) selector(label, value string) (string, string, error) {
 // typedCodec stores objects of Go types as they are after they were written as JSON.
 type typedCodec struct {
 	codec runtime.Codec
-	plain runtime.Decoder // without defaults; nil for a kind that is written with them
+	shown func(object runtime.Object) // nil for nothing
 }
 
 func (c typedCodec) encode(object runtime.Object) (*record, error) {
@@ -274,15 +283,11 @@ func (c typedCodec) encode(object runtime.Object) (*record, error) {
 		return nil, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
-	if c.plain == nil {
-		return &record{object: object}, nil
+	if c.shown != nil {
+		c.shown(object)
 	}
-	written, err := runtime.Decode(c.plain, data)
-	if err != nil {
-		return nil, err
-	}
-	written.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return &record{object: object, plain: written}, nil
+	sum := sha256.Sum256(data)
+	return &record{object: object, sum: string(sum[:])}, nil
 }
 
 // decode returns a copy, since encoders note the kind in objects of Go types.
@@ -332,16 +337,22 @@ func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object
 	if s.kind.rules.spec != nil {
 		mustAccess(object).SetGeneration(1)
 	}
+	dropGated(object)
 	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
 		s.kind.rules.create(object)
 	}
 }
 
 func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
+	dropGated(object)
 	if s.rules.update != nil {
 		s.rules.update(object, old)
 	}
-	if s.rules.spec != nil && !equality.Semantic.DeepEqual(s.rules.spec(object), s.rules.spec(old)) {
+	equal := equality.Semantic.DeepEqual
+	if s.rules.literal {
+		equal = reflect.DeepEqual
+	}
+	if s.rules.spec != nil && !equal(s.rules.spec(object), s.rules.spec(old)) {
 		mustAccess(object).SetGeneration(mustAccess(old).GetGeneration() + 1)
 	}
 }
@@ -366,9 +377,10 @@ func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.O
 	return show(s.rules.validateUpdate(object, old))
 }
 
-// ValidateDeclaratively leaves one of problems that are found twice, where the rules say so.
+// ValidateDeclaratively leaves one of problems that are found twice, as it is with kinds that upstream checks by generated code too: all
+// but definitions.
 func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
-	if !s.rules.declared {
+	if s.kind == &definitionKind {
 		return problems
 	}
 	known := sets.New[string]()
@@ -539,13 +551,9 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	r := &registry{
 		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(), deletable: k.deletable,
 		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, TableConvertor: stored,
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, uncached: stored.uncached, TableConvertor: stored,
 	}
-	codec := typedCodec{codec: f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub)}
-	if stored.undefaulted {
-		codec.plain = f.codecs.UniversalDeserializer()
-	}
-	r.codec = codec
+	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub), stored.shown}
 	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	r.table.keepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.gvk.GroupVersion(), hub))
 	if stored.columns == nil {
@@ -608,6 +616,9 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
+		s.unchecked(r, status)
+	} else {
+		s.unchecked(r, nil)
 	}
 	if stored.scale != nil {
 		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
@@ -637,13 +648,20 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 }
 
 func (s *Server) newBuiltin(k *kind) *endpoint {
-	r := s.newRegistry(k, loadBuiltin().family)
-	e := s.newEndpoint(k, loadBuiltin().family, r)
-	if k.complete != nil {
+	family := loadBuiltin().family
+	if s.options.Unchecked {
+		family = loadBuiltin().plain()
+	}
+	r := s.newRegistry(k, family)
+	e := s.newEndpoint(k, family, r)
+	if k.complete != nil && (!s.options.Unchecked || k.answers()) {
 		k.complete(s, r, e)
 	}
 	return e
 }
+
+// answers reports whether the kind is answered and not stored.
+func (k *kind) answers() bool { return slices.Equal(k.verbs, []string{"create"}) }
 
 // endpointOf is the one of a built-in resource, or nil.
 func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {

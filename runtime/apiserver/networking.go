@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -357,7 +358,7 @@ func networkPolicies() kind {
 			sinceColumn,
 		},
 		rules: rules{
-			unconditional: true, spec: typed1(func(p *policy) any { return p.Spec }),
+			unconditional: true, spec: typed1(func(p *policy) any { return p.Spec }), literal: true,
 			validate: typed1(func(p *policy) field.ErrorList {
 				return append(validateMetadata(&p.ObjectMeta, true, validation.NameIsDNSSubdomain), validateNetworkPolicy(&p.Spec)...)
 			}),
@@ -495,6 +496,8 @@ func discoveryKinds() []kind {
 		},
 		rules: rules{
 			unconditional: true, spec: typed1(func(s *slice) any { return []any{s.Labels, s.AddressType, s.Endpoints, s.Ports} }),
+			create:   change1(dropTopology),
+			update:   change2(func(s, _ *slice) { dropTopology(s) }),
 			validate: typed1(validateSlice),
 			validateUpdate: typed2(func(s, old *slice) field.ErrorList {
 				f := findings{append(validateSlice(s), validateMetadataUpdate(s, old)...)}
@@ -503,6 +506,39 @@ func discoveryKinds() []kind {
 			}),
 		},
 	}}
+}
+
+// dropTopology drops what the version before v1 had.
+func dropTopology(s *discoveryv1.EndpointSlice) {
+	for i := range s.Endpoints {
+		s.Endpoints[i].DeprecatedTopology = nil
+	}
+}
+
+func (f *findings) hints(hints *discoveryv1.EndpointHints, at *field.Path) {
+	const most = 8
+	if zones := hints.ForZones; len(zones) > most {
+		f.add(field.TooMany(at.Child("forZones"), len(zones), most))
+		return
+	}
+	for i, zone := range hints.ForZones {
+		here := at.Child("forZones").Index(i).Child("name")
+		if slices.Contains(hints.ForZones[:i], zone) {
+			f.add(field.Duplicate(here, zone.Name))
+		}
+		f.invalid(here, zone.Name, utilvalidation.IsValidLabelValue(zone.Name)...)
+	}
+	if nodes := hints.ForNodes; len(nodes) > most {
+		f.add(field.TooMany(at.Child("forNodes"), len(nodes), most))
+		return
+	}
+	for i, node := range hints.ForNodes {
+		here := at.Child("forNodes").Index(i).Child("name")
+		if slices.Contains(hints.ForNodes[:i], node) {
+			f.add(field.Duplicate(here, node.Name))
+		}
+		f.subdomain(here, node.Name)
+	}
 }
 
 func discoveryDefaults() []defaulter {
@@ -548,9 +584,11 @@ func validateSlice(s *discoveryv1.EndpointSlice) field.ErrorList {
 		if endpoint.NodeName != nil {
 			f.subdomain(here.Child("nodeName"), *endpoint.NodeName)
 		}
-		f.labels(here.Child("deprecatedTopology"), endpoint.DeprecatedTopology)
 		if endpoint.Hostname != nil {
 			f.label(here.Child("hostname"), *endpoint.Hostname)
+		}
+		if endpoint.Hints != nil {
+			f.hints(endpoint.Hints, here.Child("hints"))
 		}
 	}
 	return f.list

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,7 +153,31 @@ func validateNode(n *corev1.Node) field.ErrorList {
 	for i, cidr := range n.Spec.PodCIDRs {
 		f.cidr(field.NewPath("spec", "podCIDRs").Index(i), cidr)
 	}
+	if cidrs := n.Spec.PodCIDRs; len(cidrs) > 2 || len(cidrs) == 2 && isIPv6(cidrs[0]) == isIPv6(cidrs[1]) {
+		f.invalid(field.NewPath("spec", "podCIDRs"), cidrs, "may specify no more than one CIDR for each IP family")
+	}
+	f.declaredFeatures(n.Status.DeclaredFeatures, field.NewPath("status", "declaredFeatures"))
 	return f.list
+}
+
+var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
+
+func (f *findings) declaredFeatures(features []string, at *field.Path) {
+	for i, feature := range features {
+		switch here := at.Index(i); {
+		case len(feature) > utilvalidation.DNS1123SubdomainMaxLength:
+			f.invalid(here, feature, fmt.Sprintf("invalid feature name %q: must be no more than %d characters", feature, utilvalidation.DNS1123SubdomainMaxLength))
+		case !featureName.MatchString(feature):
+			f.invalid(here, feature, fmt.Sprintf("invalid feature name %q: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes", feature))
+		}
+		switch {
+		case i == 0 || features[i-1] < feature:
+		case features[i-1] == feature:
+			f.add(field.Duplicate(at.Index(i), feature))
+		default:
+			f.invalid(at.Index(i), feature, "list must be sorted alphabetically")
+		}
+	}
 }
 
 func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {

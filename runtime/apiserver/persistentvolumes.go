@@ -46,7 +46,7 @@ func volumeClaims() kind {
 	status, spec := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc(), corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
 	type claim = corev1.PersistentVolumeClaim
 	return kind{
-		gvk: coreV1.WithKind("PersistentVolumeClaim"), resource: "persistentvolumeclaims", undefaulted: true, short: []string{"pvc"}, namespaced: true, returned: true,
+		gvk: coreV1.WithKind("PersistentVolumeClaim"), resource: "persistentvolumeclaims", short: []string{"pvc"}, namespaced: true, returned: true,
 		columns: []column{
 			col("Status", "string", status["phase"], func(c *claim) any { return phaseText(c, c.Status.Phase) }),
 			col("Volume", "string", spec["volumeName"], func(c *claim) any { return c.Spec.VolumeName }),
@@ -71,11 +71,11 @@ func volumeClaims() kind {
 			unconditional: true, reset: []string{"status"},
 			create: change1(func(c *claim) {
 				c.Status = corev1.PersistentVolumeClaimStatus{} // the phase is found by who reads it, and written by the next update
-				sameSources(&c.Spec)
+				sameSources(&c.Spec, nil)
 			}),
 			update: change2(func(c, old *claim) {
 				c.Status = old.Status
-				sameSources(&c.Spec)
+				sameSources(&c.Spec, &old.Spec)
 			}),
 			validate:       typed1(validateClaim),
 			validateUpdate: typed2(validateClaimUpdate),
@@ -109,15 +109,20 @@ func volumeClaims() kind {
 	}
 }
 
-// sameSources fills in whichever of the two ways to name a source is not given.
-func sameSources(spec *corev1.PersistentVolumeClaimSpec) {
+// sameSources fills in whichever of the two ways to name a source is not given. The older one may name but a claim or a snapshot, unless it
+// named something before.
+func sameSources(spec *corev1.PersistentVolumeClaimSpec, old *corev1.PersistentVolumeClaimSpec) {
+	if source := spec.DataSource; source != nil && spec.DataSourceRef == nil && (old == nil || old.DataSource == nil && old.DataSourceRef == nil) {
+		group := deref(source.APIGroup)
+		if !(source.Kind == "PersistentVolumeClaim" && group == "" || source.Kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io") {
+			spec.DataSource = nil
+		}
+	}
 	switch source, reference := spec.DataSource, spec.DataSourceRef; {
 	case source != nil && reference == nil:
 		spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
 	case source == nil && reference != nil && deref(reference.Namespace) == "":
-		if deref(reference.APIGroup) == "" && reference.Kind == "PersistentVolumeClaim" || deref(reference.APIGroup) == "snapshot.storage.k8s.io" && reference.Kind == "VolumeSnapshot" {
-			spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: reference.APIGroup, Kind: reference.Kind, Name: reference.Name}
-		}
+		spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: reference.APIGroup, Kind: reference.Kind, Name: reference.Name}
 	}
 }
 
@@ -286,10 +291,7 @@ func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorLi
 func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 	at, spec := field.NewPath("spec"), &volume.Spec
 	f := findings{validateMetadata(&volume.ObjectMeta, false, validation.NameIsDNSSubdomain)}
-	if len(spec.AccessModes) == 0 {
-		f.required(at.Child("accessModes"), "")
-	}
-	accessModes(&f, spec.AccessModes, at.Child("accessModes"))
+	f.access(spec, at)
 	if len(spec.Capacity) == 0 {
 		f.required(at.Child("capacity"), "")
 	}
@@ -317,10 +319,50 @@ func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 	if spec.StorageClassName != "" {
 		f.subdomain(at.Child("storageClassName"), spec.StorageClassName)
 	}
+	if class := spec.VolumeAttributesClassName; class != nil {
+		if *class == "" {
+			f.required(at.Child("volumeAttributesClassName"), "an empty string is disallowed")
+		} else {
+			f.subdomain(at.Child("volumeAttributesClassName"), *class)
+		}
+		if spec.CSI == nil {
+			f.required(at.Child("csi"), "has to be specified when using volumeAttributesClassName")
+		}
+	}
 	if spec.VolumeMode != nil {
 		oneOf(&f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
 	}
 	return f.list
+}
+
+func (f *findings) access(spec *corev1.PersistentVolumeSpec, at *field.Path) {
+	if len(spec.AccessModes) == 0 {
+		f.required(at.Child("accessModes"), "")
+	}
+	accessModes(f, spec.AccessModes, at.Child("accessModes"))
+}
+
+// inlineVolume checks a volume that is written where it is used.
+func (f *findings) inlineVolume(spec *corev1.PersistentVolumeSpec, at *field.Path) {
+	const inline = "in the context of inline volumes"
+	for name, given := range map[string]bool{
+		"claimRef": spec.ClaimRef != nil, "capacity": len(spec.Capacity) > 0, "nodeAffinity": spec.NodeAffinity != nil, "storageClassName": spec.StorageClassName != "",
+	} {
+		if given {
+			f.forbidden(at.Child(name), "may not be specified "+inline)
+		}
+	}
+	if spec.CSI == nil {
+		f.required(at.Child("csi"), "has to be specified "+inline)
+	}
+	f.access(spec, at)
+	if spec.PersistentVolumeReclaimPolicy != "" && spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		f.forbidden(at.Child("persistentVolumeReclaimPolicy"), "may only be Retain "+inline)
+	}
+	f.volumeSource(spec, at)
+	if spec.VolumeMode != nil && *spec.VolumeMode != corev1.PersistentVolumeFilesystem {
+		f.forbidden(at.Child("volumeMode"), "may not specify volumeMode other than Filesystem "+inline)
+	}
 }
 
 func (f *findings) volumeSource(spec *corev1.PersistentVolumeSpec, at *field.Path) {
@@ -354,6 +396,14 @@ func (f *findings) volumeSource(spec *corev1.PersistentVolumeSpec, at *field.Pat
 			if spec.CSI.VolumeHandle == "" {
 				f.required(here.Child("volumeHandle"), "")
 			}
+			for name, secret := range map[string]*corev1.SecretReference{
+				"controllerPublishSecretRef": spec.CSI.ControllerPublishSecretRef, "controllerExpandSecretRef": spec.CSI.ControllerExpandSecretRef,
+				"nodePublishSecretRef": spec.CSI.NodePublishSecretRef, "nodeExpandSecretRef": spec.CSI.NodeExpandSecretRef,
+			} {
+				if secret != nil {
+					f.secret(secret, here.Child(name))
+				}
+			}
 		}
 	}
 	if types == 0 {
@@ -361,6 +411,19 @@ func (f *findings) volumeSource(spec *corev1.PersistentVolumeSpec, at *field.Pat
 	}
 	if spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		f.forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'")
+	}
+}
+
+func (f *findings) secret(secret *corev1.SecretReference, at *field.Path) {
+	if secret.Name == "" {
+		f.required(at.Child("name"), "")
+	} else {
+		f.subdomain(at.Child("name"), secret.Name)
+	}
+	if secret.Namespace == "" {
+		f.required(at.Child("namespace"), "")
+	} else {
+		f.label(at.Child("namespace"), secret.Namespace)
 	}
 }
 

@@ -74,6 +74,7 @@ func pods() kind {
 		rules: rules{
 			unconditional: true, reset: []string{"status"}, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
 			create: change1(func(p *corev1.Pod) {
+				defaultPodResources(&p.Spec)
 				p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&p.Spec)}
 				if len(p.Spec.SchedulingGates) > 0 {
 					p.Status.Conditions = []corev1.PodCondition{{
@@ -82,7 +83,10 @@ func pods() kind {
 					}}
 				}
 			}),
-			update:         change2(func(p, old *corev1.Pod) { p.Status = old.Status }),
+			update: change2(func(p, old *corev1.Pod) {
+				keepPodResources(&p.Spec, &old.Spec)
+				p.Status = old.Status
+			}),
 			validate:       typed1(validatePod),
 			validateUpdate: typed2(validatePodUpdate),
 			warnings: typed1(func(p *corev1.Pod) []string {
@@ -389,6 +393,7 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 			}
 		}
 	}
+	f.annotationsChanged(pod, old)
 	here, now, was := at.Child("activeDeadlineSeconds"), pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds
 	switch {
 	case now != nil && (*now < 0 || *now > math.MaxInt32):
@@ -410,6 +415,9 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 			f.forbidden(at.Child("schedulingGates").Index(i).Child("name"), fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name))
 		}
 	}
+	if len(old.Spec.SchedulingGates) > 0 {
+		f.narrowed(&pod.Spec, &old.Spec, at)
+	}
 	if rest := withoutMutable(pod, old); !equality.Semantic.DeepEqual(rest, old.Spec) {
 		f.forbidden(at, mutableFields+diff.Diff(goValue{old.Spec}, goValue{rest}))
 	}
@@ -428,8 +436,83 @@ func withoutMutable(pod, old *corev1.Pod) corev1.PodSpec {
 	spec.ActiveDeadlineSeconds, spec.SchedulingGates, spec.Tolerations = old.Spec.ActiveDeadlineSeconds, old.Spec.SchedulingGates, old.Spec.Tolerations
 	if len(old.Spec.SchedulingGates) > 0 { // until it is scheduled, where it may run can be narrowed
 		spec.NodeSelector = old.Spec.NodeSelector
+		setNodeAffinity(&spec, nodeAffinity(&old.Spec), old.Spec.Affinity == nil)
 	}
 	return spec
+}
+
+func nodeAffinity(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	if spec.Affinity == nil {
+		return nil
+	}
+	return spec.Affinity.NodeAffinity
+}
+
+// setNodeAffinity makes the node affinity what it was. There was no affinity at all perhaps.
+func setNodeAffinity(spec *corev1.PodSpec, was *corev1.NodeAffinity, none bool) {
+	switch affinity := spec.Affinity; {
+	case equality.Semantic.DeepEqual(nodeAffinity(spec), was):
+	case affinity == nil:
+		spec.Affinity = &corev1.Affinity{NodeAffinity: was}
+	case none && affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil:
+		spec.Affinity = nil
+	default:
+		affinity.NodeAffinity = was
+	}
+}
+
+// narrowed checks changes of the nodes on which a pod may run that is not scheduled yet: they become fewer.
+func (f *findings) narrowed(spec, old *corev1.PodSpec, at *field.Path) {
+	for name, value := range old.NodeSelector {
+		if now, ok := spec.NodeSelector[name]; !ok || now != value {
+			f.invalid(at.Child("nodeSelector"), spec.NodeSelector, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
+			break
+		}
+	}
+	terms := func(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
+		if affinity := nodeAffinity(spec); affinity != nil && affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			return affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		}
+		return nil
+	}
+	now, was := terms(spec), terms(old)
+	here := at.Child("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	if len(was) > 0 && len(now) != len(was) {
+		f.invalid(here, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+		return
+	}
+	begins := func(now, was []corev1.NodeSelectorRequirement) bool {
+		return len(now) >= len(was) && (len(was) == 0 || equality.Semantic.DeepEqual(now[:len(was)], was))
+	}
+	for i, term := range was {
+		empty := len(term.MatchExpressions)+len(term.MatchFields) == 0 && len(now[i].MatchExpressions)+len(now[i].MatchFields) > 0
+		if empty || !begins(now[i].MatchExpressions, term.MatchExpressions) || !begins(now[i].MatchFields, term.MatchFields) {
+			f.invalid(here.Index(i), now[i], "only additions are allowed (no mutations or deletions)")
+		}
+	}
+}
+
+// annotationsChanged checks those that say what a pod is.
+func (f *findings) annotationsChanged(pod, old *corev1.Pod) {
+	at := field.NewPath("metadata", "annotations")
+	forbid := func(key, change string) {
+		if strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) {
+			f.forbidden(at.Key(key), "may not "+change+" AppArmor annotations")
+		}
+		if key == corev1.MirrorPodAnnotationKey {
+			f.forbidden(at.Key(key), "may not "+change+" mirror pod annotation")
+		}
+	}
+	for _, key := range sortedMap(old.Annotations) {
+		if value, ok := pod.Annotations[key]; !ok || value != old.Annotations[key] {
+			forbid(key, "remove or update")
+		}
+	}
+	for _, key := range sortedMap(pod.Annotations) {
+		if _, ok := old.Annotations[key]; !ok {
+			forbid(key, "add")
+		}
+	}
 }
 
 func validateAddedTolerations(now, was []corev1.Toleration, at *field.Path) field.ErrorList {
@@ -507,126 +590,6 @@ func mayRestart(spec *corev1.PodSpec, status corev1.ContainerStatus) bool {
 	return restart
 }
 
-// qosOf is how well a pod is served, by its requests and limits.
-func qosOf(spec *corev1.PodSpec) corev1.PodQOSClass {
-	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
-	guaranteed := true
-	add := func(list, sum corev1.ResourceList) (found int) {
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			quantity, ok := list[name]
-			if !ok || quantity.Sign() <= 0 {
-				continue
-			}
-			found++
-			total := sum[name]
-			total.Add(quantity)
-			sum[name] = total
-		}
-		return found
-	}
-	if spec.Resources != nil {
-		add(spec.Resources.Requests, requests)
-		guaranteed = add(spec.Resources.Limits, limits) == 2
-	} else {
-		for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
-			add(container.Resources.Requests, requests)
-			guaranteed = add(container.Resources.Limits, limits) == 2 && guaranteed
-		}
-	}
-	switch {
-	case len(requests) == 0 && len(limits) == 0:
-		return corev1.PodQOSBestEffort
-	case guaranteed && equality.Semantic.DeepEqual(requests, limits):
-		return corev1.PodQOSGuaranteed
-	}
-	return corev1.PodQOSBurstable
-}
-
-// podWarnings are those of a pod, or of a template.
-func podWarnings(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, at *field.Path) (warnings []string) {
-	warn := func(format string, arguments ...any) { warnings = append(warnings, fmt.Sprintf(format, arguments...)) }
-	specAt := at.Child("spec")
-	for i, constraint := range spec.TopologySpreadConstraints {
-		if constraint.LabelSelector == nil {
-			warn("%s: a null labelSelector results in matching no pod", specAt.Child("topologySpreadConstraints").Index(i).Child("labelSelector"))
-		}
-	}
-	for i, volume := range spec.Volumes {
-		if volume.GitRepo != nil {
-			warn("%s: deprecated in v1.11, and disabled by default in v1.33+", specAt.Child("volumes").Index(i).Child("gitRepo"))
-		}
-	}
-	secrets := sets.New[string]()
-	for i, secret := range spec.ImagePullSecrets {
-		here := specAt.Child("imagePullSecrets").Index(i).Child("name")
-		if secrets.Has(secret.Name) {
-			warn("%s: duplicate name %q", here, secret.Name)
-		}
-		if secret.Name == "" {
-			defer func() { warn("%s: invalid empty name %q", here, "") }()
-		}
-		secrets.Insert(secret.Name)
-	}
-	eachContainer(spec, specAt, func(container *corev1.Container, at *field.Path) {
-		for _, lists := range []struct {
-			name string
-			list corev1.ResourceList
-		}{{"limits", container.Resources.Limits}, {"requests", container.Resources.Requests}} {
-			for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-				if quantity, ok := lists.list[name]; ok && quantity.MilliValue()%1000 != 0 {
-					warn("%s: fractional byte value %q is invalid, must be an integer", at.Child("resources", lists.name).Key(string(name)), quantity.String())
-				}
-			}
-		}
-		names := sets.New[string]()
-		for i, variable := range container.Env {
-			reference := "$(" + variable.Name + ")"
-			if names.Has(variable.Name) && (variable.ValueFrom != nil || variable.Value == reference || !strings.Contains(variable.Value, reference)) {
-				warn("%s: hides previous definition of %q, which may be dropped when using apply", at.Child("env").Index(i), variable.Name)
-			}
-			names.Insert(variable.Name)
-		}
-	})
-	warnings = append(warnings, portWarnings(spec, specAt)...)
-	if spec.TerminationGracePeriodSeconds != nil && *spec.TerminationGracePeriodSeconds < 0 {
-		warn("%s: must be >= 0; negative values are invalid and will be treated as 1", specAt.Child("terminationGracePeriodSeconds"))
-	}
-	return warnings
-}
-
-func portWarnings(spec *corev1.PodSpec, at *field.Path) (warnings []string) {
-	type definition struct {
-		at   *field.Path
-		port corev1.ContainerPort
-	}
-	known := map[string][]definition{}
-	eachContainer(spec, at, func(container *corev1.Container, at *field.Path) {
-		for i, port := range container.Ports {
-			here := at.Child("ports").Index(i)
-			key := fmt.Sprintf("%d/%s", port.ContainerPort, port.Protocol)
-			for _, other := range known[key] {
-				switch {
-				case port.HostIP == other.port.HostIP && port.HostPort == other.port.HostPort:
-					warnings = append(warnings, fmt.Sprintf("%s: duplicate port definition with %s", here, other.at))
-				case port.HostPort == 0 || other.port.HostPort == 0:
-					warnings = append(warnings, fmt.Sprintf("%s: overlapping port definition with %s", here, other.at))
-				}
-			}
-			known[key] = append(known[key], definition{here, port})
-		}
-	})
-	return warnings
-}
-
-// dnsLabelWarning is that of a name from which others make the names of hosts.
-func dnsLabelWarning(name, used string) []string {
-	messages := utilvalidation.IsDNS1123Label(name)
-	if len(messages) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("metadata.name: this is used in %s, which can result in surprising behavior; a DNS label is recommended: %v", used, messages)}
-}
-
 // Defaults of pods, and of the templates of pods that other kinds have.
 
 func podDefaults() []defaulter {
@@ -684,9 +647,7 @@ func podDefaults() []defaulter {
 		defaultsOf(func(action *corev1.HTTPGetAction) {
 			set(&action.Path, "/")
 			set(&action.Scheme, corev1.URISchemeHTTP)
-			action.Protocol = nil // of a feature that is off
 		}),
-		defaultsOf(func(lifecycle *corev1.Lifecycle) { lifecycle.StopSignal = nil }), // the same
 		defaultsOf(func(volume *corev1.Volume) {
 			if volume.VolumeSource == (corev1.VolumeSource{}) {
 				volume.EmptyDir = &corev1.EmptyDirVolumeSource{}
@@ -737,15 +698,4 @@ func pullPolicyOf(image string) corev1.PullPolicy {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
-}
-
-func defaultRequests(resources *corev1.ResourceRequirements) {
-	if resources.Limits != nil && resources.Requests == nil {
-		resources.Requests = corev1.ResourceList{}
-	}
-	for name, quantity := range resources.Limits {
-		if _, ok := resources.Requests[name]; !ok {
-			resources.Requests[name] = quantity.DeepCopy()
-		}
-	}
 }

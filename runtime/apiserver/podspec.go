@@ -129,9 +129,9 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 	if spec.OS != nil {
 		switch spec.OS.Name {
 		case "":
-			c.required(at.Child("os").Child("name"), "cannot be empty")
+			c.required(at.Child("os").Child("name"), "")
 		default:
-			oneOf(&c.findings, at.Child("os").Child("name"), spec.OS.Name, corev1.Linux, corev1.Windows)
+			oneOf(&c.findings, at.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
 		}
 	}
 }
@@ -279,21 +279,6 @@ func (c *podChecks) hostPorts(containers []corev1.Container, at *field.Path) {
 			known.Insert(text)
 		}
 	}
-}
-
-func (c *podChecks) podResources(at *field.Path) {
-	if c.spec.Resources == nil {
-		return
-	}
-	at = at.Child("resources")
-	if c.spec.Resources.Claims != nil {
-		c.forbidden(at.Child("claims"), "claims may not be set for Resources at pod-level")
-	}
-	c.requirements(c.spec.Resources, at, func(f *findings, at *field.Path, name corev1.ResourceName) {
-		if f.resourceName(at, name) && name != "cpu" && name != "memory" && !isHugePages(name) {
-			f.add(field.NotSupported(at, name, []corev1.ResourceName{"cpu", "hugepages-", "memory"}))
-		}
-	})
 }
 
 var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)

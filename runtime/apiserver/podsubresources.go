@@ -55,30 +55,6 @@ func ephemeralRules() rules {
 	}
 }
 
-func resizeRules() rules {
-	return rules{
-		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
-		update: change2(func(p, old *corev1.Pod) {
-			if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
-				return
-			}
-			spec := old.Spec.DeepCopy()
-			for i := range spec.Containers {
-				spec.Containers[i].Resources, spec.Containers[i].ResizePolicy = p.Spec.Containers[i].Resources, p.Spec.Containers[i].ResizePolicy
-			}
-			p.Spec, p.Status = *spec, old.Status
-			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
-		}),
-		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
-			f, at := findings{validatePodSpecOf(p)}, field.NewPath("spec")
-			if qos := qosOf(&p.Spec); qos != old.Status.QOSClass {
-				f.invalid(at, old.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
-			}
-			return f.list
-		}),
-	}
-}
-
 // streamPart answers for what a kubelet would serve.
 func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {

@@ -201,9 +201,11 @@ func coordinationKinds() []kind {
 			create:  change1(func(l *lease) { l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil }),
 			update:  change2(func(l, _ *lease) { l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil }),
 			validate: typed1(func(l *lease) field.ErrorList {
-				return append(validateMetadata(&l.ObjectMeta, true, validation.NameIsDNSSubdomain), check(l)...)
+				return append(validation.ValidateObjectMeta(&l.ObjectMeta, true, validation.NameIsDNSSubdomain, field.NewPath("metadata")), check(l)...)
 			}),
-			validateUpdate: typed2(func(l, old *lease) field.ErrorList { return append(validateMetadataUpdate(l, old), check(l)...) }),
+			validateUpdate: typed2(func(l, old *lease) field.ErrorList {
+				return append(validation.ValidateObjectMetaUpdate(&l.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")), check(l)...)
+			}),
 		},
 	}}
 }

@@ -172,8 +172,67 @@ func (f *findings) quota(spec corev1.ResourceQuotaSpec, at *field.Path) {
 		default:
 			f.invalid(at.Child("scopes"), spec.Scopes, "unsupported scope")
 		}
+		for _, name := range sortedMap(spec.Hard) {
+			if of, ok := quotaScopes[scope]; ok && standardQuota(name) && !of.Has(name) {
+				f.invalid(at.Child("scopes"), spec.Scopes, "unsupported scope applied to resource")
+			}
+		}
 	}
 	if known.HasAll(corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort) || known.HasAll(corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating) {
 		f.invalid(at.Child("scopes"), spec.Scopes, "conflicting scopes")
+	}
+	if spec.ScopeSelector != nil {
+		f.scopeSelector(spec, at.Child("scopeSelector"))
+	}
+}
+
+// quotaScopes are those that a quota may have, and what resources each may be about.
+var quotaScopes = map[corev1.ResourceQuotaScope]sets.Set[corev1.ResourceName]{
+	corev1.ResourceQuotaScopeBestEffort: sets.New(corev1.ResourcePods), corev1.ResourceQuotaScopeNotBestEffort: podResources, corev1.ResourceQuotaScopeTerminating: podResources,
+	corev1.ResourceQuotaScopeNotTerminating: podResources, corev1.ResourceQuotaScopePriorityClass: podResources, corev1.ResourceQuotaScopeCrossNamespacePodAffinity: podResources,
+	corev1.ResourceQuotaScopeVolumeAttributesClass: sets.New(corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage),
+}
+
+var podResources = sets.New(corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory)
+
+func standardQuota(name corev1.ResourceName) bool {
+	return standardResources.Has(name) && name != corev1.ResourceStorage
+}
+
+func (f *findings) scopeSelector(spec corev1.ResourceQuotaSpec, at *field.Path) {
+	at = at.Child("matchExpressions")
+	known := sets.New[corev1.ResourceQuotaScope]()
+	for _, one := range spec.ScopeSelector.MatchExpressions {
+		of, supported := quotaScopes[one.ScopeName]
+		if !supported {
+			f.invalid(at.Child("scopeName"), one.ScopeName, "unsupported scope")
+		}
+		for _, name := range sortedMap(spec.Hard) {
+			if standardQuota(name) && supported && !of.Has(name) {
+				f.invalid(at, spec.ScopeSelector, "unsupported scope applied to resource")
+			}
+		}
+		switch one.ScopeName {
+		case corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort, corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating, corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+			if one.Operator != corev1.ScopeSelectorOpExists {
+				f.invalid(at.Child("operator"), one.Operator, "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity")
+			}
+		}
+		switch one.Operator {
+		case corev1.ScopeSelectorOpIn, corev1.ScopeSelectorOpNotIn:
+			if len(one.Values) == 0 {
+				f.required(at.Child("values"), "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector")
+			}
+		case corev1.ScopeSelectorOpExists, corev1.ScopeSelectorOpDoesNotExist:
+			if len(one.Values) > 0 {
+				f.invalid(at.Child("values"), one.Values, "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector")
+			}
+		default:
+			f.invalid(at.Child("operator"), one.Operator, "not a valid selector operator")
+		}
+		known.Insert(one.ScopeName)
+	}
+	if known.HasAll(corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopeNotBestEffort) || known.HasAll(corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating) {
+		f.invalid(at, spec.Scopes, "conflicting scopes")
 	}
 }

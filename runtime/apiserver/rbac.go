@@ -37,9 +37,8 @@ var roleKind = kind{
 	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
 		return object.(*rbacv1.Role).Rules, nil
 	}),
-	columns: []column{createdColumn},
 	rules: rules{
-		unconditional: true, creates: true, declared: true,
+		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
 		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
 			return append(validatePolicyRules(object.(*rbacv1.Role).Rules, true), validateFinalizersTwice(object)...)
@@ -52,9 +51,8 @@ var clusterRoleKind = kind{
 	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
 		return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
 	}),
-	columns: []column{createdColumn},
 	rules: rules{
-		unconditional: true, creates: true, declared: true,
+		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			role := object.(*rbacv1.ClusterRole)
 			return append(validateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
@@ -71,7 +69,7 @@ var roleBindingKind = kind{
 	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
 	columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingOf), complete: completeBinding(roleBindingOf),
 	rules: rules{
-		unconditional: true, creates: true, declared: true,
+		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.RoleBinding)
 			return append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
@@ -88,7 +86,7 @@ var clusterRoleBindingKind = kind{
 	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
 	columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
 	rules: rules{
-		unconditional: true, creates: true, declared: true,
+		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.ClusterRoleBinding)
 			return append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
@@ -98,14 +96,6 @@ var clusterRoleBindingKind = kind{
 			problems := append(validateBinding(b.RoleRef, b.Subjects, false), validateFinalizersTwice(object)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
-	},
-}
-
-// createdColumn shows when an object was made, not how long ago.
-var createdColumn = column{
-	metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
-	func(object runtime.Object) any {
-		return mustAccess(object).GetCreationTimestamp().UTC().Format("2006-01-02T15:04:05Z")
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOpti
 		return nil, err
 	}
 	if err := r.waitUntil(ctx, options.ResourceVersion); err != nil {
+		if _, wrong := versioner.ParseResourceVersion(options.ResourceVersion); wrong != nil && r.uncached {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+		}
 		return nil, storageerrors.InterpretGetError(err, r.qualified(ctx), name)
 	}
 	record := r.table.get(key)
@@ -47,7 +51,7 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 	}
 	var timeout <-chan time.Time
 	for {
-		reached := r.table.store.reached(int64(revision))
+		reached := r.table.store.reached(int64(min(revision, math.MaxInt64)))
 		if reached == nil {
 			return nil
 		}
@@ -254,7 +258,16 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 	case revision == 0:
 		w.from = r.table.store.current()
 	}
+	if w.initial && r.table.store.reached(w.from) == nil {
+		return w, w.look()
+	}
 	return w, nil
+}
+
+// look takes what there is. That is done before the client knows that it watches, since it is to hear of all that happens from then on.
+func (w *watcher) look() (err error) {
+	w.there, w.seen, err = w.registry.table.list(w.prefix, "", 0)
+	return err
 }
 
 // watcher tells one client of changes. It reads them from the history of the table whenever the client has taken the last, so
@@ -267,6 +280,8 @@ type watcher struct {
 	from      int64 // the revision of the last change that the client knows
 	initial   bool  // tell of what there is first
 	marked    bool  // and then send a bookmark that says so
+	there     []*record
+	seen      int64 // the revision in which that was there; 0 before it was looked at
 	client    watchClient
 }
 
@@ -324,7 +339,6 @@ func (o *objectWatch) event(ctx context.Context, event watch.Event) bool {
 		return true
 	case <-o.stop:
 	case <-ctx.Done():
-	case <-o.watcher.registry.stopped:
 	}
 	return false
 }
@@ -346,7 +360,7 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	}
 	ticker := time.NewTicker(bookmarks)
 	defer ticker.Stop()
-	for {
+	for stopped := false; ; {
 		changes, changed, err := w.registry.table.since(w.from)
 		if err != nil {
 			w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.table.compacted())))
@@ -361,6 +375,9 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 			continue
 		}
 		w.client.caughtUp()
+		if stopped {
+			return
+		}
 		select {
 		case <-changed:
 		case <-ticker.C:
@@ -372,7 +389,7 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-w.registry.stopped:
-			return
+			stopped = true // what has happened until then is told still
 		}
 	}
 }
@@ -390,22 +407,23 @@ func (w *watcher) fail(ctx context.Context, err error) {
 
 // tellAll tells of what there is.
 func (w *watcher) tellAll(ctx context.Context) bool {
-	if err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10)); err != nil {
-		w.fail(ctx, err)
-		return false
+	if w.seen == 0 {
+		err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10))
+		if err == nil {
+			err = w.look()
+		}
+		if err != nil {
+			w.fail(ctx, err)
+			return false
+		}
 	}
-	records, revision, err := w.registry.table.list(w.prefix, "", 0)
-	if err != nil {
-		w.fail(ctx, err)
-		return false
-	}
-	for _, r := range records {
+	for _, r := range w.there {
 		if !w.tell(ctx, change{key: r.key, current: r}) {
 			return false
 		}
 	}
-	w.from = revision
-	return !w.marked || w.bookmark(ctx, revision, true)
+	w.from, w.there = w.seen, nil
+	return !w.marked || w.bookmark(ctx, w.seen, true)
 }
 
 func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool) bool {

@@ -69,6 +69,7 @@ type registry struct {
 	rest.TableConvertor
 	singular      string
 	returnDeleted bool // whether a deletion answers with the object, not with a Status
+	uncached      bool // whether reads are worded as those of the storage, not of a cache
 	// Of kinds that do more: when there are no finalizers any more, may an object be deleted by the update that removed the last?
 	deletable func(updated, existing runtime.Object) bool
 	// What a kind does after a write, if anything. It is called without locks.
@@ -180,14 +181,15 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if err != nil {
 		return nil, err
 	}
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	if !dryRun && accessor.GetResourceVersion() != "" {
+		return nil, storage.ErrResourceVersionSetOnCreate
+	}
 	if existing := r.table.get(key); existing != nil {
 		return nil, r.exists(ctx, object, existing)
 	}
-	if dryrun.IsDryRun(options.DryRun) {
+	if dryRun {
 		return r.dry(object)
-	}
-	if accessor.GetResourceVersion() != "" {
-		return nil, storage.ErrResourceVersionSetOnCreate
 	}
 	stored, err := r.codec.encode(object)
 	if err != nil {
@@ -250,7 +252,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 
 // dry is what a write that is not made would have answered.
 func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
-	version := mustAccess(object).GetResourceVersion()
+	version, link := mustAccess(object).GetResourceVersion(), mustAccess(object).GetSelfLink()
 	stored, err := r.codec.encode(object)
 	if err != nil {
 		return nil, err
@@ -260,6 +262,7 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 		return nil, err
 	}
 	mustAccess(shown).SetResourceVersion(version)
+	mustAccess(shown).SetSelfLink(link) // which only what is stored loses
 	return shown, nil
 }
 

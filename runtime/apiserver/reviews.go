@@ -399,6 +399,18 @@ func tokenPart() extraPart {
 }
 
 func serviceAccounts() kind {
+	const mountable = "kubernetes.io/enforce-mountable-secrets"
+	namesOfSecrets := func(a *corev1.ServiceAccount) {
+		for i, secret := range a.Secrets {
+			a.Secrets[i] = corev1.ObjectReference{Name: secret.Name}
+		}
+	}
+	warnings := func(a *corev1.ServiceAccount) []string {
+		if _, there := a.Annotations[mountable]; there {
+			return []string{"metadata.annotations[" + mountable + "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"}
+		}
+		return nil
+	}
 	return kind{
 		gvk: coreV1.WithKind("ServiceAccount"), resource: "serviceaccounts", short: []string{"sa"}, namespaced: true, returned: true, parts: []extraPart{tokenPart()},
 		columns: []column{sinceColumn},
@@ -409,6 +421,15 @@ func serviceAccounts() kind {
 			}),
 			validateUpdate: typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
 				return append(validateMetadataUpdate(a, old), validateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
+			}),
+			create:   change1(namesOfSecrets),
+			update:   change2(func(a, _ *corev1.ServiceAccount) { namesOfSecrets(a) }),
+			warnings: typed1(warnings),
+			updateWarnings: typed2(func(a, old *corev1.ServiceAccount) []string {
+				if _, there := old.Annotations[mountable]; there {
+					return nil
+				}
+				return warnings(a)
 			}),
 		},
 	}

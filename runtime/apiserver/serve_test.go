@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -151,5 +152,98 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	if response, err := known.Get(base + "/api"); err == nil {
 		response.Body.Close()
 		t.Errorf("a server that has ended answers %s", response.Status)
+	}
+}
+
+// serve serves a server to its certificates until the test ends.
+func serve(t *testing.T) (url string, authority *authority, client tls.Certificate) {
+	t.Helper()
+	authority = newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := apiserver.New(apiserver.Options{History: 16})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener, authority.issue(t, "server"), authority.pool()) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return "https://" + listener.Addr().String(), authority, authority.issue(t, "somebody", "system:masters")
+}
+
+// TestClientsMayLeaveAtAnyByte cuts requests, and the reading of answers, after each byte: nothing of a request that is not whole is
+// done, and the server serves others.
+func TestClientsMayLeaveAtAnyByte(t *testing.T) {
+	url, authority, certificate := serve(t)
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	dial := func() *tls.Conn {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{RootCAs: authority.pool(), Certificates: []tls.Certificate{certificate}, ServerName: "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	const body = `{"metadata":{"name":"cut"},"data":{"a":"b"}}`
+	request := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", configMaps, len(body), body)
+	for end := range len(request) {
+		conn := dial()
+		if _, err := conn.Write([]byte(request[:end])); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	client := authority.client(t, certificate)
+	if status, text := ask(t, client, url+configMaps+"/cut"); status != http.StatusNotFound {
+		t.Errorf("a request that was cut has made %d %s", status, text)
+	}
+	for _, path := range []string{configMaps, "/api/v1/namespaces", "/apis", "/openapi/v3", configMaps + "?watch=1", "/api/v1/namespaces?watch=1"} {
+		for read := 1; read < 1000; read += 97 {
+			conn := dial()
+			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(conn, make([]byte, min(read, 100))); err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+		}
+	}
+	if status, text := ask(t, client, url+configMaps); status != http.StatusOK {
+		t.Errorf("after that it answers %d %s", status, text)
+	}
+}
+
+// TestAWatcherThatNeverReadsHoldsUpNobody has watches over sockets that nobody reads, while more happens than sockets and the history
+// keep: others are served, and the server ends.
+func TestAWatcherThatNeverReadsHoldsUpNobody(t *testing.T) {
+	url, authority, certificate := serve(t)
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	watcher, client := authority.client(t, certificate), authority.client(t, certificate)
+	for range 3 {
+		response, err := watcher.Get(url + configMaps + "?watch=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+	}
+	large := strings.Repeat("x", 500_000)
+	for i := range 60 {
+		response, err := client.Post(url+configMaps, "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, large)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusCreated {
+			t.Fatal(response.Status, err)
+		}
+		response.Body.Close()
+	}
+	if status, text := ask(t, client, url+configMaps+"/c59?pretty=false"); status != http.StatusOK {
+		t.Errorf("got %d %.200s", status, text)
 	}
 }

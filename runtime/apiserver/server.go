@@ -44,10 +44,15 @@ type Options struct {
 	Seed uint64
 	// History is how many changes of each resource are kept for watches and lists of the past. Default 4096.
 	History int
+	// Unchecked makes a server that takes objects as they are, as a fake client does: it sets no defaults and no metadata but the
+	// version and generated names, gives all of them the UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts. Definitions are checked, and
+	// of a kind that has a status subresource only that one writes the status.
+	Unchecked bool
 }
 
 // Server is an API server in memory. Make one by New. Safe for concurrent use.
 type Server struct {
+	options    Options
 	store      *store
 	names      *generator
 	builtin    map[schema.GroupVersionResource]func() *endpoint
@@ -101,7 +106,7 @@ func Open(path string, options Options) (*Server, error) {
 	if err := s.store.open(path, s.makeBuiltin); err != nil {
 		return nil, err
 	}
-	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.loaded))) // others than those that are there
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.oldest))) // others than those that are there
 	if err := s.createFirst(); err != nil {
 		return nil, errors.Join(err, s.store.closeLog())
 	}
@@ -111,6 +116,7 @@ func Open(path string, options Options) (*Server, error) {
 
 func newServer(options Options) *Server {
 	s := &Server{
+		options:  options,
 		store:    newStore(cmp.Or(options.History, 4096)),
 		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
 		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
@@ -140,6 +146,9 @@ func (s *Server) makeBuiltin(resource schema.GroupResource) {
 
 // createFirst creates what each server has, unless it is there.
 func (s *Server) createFirst() error {
+	if s.options.Unchecked {
+		return nil
+	}
 	if err := s.addFirstRoles(); err != nil {
 		return err
 	}
@@ -155,7 +164,7 @@ func (s *Server) createFirst() error {
 func (s *Server) Config() *clientrest.Config {
 	return &clientrest.Config{
 		Host:      "http://in-memory",
-		Transport: &transport{handler: s, ctx: s.ctx, requests: &s.requests, server: s},
+		Transport: &transport{begin: s.begin, ctx: s.ctx, requests: &s.requests, server: s},
 		QPS:       -1,
 	}
 }
@@ -173,17 +182,33 @@ func (s *Server) Compact() { s.store.compact() }
 
 // ServeHTTP serves a request. It is an administrator's unless its context has a user.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r, rest := s.begin(w, r); rest != nil {
+		rest(w, r)
+	}
+}
+
+// begin finds out what a request is about and who asks, refuses it if it has to, and answers it if that waits for nothing. Else it
+// returns what answers it.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
+	if strings.HasPrefix(r.URL.Path, "//") {
+		http.NotFound(w, r)
+		return r, nil
+	}
 	info, err := s.resolver.NewRequestInfo(r)
 	if err != nil {
 		responsewriters.InternalError(w, r, fmt.Errorf("failed to create RequestInfo: %v", err))
-		return
+		return r, nil
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	ctx := request.WithRequestInfo(r.Context(), info)
+	if err := checkTimeout(r, info); err != nil {
+		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
+		return r, nil
+	}
 	who, denied, reason, err := s.identify(ctx, r)
 	if err != nil {
 		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
-		return
+		return r, nil
 	}
 	if denied == nil {
 		ctx = request.WithUser(ctx, who)
@@ -195,21 +220,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if denied != nil {
 		responsewriters.Forbidden(denied, w, r.WithContext(ctx), reason, metaCodecs)
-		return
+		return r, nil
 	}
-	ctx = request.WithReceivedTimestamp(ctx, time.Now())
-	ctx = audit.WithAuditContext(ctx)
 	ctx = warning.WithWarningRecorder(ctx, &warnings{header: w.Header()})
 	r = r.WithContext(ctx)
 	if !info.IsResourceRequest {
-		s.serveDiscovery(w, r)
-		return
+		return r, s.serveDiscovery
 	}
 	if e := s.endpointOf(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}); e != nil {
-		s.serve(w, r, info, e, s.admission)
-		return
+		return r, s.beginOn(w, r, info, e, s.admission)
 	}
-	s.serveCustom(w, r, info)
+	return r, s.beginCustom(w, r, info)
+}
+
+// checkTimeout checks how long a request is to take at most, if it says it. Nothing here takes long, so that it is not heeded.
+func checkTimeout(r *http.Request, info *request.RequestInfo) error {
+	if !strings.Contains(r.URL.RawQuery, "timeout") || info.Verb == "watch" || info.Subresource == "proxy" {
+		return nil
+	}
+	if given := r.URL.Query().Get("timeout"); given != "" {
+		if _, err := time.ParseDuration(given); err != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+		}
+	}
+	return nil
 }
 
 var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
@@ -241,15 +275,26 @@ var customPatches = []string{string(types.JSONPatchType), string(types.MergePatc
 // minimumTimeout of watches that give none: they end after one to two times of it.
 const minimumTimeout = 30 * time.Minute
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+// beginOn is begin of a request about a kind.
+func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) http.HandlerFunc {
 	if !e.custom && !negotiate(w, r, info, e) {
-		return
+		return nil
 	}
-	if _, ok := e.parts[info.Subresource]; ok || info.Subresource == "" || e.custom {
+	if _, ok := e.parts[info.Subresource]; e.custom || info.Verb != "" && (ok || info.Subresource == "") {
 		for _, text := range e.warnings {
 			warning.AddWarning(r.Context(), "", text)
 		}
 	}
+	if getVerbatim(w, r, info, e) {
+		return nil
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx := request.WithReceivedTimestamp(r.Context(), time.Now())
+		s.serve(w, r.WithContext(audit.WithAuditContext(ctx)), info, e, admit)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
 	if s.serveWrite(w, r, info, e) {
 		return
 	}
@@ -257,7 +302,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 		s.servePart(w, r, info, e, admit)
 		return
 	}
-	if serveVerbatim(w, r, info, e) {
+	if listVerbatim(w, r, info, e) {
 		return
 	}
 	if e.review != nil {
@@ -274,7 +319,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 	case "list", "watch":
 		handlers.ListResource(e.objects, e.objects, e.scope, info.Verb == "watch", minimumTimeout)(w, r)
 	case "create":
-		handlers.CreateResource(e.objects, e.scope, admit)(w, r)
+		handlers.CreateResource(e.storageFor(r), e.scope, admit)(w, r)
 	case "update":
 		handlers.UpdateResource(e.objects, e.scope, admit)(w, r)
 	case "patch":
@@ -324,7 +369,14 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	}
 	_, known := e.parts[info.Subresource]
 	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
+	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
+	everywhere := e.kind != nil && e.kind.namespaced && e.kind.verbs == nil && info.Namespace == "" // where there are lists alone
+	elsewhere := e.kind != nil && !e.kind.namespaced && info.Namespace != "" && info.Resource != "namespaces"
 	switch accept := r.Header.Get("Accept"); {
+	case deeper || elsewhere || everywhere && len(info.Parts) > 1:
+		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
+	case r.Method == http.MethodHead || everywhere && info.Verb != "list" && info.Verb != "watch":
+		notAllowed(w, r, info, e)
 	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != ""):
 		notAllowed(w, r, info, e)
 	case info.Subresource != "" && !known:

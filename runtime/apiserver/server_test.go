@@ -2,8 +2,10 @@ package apiserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +231,65 @@ func TestDefinitionGoesWithItsLastObject(t *testing.T) {
 	expect(404, asked{method: "GET", path: gadgets}, "")
 }
 
+// TestWatchesEndWithTheirDefinition has definitions come and go while others ask for their objects: a watch hears of all that was there,
+// and ends when its definition goes, not before.
+func TestWatchesEndWithTheirDefinition(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const crds, gadgets = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/late.kctrl.dev/v1/lates"
+	const crd = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"lates.late.kctrl.dev"},"spec":{"group":"late.kctrl.dev","scope":"Cluster","names":{"kind":"Late","plural":"lates"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+	ctx, cancel := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				if response, err := p.client.Get(p.host + gadgets); err == nil {
+					response.Body.Close()
+				}
+			}
+		})
+	}
+	defer asking.Wait()
+	defer cancel()
+	for range 40 {
+		if status, body, _ := p.do(t, asked{method: "POST", path: crds, body: crd}); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, body)
+		}
+		var watches []*http.Response
+		for _, accept := range []string{"application/json", asPartial} { // as it is stored, and by upstream's handlers
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.host+gadgets+"?watch=1", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Accept", accept)
+			response, err := p.client.Do(request)
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Fatal(response, err)
+			}
+			watches = append(watches, response)
+		}
+		if status, body, _ := p.do(t, asked{method: "POST", path: gadgets, body: `{"apiVersion":"late.kctrl.dev/v1","kind":"Late","metadata":{"name":"a"}}`}); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, body)
+		}
+		if status, body, _ := p.do(t, asked{method: "DELETE", path: crds + "/lates.late.kctrl.dev"}); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		for _, watch := range watches {
+			var told []string
+			for decoder := json.NewDecoder(watch.Body); ; {
+				var event struct{ Type string }
+				if err := decoder.Decode(&event); err != nil {
+					break
+				}
+				told = append(told, event.Type)
+			}
+			watch.Body.Close()
+			if strings.Join(told, " ") != "ADDED DELETED" {
+				t.Fatalf("a watch told of %q", told)
+			}
+		}
+	}
+}
+
 // certificate is what a client has to trust, as JSON has bytes.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -312,22 +374,70 @@ func TestConversionByAWebhook(t *testing.T) {
 		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"}, "conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
 	}
 
-	// The end of the server is the end of its requests, whatever a webhook waits for.
-	begun, answered, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	// The end of a request's context, or of the server, is that of the request, whatever a webhook waits for. Reads that need none wait for nothing.
+	begun, answered := make(chan struct{}, 2), make(chan struct{})
 	mangle = func(map[string]any) {
-		close(begun)
+		begun <- struct{}{}
 		<-answered
 	}
 	defer close(answered)
-	go func() {
-		defer close(ended)
-		if response, err := p.client.Get(p.host + "/apis/hooks.kctrl.dev/v2/hooks/a"); err == nil {
-			response.Body.Close()
-		}
-	}()
-	<-begun
+	ask := func(ctx context.Context) chan error {
+		failed := make(chan error, 1)
+		go func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.host+"/apis/hooks.kctrl.dev/v2/hooks/a", nil)
+			if err == nil {
+				var response *http.Response
+				if response, err = p.client.Do(request); err == nil {
+					err = fmt.Errorf("answered %d", response.StatusCode)
+					response.Body.Close()
+				}
+			}
+			failed <- err
+		}()
+		<-begun
+		return failed
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	given := ask(ctx)
+	cancel()
+	if err := <-given; !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that was given up: %v", err)
+	}
+	waiting := ask(t.Context())
+	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks/a"}, `"first":"y"`)
 	server.Close()
-	<-ended
+	<-waiting
+}
+
+// TestABodyThatNeverEndsEndsWithItsRequest holds that nobody waits for what a client does not send: not who closes the server either.
+func TestABodyThatNeverEndsEndsWithItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(apiserver.Options{})
+		client := &http.Client{Transport: server.Config().Transport}
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			body, ends := io.Pipe()
+			request, err := http.NewRequestWithContext(ctx, method, "http://server/api/v1/namespaces/default", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/merge-patch+json")
+			if method == http.MethodPost {
+				request.URL.Path = "/api/v1/namespaces"
+			}
+			if response, err := client.Do(request); err == nil {
+				response.Body.Close()
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", method, err)
+			}
+			synctest.Wait()
+			if _, err := ends.Write([]byte("{")); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%s: somebody reads still: %v", method, err)
+			}
+			cancel()
+		}
+		server.Close()
+	})
 }
 
 // TestNamespaceStaysUntilItIsFinalized, whatever is said of its status meanwhile.
@@ -352,5 +462,24 @@ func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 		if server.ServeHTTP(answer, request); answer.Code != step.want {
 			t.Errorf("%s %s: got %d %s", step.method, step.path, answer.Code, answer.Body)
 		}
+	}
+}
+
+// TestNodePortsOfAServiceDiffer adds a port in front of one that keeps its own.
+func TestNodePortsOfAServiceDiffer(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const services = "/api/v1/namespaces/default/services"
+	if status, body, _ := p.do(t, asked{method: "POST", path: services, body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"b","port":2}]}}`}); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, body, _ := p.do(t, asked{method: "PUT", path: services + "/a", body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`})
+	var updated struct {
+		Spec struct{ Ports []struct{ NodePort int } }
+	}
+	if err := json.Unmarshal(body, &updated); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if ports := updated.Spec.Ports; len(ports) != 2 || ports[0].NodePort == 0 || ports[0].NodePort == ports[1].NodePort {
+		t.Errorf("got %v", ports)
 	}
 }

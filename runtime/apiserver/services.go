@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -81,6 +82,11 @@ func services() kind {
 	doc := corev1.ServiceSpec{}.SwaggerDoc()
 	return kind{
 		gvk: coreV1.WithKind("Service"), resource: "services", short: []string{"svc"}, categories: []string{"all"}, namespaced: true, returned: true,
+		shown: change1(func(s *corev1.Service) {
+			if s.Spec.Type == corev1.ServiceTypeExternalName {
+				s.Spec.InternalTrafficPolicy = nil // which it was given before it was of this type
+			}
+		}),
 		columns: []column{
 			col("Type", "string", doc["type"], func(s *corev1.Service) any { return string(s.Spec.Type) }),
 			col("Cluster-IP", "string", doc["clusterIP"], func(s *corev1.Service) any {
@@ -194,17 +200,39 @@ func externalIP(s *corev1.Service) string {
 }
 
 func serviceWarnings(s *corev1.Service) (warnings []string) {
-	if headless(s) {
-		if s.Spec.LoadBalancerIP != "" {
-			warnings = append(warnings, "spec.loadBalancerIP is ignored for headless services")
-		}
-		if len(s.Spec.ExternalIPs) > 0 {
-			warnings = append(warnings, "spec.externalIPs is ignored for headless services")
-		}
-		if s.Spec.SessionAffinity != corev1.ServiceAffinityNone {
-			warnings = append(warnings, "spec.SessionAffinity is ignored for headless services")
+	note := func(is bool, text string) {
+		if is {
+			warnings = append(warnings, text)
 		}
 	}
+	at, external := field.NewPath("spec"), len(s.Spec.ExternalIPs) > 0
+	_, hints := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
+	note(hints, fmt.Sprintf("annotation %s is deprecated, please use %s instead", corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
+	if s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone {
+		for i, address := range s.Spec.ClusterIPs {
+			warnings = append(warnings, utilvalidation.GetWarningsForIP(at.Child("clusterIPs").Index(i), address)...)
+		}
+	}
+	if headless(s) {
+		note(s.Spec.LoadBalancerIP != "", "spec.loadBalancerIP is ignored for headless services")
+		note(external, "spec.externalIPs is ignored for headless services")
+		note(s.Spec.SessionAffinity != corev1.ServiceAffinityNone, "spec.SessionAffinity is ignored for headless services")
+	}
+	for i, address := range s.Spec.ExternalIPs {
+		warnings = append(warnings, utilvalidation.GetWarningsForIP(at.Child("externalIPs").Index(i), address)...)
+	}
+	named := s.Spec.Type == corev1.ServiceTypeExternalName
+	note(external && !headless(s) && !named, "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+	if s.Spec.LoadBalancerIP != "" {
+		warnings = append(warnings, utilvalidation.GetWarningsForIP(at.Child("loadBalancerIP"), s.Spec.LoadBalancerIP)...)
+	}
+	for i, cidr := range s.Spec.LoadBalancerSourceRanges {
+		warnings = append(warnings, utilvalidation.GetWarningsForCIDR(at.Child("loadBalancerSourceRanges").Index(i), cidr)...)
+	}
+	note(named && external, `spec.externalIPs is ignored when spec.type is "ExternalName"`)
+	note(!named && s.Spec.ExternalName != "", `spec.externalName is ignored when spec.type is not "ExternalName"`)
+	note(deref(s.Spec.TrafficDistribution) == corev1.ServiceTrafficDistributionPreferClose,
+		fmt.Sprintf("spec.trafficDistribution: %q is deprecated; use %q", corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone))
 	return warnings
 }
 
@@ -546,17 +574,17 @@ func (s *Server) allocateService(_ context.Context, object, existing runtime.Obj
 		if f.clusterIPs(service, old, at); len(f.list) > 0 {
 			return apierrors.NewInvalid(coreV1.WithKind("Service").GroupKind(), service.Name, f.list)
 		}
+		f.familyPolicy(service, old, at)
+		if len(f.list) > 0 {
+			return apierrors.NewInvalid(coreV1.WithKind("Service").GroupKind(), service.Name, f.list)
+		}
 		if headless(service) && len(service.Spec.Selector) == 0 {
 			anyFamily(service)
 			return nil
 		}
-		if policy := deref(service.Spec.IPFamilyPolicy); policy == corev1.IPFamilyPolicyRequireDualStack {
-			return invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy, "Cluster is not configured for dual-stack services")
+		if f.onlyFamily(service, at); len(f.list) > 0 {
+			return apierrors.NewInvalid(coreV1.WithKind("Service").GroupKind(), service.Name, f.list)
 		}
-		if slices.Contains(service.Spec.IPFamilies, corev1.IPv6Protocol) || len(service.Spec.ClusterIPs) > 0 && isIPv6(service.Spec.ClusterIPs[0]) {
-			return invalid(at.Child("ipFamilies").Index(0), service.Spec.IPFamilies, "not configured on this cluster")
-		}
-		setPointer(&service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 		if len(service.Spec.IPFamilies) == 0 {
 			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 		}
@@ -567,12 +595,63 @@ func (s *Server) allocateService(_ context.Context, object, existing runtime.Obj
 			return err
 		}
 	}
-	return allocatePorts(service, ports, invalid, at)
+	return allocatePorts(service, existing == nil, ports, invalid, at)
+}
+
+// familyPolicy finds how many families a service is to have, if it does not say it, and checks that it asks for no more.
+func (f *findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
+	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
+	switch {
+	case spec.IPFamilyPolicy != nil:
+	case old != nil && old.Spec.IPFamilyPolicy != nil:
+		spec.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+	case headless(service) && len(spec.Selector) == 0:
+		setPointer(&spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
+	default:
+		setPointer(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	}
+	single := *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
+	if old != nil && single {
+		if slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) && len(spec.ClusterIPs) > 1 {
+			spec.ClusterIPs = spec.ClusterIPs[:1]
+		}
+		if slices.Equal(spec.IPFamilies, old.Spec.IPFamilies) && len(spec.IPFamilies) > 1 {
+			spec.IPFamilies = spec.IPFamilies[:1]
+		}
+	}
+	if single && len(spec.ClusterIPs) == 2 {
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
+	}
+	if single && len(spec.IPFamilies) == 2 {
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
+	}
+	for i, ip := range spec.ClusterIPs {
+		switch {
+		case ip == corev1.ClusterIPNone:
+			return
+		case i < len(spec.IPFamilies):
+		case isIPv6(ip):
+			f.invalid(at.Child("clusterIPs").Index(i), spec.ClusterIPs, "IPv6 is not configured on this cluster")
+		default:
+			spec.IPFamilies = append(spec.IPFamilies, corev1.IPv4Protocol)
+		}
+	}
+}
+
+// onlyFamily checks that a service asks for no other family than the one that the cluster has.
+func (f *findings) onlyFamily(service *corev1.Service, at *field.Path) {
+	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
+		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
+	}
+	for i, family := range service.Spec.IPFamilies {
+		if family != corev1.IPv4Protocol {
+			f.invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster")
+		}
+	}
 }
 
 // anyFamily gives a service without pods of its own both families, whatever the cluster has.
 func anyFamily(service *corev1.Service) {
-	setPointer(&service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		if len(service.Spec.IPFamilies) == 0 {
 			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
@@ -632,7 +711,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], invalid fu
 	return nil
 }
 
-func allocatePorts(service *corev1.Service, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
+func allocatePorts(service *corev1.Service, created bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
 	free := func() int32 {
 		for port := int32(firstNodePort); port <= lastNodePort; port++ {
 			if !taken.Has(port) {
@@ -654,9 +733,24 @@ func allocatePorts(service *corev1.Service, taken sets.Set[int32], invalid func(
 				return invalid(here, port.NodePort, "provided port is already allocated")
 			}
 		}
+		for _, port := range service.Spec.Ports {
+			taken.Insert(port.NodePort)
+		}
+		taken.Insert(service.Spec.HealthCheckNodePort)
+		shared := map[int32]int32{} // ports of one number and two protocols get one when they are created
+		for _, port := range service.Spec.Ports {
+			if shared[port.Port] == 0 {
+				shared[port.Port] = port.NodePort
+			}
+		}
 		for i := range service.Spec.Ports {
-			if port := &service.Spec.Ports[i]; port.NodePort == 0 {
+			port := &service.Spec.Ports[i]
+			if port.NodePort != 0 {
+				continue
+			}
+			if port.NodePort = shared[port.Port]; !created || port.NodePort == 0 {
 				port.NodePort = free()
+				shared[port.Port] = port.NodePort
 			}
 		}
 	}

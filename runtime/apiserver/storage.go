@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -35,6 +36,7 @@ func storageDefaults() []defaulter {
 			}
 			setPointer(&spec.RequiresRepublish, false)
 			setPointer(&spec.SELinuxMount, false)
+			setPointer(&spec.PreventPodSchedulingIfMissing, false)
 		}),
 	}
 }
@@ -77,9 +79,7 @@ func storageClasses() kind {
 			oneOf(&f, field.NewPath("reclaimPolicy"), *c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
 		}
 		oneOf(&f, field.NewPath("volumeBindingMode"), deref(c.VolumeBindingMode), storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)
-		for i, term := range c.AllowedTopologies {
-			f.topologyTerm(term, field.NewPath("allowedTopologies").Index(i))
-		}
+		f.topologies(c.AllowedTopologies, field.NewPath("allowedTopologies"))
 		return f.list
 	}
 	return kind{
@@ -109,6 +109,24 @@ func storageClasses() kind {
 				return f.list
 			}),
 		},
+	}
+}
+
+func (f *findings) topologies(terms []corev1.TopologySelectorTerm, at *field.Path) {
+	// The API server compares each with the ones before, and with as many that are empty as there are terms.
+	known := make([]map[string]sets.Set[string], len(terms))
+	for i, term := range terms {
+		f.topologyTerm(term, at.Index(i))
+		values := map[string]sets.Set[string]{}
+		for _, expression := range term.MatchLabelExpressions {
+			values[expression.Key] = sets.New(expression.Values...)
+		}
+		for _, other := range known {
+			if equality.Semantic.DeepEqual(values, other) {
+				f.add(field.Duplicate(at.Index(i).Child("matchLabelExpressions"), ""))
+			}
+		}
+		known = append(known, values)
 	}
 }
 
@@ -144,14 +162,21 @@ func attachments() kind {
 			f.forbidden(at.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
 		case source.PersistentVolumeName != nil && *source.PersistentVolumeName == "":
 			f.required(at.Child("source", "persistentVolumeName"), "must specify non empty persistentVolumeName")
+		case source.InlineVolumeSpec != nil:
+			f.inlineVolume(source.InlineVolumeSpec, at.Child("source", "inlineVolumeSpec"))
+		}
+		if name := a.Spec.Source.PersistentVolumeName; name != nil {
+			f.subdomain(field.NewPath("spec.source.persistentVolumeName"), *name)
 		}
 		f.subdomain(at.Child("nodeName"), a.Spec.NodeName)
 		return f.list
 	}
+	attacher := col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"], func(a *attachment) any { return a.Spec.Attacher })
+	attacher.Format = "name"
 	return kind{
 		gvk: storageV1.WithKind("VolumeAttachment"), resource: "volumeattachments", returned: true,
 		columns: []column{
-			col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"], func(a *attachment) any { return a.Spec.Attacher }),
+			attacher,
 			col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"], func(a *attachment) any { return deref(a.Spec.Source.PersistentVolumeName) }),
 			col("Node", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["nodeName"], func(a *attachment) any { return a.Spec.NodeName }),
 			col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a *attachment) any { return a.Status.Attached }),
@@ -187,6 +212,7 @@ func drivers() kind {
 	}
 	check := func(d *driver) field.ErrorList {
 		f, at := findings{validateMetadata(&d.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
+		f.driverSpec(d.Spec, at)
 		for _, mode := range d.Spec.VolumeLifecycleModes {
 			oneOfListed(&f, at.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)
 		}
@@ -194,6 +220,12 @@ func drivers() kind {
 			oneOf(&f, at.Child("fsGroupPolicy"), *d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy)
 		}
 		return f.list
+	}
+	warnings := func(d *driver) []string {
+		if len(d.Spec.TokenRequests) > 0 && d.Spec.ServiceAccountTokenInSecrets == nil {
+			return []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"}
+		}
+		return nil
 	}
 	return kind{
 		gvk: storageV1.WithKind("CSIDriver"), resource: "csidrivers", returned: true,
@@ -225,14 +257,49 @@ func drivers() kind {
 			sinceColumn,
 		},
 		rules: rules{
-			spec: typed1(func(d *driver) any { return d.Spec }), validate: typed1(check),
+			update: change2(func(d, old *driver) { // a creation has no generation
+				if !equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+					d.Generation = old.Generation + 1
+				}
+			}),
+			validate: typed1(check), warnings: typed1(warnings),
+			updateWarnings: typed2(func(d, old *driver) []string {
+				if equality.Semantic.DeepEqual(d.Spec.TokenRequests, old.Spec.TokenRequests) {
+					return nil
+				}
+				return warnings(d)
+			}),
 			validateUpdate: typed2(func(d, old *driver) field.ErrorList {
 				f, at := findings{append(validateMetadataUpdate(d, old), check(d)...)}, field.NewPath("spec")
-				f.immutable(at.Child("attachRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
+				f.immutable(at.Child("attachedRequired"), d.Spec.AttachRequired, old.Spec.AttachRequired)
 				f.immutable(at.Child("volumeLifecycleModes"), d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes)
 				return f.list
 			}),
 		},
+	}
+}
+
+func (f *findings) driverSpec(spec storagev1.CSIDriverSpec, at *field.Path) {
+	audiences := sets.New[string]()
+	for i, request := range spec.TokenRequests {
+		here := at.Child("tokenRequests").Index(i)
+		if audiences.Has(request.Audience) {
+			f.add(field.Duplicate(here.Child("audience"), request.Audience))
+			continue
+		}
+		audiences.Insert(request.Audience)
+		switch seconds := request.ExpirationSeconds; {
+		case seconds != nil && *seconds < 600:
+			f.invalid(here.Child("expirationSeconds"), *seconds, "may not specify a duration less than 10 minutes")
+		case seconds != nil && *seconds > 1<<32:
+			f.invalid(here.Child("expirationSeconds"), *seconds, "may not specify a duration larger than 2^32 seconds")
+		}
+	}
+	if period := spec.NodeAllocatableUpdatePeriodSeconds; period != nil && *period < 10 {
+		f.invalid(at.Child("nodeAllocatableUpdatePeriodSeconds"), *period, "must be greater than or equal to 10 seconds")
+	}
+	if spec.ServiceAccountTokenInSecrets != nil && len(spec.TokenRequests) == 0 {
+		f.invalid(at.Child("serviceAccountTokenInSecrets"), spec.ServiceAccountTokenInSecrets, "serviceAccountTokenInSecrets is set but no tokenRequests are specified")
 	}
 }
 
@@ -246,10 +313,25 @@ func driverNodes() kind {
 			if driver.NodeID == "" {
 				f.required(here.Child("nodeID"), driver.NodeID)
 			}
+			if len(driver.NodeID) > 256 {
+				f.invalid(here.Child("nodeID"), driver.NodeID, "must be 256 characters or less")
+			}
+			if driver.Allocatable != nil && driver.Allocatable.Count != nil {
+				f.notNegative(here.Child("allocatable", "count"), int64(*driver.Allocatable.Count))
+			}
 			if known.Has(driver.Name) {
 				f.add(field.Duplicate(here.Child("name"), driver.Name))
 			}
 			known.Insert(driver.Name)
+			for j, key := range driver.TopologyKeys {
+				if key == "" {
+					f.required(here, key)
+				}
+				if slices.Contains(driver.TopologyKeys[:j], key) {
+					f.add(field.Duplicate(here, key))
+				}
+				f.qualified(here, key)
+			}
 		}
 		return f.list
 	}
@@ -260,8 +342,31 @@ func driverNodes() kind {
 			sinceColumn,
 		},
 		rules: rules{
-			validate:       typed1(check),
-			validateUpdate: typed2(func(n, old *node) field.ErrorList { return append(validateMetadataUpdate(n, old), check(n)...) }),
+			reset:    []string{"status"},
+			create:   change1(func(n *node) { n.Status = storagev1.CSINodeStatus{} }),
+			update:   change2(func(n, old *node) { n.Status = old.Status }),
+			validate: typed1(check),
+			validateUpdate: typed2(func(n, old *node) field.ErrorList {
+				f := findings{check(n)}
+				for _, was := range old.Spec.Drivers {
+					for _, now := range n.Spec.Drivers {
+						if now.Name == was.Name {
+							now, was := now.DeepCopy(), was.DeepCopy()
+							now.Allocatable, was.Allocatable = nil, nil
+							f.immutable(field.NewPath("spec", "drivers"), now, was)
+						}
+					}
+				}
+				return f.list
+			}),
+		},
+		status: &rules{
+			reset: []string{"metadata", "spec"},
+			update: change2(func(n, old *node) {
+				n.Spec = old.Spec
+				metav1.ResetObjectMetaForStatus(&n.ObjectMeta, &old.ObjectMeta)
+			}),
+			validateUpdate: validateMetadataUpdate,
 		},
 	}
 }

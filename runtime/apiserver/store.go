@@ -26,7 +26,7 @@ var errCompacted = errors.New("the revision is compacted")
 // for concurrent use; nothing in it blocks, but for the disk where writes are kept there.
 type store struct {
 	length int   // how many changes a table keeps
-	loaded int64 // the revision that a file had; nothing is known of how it was before
+	oldest int64 // the revision that a file had, or up to which all was forgotten; nothing is known of how it was before
 
 	// writing is held by a write while it is decided about, and, without a log, until it is done. It is taken before mu. Readers do
 	// not wait for it, and nobody waits for the disk with it.
@@ -50,7 +50,7 @@ type record struct {
 	key      string
 	revision int64
 	object   runtime.Object // of a Go type
-	plain    runtime.Object // the same without the defaults that a reader finds; nil where that makes no difference
+	sum      string         // of the object as it was written, which may be less than what a reader finds; nothing if that is not known
 	document document       // of a custom resource, as it is read
 	written  []byte         // the document as it was written, without the defaults that a reader finds; nil when that is the same
 	schema   any            // under which schema it was written
@@ -67,7 +67,7 @@ func (r *record) at(revision int64) *record {
 	if r.object != nil {
 		other.object = r.object.DeepCopyObject()
 		setRevision(other.object, revision)
-		other.plain = r.plain // whose revision is not looked at
+		other.sum = r.sum
 	}
 	return other
 }
@@ -110,11 +110,11 @@ func (r *record) setRevision(revision int64) {
 
 // same reports whether another record has the same object, whatever its revision.
 func (r *record) same(other *record) bool {
+	if r.object != nil && r.sum != "" && other.sum != "" {
+		return r.sum == other.sum
+	}
 	if r.object != nil {
 		setRevision(r.object, other.revision)
-		if r.plain != nil && other.plain != nil {
-			return reflect.DeepEqual(r.plain, other.plain)
-		}
 		return reflect.DeepEqual(r.object, other.object)
 	}
 	return bytes.Equal(r.last(), other.last())
@@ -173,7 +173,7 @@ func (s *store) table(resource schema.GroupResource) *table {
 	defer s.mu.Unlock()
 	t := s.tables[resource]
 	if t == nil {
-		t = &table{store: s, resource: resource, underway: map[string]*batch{}, records: map[string]*record{}, oldest: s.loaded}
+		t = &table{store: s, resource: resource, underway: map[string]*batch{}, records: map[string]*record{}, oldest: s.oldest}
 		s.tables[resource] = t
 	}
 	return t
@@ -309,6 +309,7 @@ func (t *table) compactLocked(revision int64) {
 func (s *store) compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.oldest = s.revision
 	for _, t := range s.tables {
 		t.compactLocked(s.revision)
 	}

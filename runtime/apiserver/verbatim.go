@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metainternalversionvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
@@ -35,32 +36,47 @@ type answer struct {
 // go past upstream's handlers, which would read and write each object again. Whatever else is asked, and whatever is wrong, is left to
 // these: so there is one place that says it.
 
-// serveVerbatim answers a get, list or watch with what is stored, and reports whether it has.
-func serveVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+// getVerbatim answers a get of one object with what is stored, and reports whether it has. It waits for nothing: an object that would
+// have to be converted, by a webhook perhaps, is none of these.
+func getVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+	if info.Verb != "get" || r.URL.RawQuery != "" {
+		return false
+	}
+	v, ok := newVerbatim(r, info, e)
+	return ok && v.get(request.WithNamespace(r.Context(), info.Namespace), w, r)
+}
+
+// listVerbatim answers a list or watch with what is stored, and reports whether it has.
+func listVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
+	if info.Verb != "list" && info.Verb != "watch" {
+		return false
+	}
+	v, ok := newVerbatim(r, info, e)
+	if !ok {
+		return false
+	}
+	options, ok := v.listOptions(r)
+	if !ok {
+		return false
+	}
+	ctx := request.WithNamespace(r.Context(), info.Namespace)
+	if info.Verb == "watch" || options.Watch {
+		return v.watch(ctx, w, r, options)
+	}
+	return v.list(ctx, w, r, options)
+}
+
+// newVerbatim is for a request that wants JSON of objects as they are.
+func newVerbatim(r *http.Request, info *request.RequestInfo, e *endpoint) (v verbatim, ok bool) {
 	storage, ok := e.objects.(interface{ stored() *registry })
 	if !ok || info.Subresource != "" || r.Header.Get("Upgrade") != "" {
-		return false
+		return v, false
 	}
 	accepted, media, err := negotiation.NegotiateOutputMediaType(r, e.scope.Serializer, e.scope)
 	if err != nil || accepted.Convert != nil || accepted.Pretty || media.MediaType != runtime.ContentTypeJSON {
-		return false
+		return v, false
 	}
-	v := verbatim{storage.stored(), e.scope, media, info}
-	ctx := request.WithNamespace(r.Context(), info.Namespace)
-	switch info.Verb {
-	case "get":
-		return v.get(ctx, w, r)
-	case "list", "watch":
-		options, ok := v.listOptions(r)
-		if !ok {
-			return false
-		}
-		if info.Verb == "watch" || options.Watch {
-			return v.watch(ctx, w, r, options)
-		}
-		return v.list(ctx, w, r, options)
-	}
-	return false
+	return verbatim{storage.stored(), e.scope, media, info}, true
 }
 
 // stored is the registry itself, also for storages that have it and do more for some writes.
@@ -74,16 +90,14 @@ type verbatim struct {
 }
 
 func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.RawQuery != "" {
-		return false
-	}
 	key, err := v.key(ctx, v.info.Name)
 	if err != nil {
 		return false
 	}
 	record := v.table.get(key)
 	if record == nil {
-		return false
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(v.qualified(ctx), v.info.Name), v.scope.Serializer, v.scope.Kind.GroupVersion(), w, r)
+		return true
 	}
 	data, ok := v.appendObject(nil, record, false)
 	if ok {

@@ -50,17 +50,26 @@ func (c *podChecks) checkVolumes(metadata *metav1.ObjectMeta, at *field.Path) {
 func (c *podChecks) volume(volume corev1.Volume, metadata *metav1.ObjectMeta, at *field.Path) {
 	types := 0
 	source := reflect.ValueOf(volume.VolumeSource)
-	for i := range source.NumField() {
+	order := []int{1, 0} // emptyDir is looked at before hostPath
+	for i := 2; i < source.NumField(); i++ {
+		order = append(order, i)
+	}
+	for _, i := range order {
 		if source.Field(i).IsNil() {
 			continue
 		}
 		name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
-		if types > 0 && name != "emptyDir" {
+		if types > 0 {
+			if name == "downwardAPI" {
+				name = "downwarAPI" // as the API server has it
+			}
 			c.forbidden(at.Child(name), "may not specify more than 1 volume type")
 			continue
 		}
 		types++
-		c.volumeType(volume, metadata, at, at.Child(name))
+		one := corev1.Volume{Name: volume.Name}
+		reflect.ValueOf(&one.VolumeSource).Elem().Field(i).Set(source.Field(i))
+		c.volumeType(one, metadata, at, at.Child(name))
 	}
 	if types == 0 {
 		c.required(at, "must specify a volume type")

@@ -122,7 +122,7 @@ func (s *store) open(path string, prepare func(schema.GroupResource)) error {
 	for _, t := range s.tables {
 		t.keys, t.oldest = slices.Sorted(maps.Keys(t.records)), s.revision
 	}
-	s.loaded, s.decided = s.revision, s.revision
+	s.oldest, s.decided = s.revision, s.revision
 	s.log = &wal{path: path}
 	return s.log.rewrite(s)
 }

@@ -79,9 +79,17 @@ func (as admissions) Validate(ctx context.Context, a admission.Attributes, o adm
 	return as.checking.Validate(ctx, a, ownVersions{o})
 }
 
+// plugins are those that each server has, but for one that takes objects as they are.
+func (s *Server) plugins() []admission.MutationInterface {
+	if s.options.Unchecked {
+		return nil
+	}
+	return []admission.MutationInterface{lifecycle{s}, presets{s}}
+}
+
 func (s *Server) newAdmissions() admissions {
 	return admissions{
-		[]admission.MutationInterface{lifecycle{s}, presets{s}},
+		s.plugins(),
 		&mutatingWebhooks{s.newWebhooks(&mutatingHookKind, func(object runtime.Object) []hook {
 			return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
 		})},
@@ -740,7 +748,7 @@ type host struct {
 // at the host. A call of release ends what is asked, and from then on the host is where the network says.
 func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func()) {
 	h := &host{}
-	h.handler, h.requests = recovering{handler}, &s.requests
+	h.begin, h.requests = waits(recovering{handler}), &s.requests
 	h.ctx, h.ended = context.WithCancel(s.ctx)
 	s.hosts.mu.Lock()
 	defer s.hosts.mu.Unlock()

@@ -320,14 +320,15 @@ func hasNull(value any) bool {
 	return value == nil
 }
 
-// existing is the object that is stored, which nobody changes, if there is one to which something certain can be done.
+// existing is the object that is stored, which nobody changes, if there is one to which something certain can be done. One that was written
+// in other words than it is read in is none: what changes nothing may be a write.
 func (a *write) existing() (*record, map[string]any) {
 	key, err := a.objects.key(a.ctx, a.name)
 	if err != nil {
 		return nil, nil
 	}
 	was := a.objects.table.get(key)
-	if was == nil || !a.objects.codec.(*customCodec).verbatim(was) {
+	if was == nil || was.written != nil || !a.objects.codec.(*customCodec).verbatim(was) {
 		return nil, nil
 	}
 	u, err := was.custom()

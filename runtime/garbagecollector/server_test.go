@@ -27,11 +27,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
-// TestOnARealServer runs one collector, and each rule in a namespace of its own.
-func TestOnARealServer(t *testing.T) {
-	env := testenv.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
+// TestOnAServer runs one collector, and each rule in a namespace of its own.
+func TestOnAServer(t *testing.T) {
+	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
 	told := make(chan events.Event, 2) // two rules have something told
 	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: telling{events.NewSink(live), told}})
