@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -36,6 +37,25 @@ type Options struct {
 	Lifetime time.Duration
 	// Logger is where the authority logs. Nil is slog.Default().
 	Logger *slog.Logger
+
+	manner manner
+}
+
+// manner is how an authority does what a [CertRotator] asks for. The zero value is as [Options] say.
+type manner struct {
+	profile *profile // nil is that of servers of webhooks
+	// certificate and key are the entries of the Secret for these two; empty is tls.crt and tls.key.
+	certificate, key string
+	// adopts says that a Secret with another authority becomes this one's: what was signed before stays trusted until the next rotation.
+	adopts bool
+	// updates says that targets are written by update, for which there are rights, and not by patch.
+	updates bool
+	// owner is the field manager of what is written to targets.
+	owner string
+	// optional says that targets may be missing, and are told when they come.
+	optional bool
+	// saved is called when this authority has written the Secret, if it is set.
+	saved func()
 }
 
 // Authority is a certificate authority that an operator has for itself: it signs the certificate of the operator's webhooks, and
@@ -63,9 +83,12 @@ var errNotYet = errors.New("the certificate has not been made yet")
 
 // NewAuthority returns an authority. It makes no request and starts nothing.
 func NewAuthority(opts Options) *Authority {
-	opts.Lifetime = cmp.Or(opts.Lifetime, defaultLifetime)
+	certificates := newProfile(cmp.Or(opts.Lifetime, defaultLifetime))
+	if opts.manner.profile != nil {
+		certificates = *opts.manner.profile
+	}
 	return &Authority{
-		opts: opts, pace: newPace(opts.Lifetime), logger: cmp.Or(opts.Logger, slog.Default()),
+		opts: opts, pace: newPace(certificates), logger: cmp.Or(opts.Logger, slog.Default()),
 		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
 	}
 }
@@ -219,6 +242,9 @@ func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, err error
 	var errs []error
 	for _, target := range a.opts.Targets {
 		t, err := target.read(ctx, a.opts.Client)
+		if a.opts.manner.optional && apierrors.IsNotFound(err) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -242,9 +268,15 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 		if err != nil || wanted == stored {
 			return wanted, err
 		}
+		if stored == nil && wanted.previous == nil {
+			wanted = wanted.after(a.foreigner(secret))
+		}
 		err = a.save(ctx, secret, wanted)
 		switch {
 		case err == nil:
+			if a.opts.manner.saved != nil {
+				a.opts.manner.saved()
+			}
 			return wanted, nil
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err): // somebody was faster
 		default:
@@ -263,7 +295,7 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	}
 	if base == nil {
 		a.logger.Info("made a certificate authority for the webhooks", "names", names)
-		return newGeneration(now, a.opts.Lifetime, names)
+		return a.pace.newGeneration(now, names)
 	}
 	bundle := base.bundle()
 	everybody := complete && !slices.ContainsFunc(trusts, func(t *trust) bool { return !t.has(bundle) })
@@ -321,23 +353,43 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	} else if err != nil {
 		return nil, nil, err
 	}
-	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
-	all := map[string][]byte{}
-	for name, text := range data {
-		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has checked it
-	}
+	all := entriesOf(secret)
+	all[entryCertificate], all[entryKey] = all[cmp.Or(a.opts.manner.certificate, entryCertificate)], all[cmp.Or(a.opts.manner.key, entryKey)]
 	g, err := parseGeneration(all)
 	if err == nil {
 		return g, secret, nil
 	}
+	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	_, own := secret.GetLabels()[ownLabel]
-	if !own && len(data) > 0 && a.known() == nil {
+	if !own && !a.opts.manner.adopts && len(data) > 0 && a.known() == nil {
 		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
 	}
 	if len(data) > 0 {
 		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err", err)
 	}
 	return nil, secret, nil
+}
+
+// entriesOf returns the entries of a Secret.
+func entriesOf(secret *unstructured.Unstructured) map[string][]byte {
+	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
+	all := map[string][]byte{}
+	for name, text := range data {
+		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has checked it
+	}
+	return all
+}
+
+// foreigner returns the authority of somebody else that is in a Secret which is adopted, or nil.
+func (a *Authority) foreigner(secret *unstructured.Unstructured) *x509.Certificate {
+	if secret == nil || !a.opts.manner.adopts {
+		return nil
+	}
+	foreigner, err := parseCertificate(entriesOf(secret)[entryCA])
+	if err != nil {
+		return nil
+	}
+	return foreigner
 }
 
 // save writes g to the Secret, unless somebody else has changed it since it was loaded.
@@ -349,14 +401,23 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	data := map[string]any{}
-	for name, value := range entries {
-		data[name] = base64.StdEncoding.EncodeToString(value)
-	}
 	created := secret == nil
 	if created {
 		secret = a.secret()
 		secret.Object["type"] = "kubernetes.io/tls"
+		if a.opts.manner.certificate+a.opts.manner.key != "" {
+			secret.Object["type"] = "Opaque"
+		}
+	}
+	data := map[string]any{}
+	for name, value := range entries {
+		switch name {
+		case entryCertificate:
+			name = cmp.Or(a.opts.manner.certificate, name)
+		case entryKey:
+			name = cmp.Or(a.opts.manner.key, name)
+		}
+		data[name] = base64.StdEncoding.EncodeToString(value)
 	}
 	secret.Object["data"] = data
 	labels := secret.GetLabels()
@@ -402,7 +463,7 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		if t.has(bundle) {
 			return nil
 		}
-		err := t.inject(ctx, a.opts.Client, bundle)
+		err := t.inject(ctx, a.opts.Client, bundle, a.opts.manner)
 		if err == nil && t.has(bundle) {
 			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
 			return nil

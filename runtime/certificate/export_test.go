@@ -7,7 +7,7 @@ import (
 
 // Entries returns the entries of a Secret as an operator would have made it at that time.
 func Entries(now time.Time, lifetime time.Duration, names ...string) (map[string][]byte, error) {
-	g, err := newGeneration(now, lifetime, names)
+	g, err := newProfile(lifetime).newGeneration(now, names)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -48,12 +49,25 @@ type generation struct {
 	previous *x509.Certificate // nil at first
 }
 
+// profile is what certificates are like.
+type profile struct {
+	lifetime time.Duration
+	subject  pkix.Name          // of signers
+	usages   []x509.ExtKeyUsage // of what they sign
+}
+
+// newProfile returns the profile of servers of webhooks.
+func newProfile(lifetime time.Duration) profile {
+	return profile{lifetime, pkix.Name{CommonName: "kctrl webhook CA"}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+}
+
 // newSigner makes a signer that is valid from now on.
-func newSigner(now time.Time, lifetime time.Duration) (*signer, error) {
-	template, err := newTemplate("kctrl webhook CA", now.Add(-backdate), now.Add(lifetime))
+func (p profile) newSigner(now time.Time) (*signer, error) {
+	template, err := newTemplate("", now.Add(-backdate), now.Add(p.lifetime))
 	if err != nil {
 		return nil, err
 	}
+	template.Subject = p.subject
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -69,13 +83,13 @@ func newSigner(now time.Time, lifetime time.Duration) (*signer, error) {
 }
 
 // sign makes a certificate of a server with those names, which is valid as long as the signer.
-func (s *signer) sign(now time.Time, names []string) (*tls.Certificate, error) {
+func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificate, error) {
 	template, err := newTemplate(names[0], now.Add(-backdate), s.certificate.NotAfter)
 	if err != nil {
 		return nil, err
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.ExtKeyUsage = p.usages
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -99,13 +113,20 @@ func (s *signer) sign(now time.Time, names []string) (*tls.Certificate, error) {
 }
 
 // newGeneration makes the first generation, for a server with those names.
-func newGeneration(now time.Time, lifetime time.Duration, names []string) (*generation, error) {
-	s, err := newSigner(now, lifetime)
+func (p profile) newGeneration(now time.Time, names []string) (*generation, error) {
+	s, err := p.newSigner(now)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := s.sign(now, names)
+	leaf, err := p.sign(s, now, names)
 	return &generation{signer: s, leaf: leaf}, err
+}
+
+// after returns g with somebody who was trusted before it.
+func (g *generation) after(previous *x509.Certificate) *generation {
+	changed := *g
+	changed.previous = previous
+	return &changed
 }
 
 // bundle returns who is to be trusted, in PEM.
@@ -122,13 +143,13 @@ func (g *generation) bundle() []byte {
 
 // pace says when a generation is followed by another one.
 type pace struct {
-	lifetime time.Duration
+	profile
 	// overlap is how long the next signer is trusted before it signs.
 	overlap time.Duration
 }
 
-func newPace(lifetime time.Duration) pace {
-	return pace{lifetime: lifetime, overlap: min(10*time.Minute, lifetime/12)}
+func newPace(p profile) pace {
+	return pace{profile: p, overlap: min(10*time.Minute, p.lifetime/12)}
 }
 
 // rotation is when the next signer is made: so that it has taken over before two thirds of the lifetime.
@@ -146,21 +167,21 @@ func (p pace) due(g *generation) time.Time {
 // once everybody trusts it, which trusted reports.
 func (p pace) advance(g *generation, now time.Time, names []string, trusted bool) (*generation, error) {
 	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.certificate.NotAfter) {
-		return newGeneration(now, p.lifetime, names)
+		return p.newGeneration(now, names)
 	}
 	changed := *g
 	var err error
 	switch {
 	case g.next == nil && !now.Before(p.rotation(g)):
 		changed.previous = nil
-		changed.next, err = newSigner(now, p.lifetime)
+		changed.next, err = p.newSigner(now)
 		return &changed, err
 	case g.next != nil && trusted && !now.Before(p.due(g)):
 		changed = generation{signer: g.next, previous: g.signer.certificate}
-		changed.leaf, err = changed.signer.sign(now, union(names, namesOf(g.leaf.Leaf)))
+		changed.leaf, err = p.sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf)))
 		return &changed, err
 	case !covers(g.leaf.Leaf, names):
-		changed.leaf, err = g.signer.sign(now, union(names, namesOf(g.leaf.Leaf)))
+		changed.leaf, err = p.sign(g.signer, now, union(names, namesOf(g.leaf.Leaf)))
 		return &changed, err
 	}
 	return g, nil

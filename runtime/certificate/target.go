@@ -62,8 +62,8 @@ func (t Target) object() *unstructured.Unstructured {
 // trust is what a target says.
 type trust struct {
 	target  Target
-	configs map[string]map[string]any
-	version string
+	object  *unstructured.Unstructured
+	configs map[string]map[string]any // of object, see [clientconfig.Of]
 }
 
 // read returns what the API server has.
@@ -76,7 +76,7 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", t.kind.gvk.Kind, t.name, err)
 	}
-	return &trust{t, configs, u.GetResourceVersion()}, nil
+	return &trust{t, u, configs}, nil
 }
 
 // names returns the names by which the API server calls the webhooks of the target: those of Services, and the hosts of URLs.
@@ -105,14 +105,17 @@ func (t *trust) has(bundle []byte) bool {
 }
 
 // inject makes the target trust those in bundle, unless it has changed since it was read.
-func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte) error {
+func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte, how manner) error {
+	text := base64.StdEncoding.EncodeToString(bundle)
+	if how.updates {
+		return t.update(ctx, live, text, how)
+	}
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
 		Value string `json:"value"`
 	}
-	text := base64.StdEncoding.EncodeToString(bundle)
-	patch := []operation{{"test", "/metadata/resourceVersion", t.version}}
+	patch := []operation{{"test", "/metadata/resourceVersion", t.object.GetResourceVersion()}}
 	for path := range t.configs {
 		patch = append(patch, operation{"add", path + "/caBundle", text})
 	}
@@ -124,6 +127,23 @@ func (t *trust) inject(ctx context.Context, live client.Client, bundle []byte) e
 	if err := live.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body)); err != nil {
 		return err
 	}
+	t.object = u
 	t.configs, err = clientconfig.Of(u)
+	return err
+}
+
+// update is inject for those who may only update.
+func (t *trust) update(ctx context.Context, live client.Client, text string, how manner) error {
+	for _, config := range t.configs {
+		config["caBundle"] = text
+	}
+	var opts []client.UpdateOption
+	if how.owner != "" {
+		opts = append(opts, client.FieldOwner(how.owner))
+	}
+	err := live.Update(ctx, t.object, opts...)
+	if err == nil {
+		t.configs, err = clientconfig.Of(t.object)
+	}
 	return err
 }

@@ -353,3 +353,48 @@ func FuzzReview(f *testing.F) {
 		}
 	})
 }
+
+// selfMade is a kind whose objects are their own webhooks.
+type selfMade struct{ thing }
+
+func (s *selfMade) DeepCopyObject() runtime.Object {
+	return &selfMade{*s.thing.DeepCopyObject().(*thing)}
+}
+
+func (s *selfMade) Default() { s.Spec.Size++ }
+
+func (s *selfMade) ValidateCreate() (admission.Warnings, error) {
+	return admission.Warnings{fmt.Sprint("created ", s.Spec.Size)}, nil
+}
+
+func (s *selfMade) ValidateUpdate(old runtime.Object) (admission.Warnings, error) {
+	return nil, fmt.Errorf("from %d to %d", old.(*selfMade).Spec.Size, s.Spec.Size)
+}
+
+func (s *selfMade) ValidateDelete() (admission.Warnings, error) { return nil, errors.New("it stays") }
+
+// TestObjectsThatAreTheirOwnWebhooks is about the form of API packages for controller-runtime before v0.20.
+func TestObjectsThatAreTheirOwnWebhooks(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(gvk, &selfMade{})
+	larger := strings.Replace(small, `"size":1`, `"size":5`, 1)
+	for _, c := range []struct {
+		reviewer *admission.Reviewer
+		body     string
+		want     string
+	}{
+		{admission.DefaultingWebhookFor(s, &selfMade{}), body(t, admissionv1.Create, small, "", nil), `"patchType":"JSONPatch"`},
+		{admission.ValidatingWebhookFor(s, &selfMade{}), body(t, admissionv1.Create, small, "", nil), `"warnings":["created 1"]`},
+		{admission.ValidatingWebhookFor(s, &selfMade{}), body(t, admissionv1.Update, larger, small, nil), `from 1 to 5`},
+		{admission.ValidatingWebhookFor(s, &selfMade{}), body(t, admissionv1.Delete, "", small, nil), `it stays`},
+		{admission.ValidatingWebhookFor(runtime.NewScheme(), &selfMade{}), body(t, admissionv1.Create, small, "", nil), `"code":500`},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/path?timeout=10s", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		c.reviewer.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("answered %s, want %s", w.Body, c.want)
+		}
+	}
+}

@@ -280,3 +280,46 @@ func statusOf(r Response) *metav1.Status {
 	}
 	return r.Result
 }
+
+// SelfDefaulter is an object that fills in what users have left out of it. A [Defaulter] beside the type keeps API packages free of what
+// webhooks need.
+type SelfDefaulter interface {
+	object.Object
+	Default()
+}
+
+// SelfValidator is an object that says itself whether it may be. A [Validator] beside the type keeps API packages free of what webhooks
+// need.
+type SelfValidator interface {
+	object.Object
+	ValidateCreate() (Warnings, error)
+	ValidateUpdate(old runtime.Object) (Warnings, error)
+	ValidateDelete() (Warnings, error)
+}
+
+// DefaultingWebhookFor serves the objects of the kind of prototype, which fill in themselves. What it cannot serve, because scheme does
+// not know it, it answers with 500.
+func DefaultingWebhookFor(scheme *runtime.Scheme, prototype SelfDefaulter) *Reviewer {
+	return reviewerOf(NewDefaulting(scheme, prototype, DefaulterFunc[SelfDefaulter](func(_ context.Context, obj SelfDefaulter) error {
+		obj.Default()
+		return nil
+	})))
+}
+
+// ValidatingWebhookFor serves the objects of the kind of prototype, which validate themselves. What it cannot serve, because scheme does
+// not know it, it answers with 500.
+func ValidatingWebhookFor(scheme *runtime.Scheme, prototype SelfValidator) *Reviewer {
+	return reviewerOf(NewValidating(scheme, prototype, ValidatorFuncs[SelfValidator]{
+		Create: func(_ context.Context, obj SelfValidator) (Warnings, error) { return obj.ValidateCreate() },
+		Update: func(_ context.Context, old, obj SelfValidator) (Warnings, error) { return obj.ValidateUpdate(old) },
+		Delete: func(_ context.Context, obj SelfValidator) (Warnings, error) { return obj.ValidateDelete() },
+	}))
+}
+
+// reviewerOf serves a handler, or the error that it could not be made for.
+func reviewerOf(h Handler, err error) *Reviewer {
+	if err != nil {
+		h = HandlerFunc(func(context.Context, *Request) Response { return Errored(http.StatusInternalServerError, err) })
+	}
+	return NewReviewer(h, nil)
+}
