@@ -32,6 +32,7 @@
 //
 // Package inmemory has another Start, which takes the same options and gives the same [Env] of an API server in the test's own
 // process: it is there in milliseconds, and needs no kctrl command. KCTRL_TEST_SERVER=real has it start the real one of this package,
-// so that a suite runs on either. It is a package of its own because of what it links: the API server's libraries are more than 300
+// so that a suite runs on either. Tests that need processes or a kubeconfig, which is what operators are given, keep Start: with
+// KCTRL_TEST_SERVER=in-memory it starts the server in memory too, as a process of its own. It is a package of its own because of what it links: the API server's libraries are more than 300
 // packages, which tests that only want a real server, or [Await] on a server of their own, are not to compile.
 package testenv

@@ -77,6 +77,38 @@ cat
 	}
 }
 
+func TestServerIsThatOfTheEnvironment(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	use(t, script(t, `echo "$@" >`+said+`
+echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
+cat
+`))
+	const real, memory = "env up --foreground -o json", "env up --foreground -o json --in-memory"
+	for _, test := range []struct {
+		server, version string
+		opts            []testenv.Option
+		want            string
+	}{
+		{"", "", nil, real},
+		{"real", "", nil, real},
+		{"in-memory", "", nil, memory},
+		{"in-memory", "1.34", nil, real + " --kubernetes=1.34"},
+		{"in-memory", "", []testenv.Option{testenv.WithKubernetes("1.34")}, real + " --kubernetes=1.34"},
+		{"in-memory", "", []testenv.Option{testenv.WithFaults()}, real + " --control"},
+		{"in-memory", "", []testenv.Option{testenv.WithControllerManager()}, real + " --controller-manager"},
+		{"in-memory", "", []testenv.Option{testenv.WithFeatureGates("A=true")}, real + " --feature-gates=A=true"},
+	} {
+		t.Setenv(testenv.ServerVariable, test.server)
+		t.Setenv(testenv.KubernetesVariable, test.version)
+		if failures := record(func(t testing.TB) { testenv.Start(t, test.opts...) }); failures != "" {
+			t.Error(failures)
+		}
+		if got, err := os.ReadFile(said); err != nil || strings.TrimSpace(string(got)) != test.want {
+			t.Errorf("with %q the command was %q, %v; want %q", test.server, got, err, test.want)
+		}
+	}
+}
+
 func TestCommandIsFoundOnThePath(t *testing.T) {
 	command := script(t, `echo '{"kubeconfig":"`+kubeconfig(t)+`"}'; read -r end`+"\nexit 0\n")
 	use(t, "")

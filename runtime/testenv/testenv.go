@@ -30,6 +30,9 @@ const (
 	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server
 	// see each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
+	// ServerVariable says, when it is "in-memory", that Start is to start the API server in memory, as a process of `kctrl env up
+	// --in-memory`, unless an option or KubernetesVariable asks for what only a real one has. With "real" package inmemory starts a real one.
+	ServerVariable = "KCTRL_TEST_SERVER"
 	// KubernetesVariable names the version of Kubernetes that tests run on which do not choose one by WithKubernetes.
 	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
 )
@@ -179,8 +182,12 @@ func (o options) start(t testing.TB) (*Env, error) {
 		return env, nil
 	}
 	args := append([]string{"env", "up", "--foreground", "-o", "json"}, o.args...)
-	if version := cmp.Or(o.kubernetes, os.Getenv(KubernetesVariable)); version != "" {
+	version := cmp.Or(o.kubernetes, os.Getenv(KubernetesVariable))
+	if version != "" {
 		args = append(args, "--kubernetes="+version)
+	}
+	if os.Getenv(ServerVariable) == "in-memory" && version == "" && len(o.args) == 0 {
+		args = append(args, "--in-memory")
 	}
 	server, stop, err := runCommand(exec.Command(command(), args...))
 	if err != nil {

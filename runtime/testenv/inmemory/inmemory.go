@@ -23,7 +23,7 @@ import (
 )
 
 // ServerVariable names the environment variable that says, when it is "real", that Start is to be [testenv.Start].
-const ServerVariable = "KCTRL_TEST_SERVER"
+const ServerVariable = testenv.ServerVariable
 
 // Start starts a server for the test, which ends with it. It has the face of [testenv.Start], but for what only a real server
 // has: the options of its processes fail the test, and there is no kubeconfig. Servers share nothing; any number may run at

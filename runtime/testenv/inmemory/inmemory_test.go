@@ -196,6 +196,7 @@ func TestWebhooksInABubble(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		env := inmemory.Start(t)
+		told := make(chan struct{}) // the server has told of the webhook that hangs, so that nothing else than its patience ends it
 		m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{manifest}}})
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +207,7 @@ func TestWebhooksInABubble(t *testing.T) {
 		err = webhook.For[*corev1.ConfigMap](m).WithValidator(admission.ValidatorFuncs[*corev1.ConfigMap]{
 			Create: func(ctx context.Context, c *corev1.ConfigMap) (admission.Warnings, error) {
 				if c.Name == "hangs" {
-					<-ctx.Done()
+					<-told
 				}
 				if c.Name == "bad" {
 					return nil, errors.New("bad it is")
@@ -234,6 +235,7 @@ func TestWebhooksInABubble(t *testing.T) {
 		if err := create("hangs"); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") || time.Since(start) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
+		close(told)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

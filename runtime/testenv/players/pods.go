@@ -56,7 +56,7 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Player {
 	return Player{podsName, func(m *manager.Manager) error {
 		k := &kubelet{Client: m.Client(), live: m.Live(), outcome: outcome}
 		var err error
-		if k.byAddress, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, func(pod *corev1.Pod) []string { return []string{pod.Status.PodIP} }); err != nil {
+		if k.addresses, err = newAddresses(m, podNetwork, &corev1.Pod{}, func(pod *corev1.Pod) []string { return []string{pod.Status.PodIP} }); err != nil {
 			return err
 		}
 		if k.byNode, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }); err != nil {
@@ -79,9 +79,8 @@ type kubelet struct {
 	client.Client
 	live      client.Client
 	outcome   func(*corev1.Pod) Outcome
-	byAddress *cache.Index[*corev1.Pod, string]
+	addresses *addresses[*corev1.Pod]
 	byNode    *cache.Index[*corev1.Pod, string]
-	last      netip.Addr // given out; of the one worker
 }
 
 // register makes a node if there is none.
@@ -287,7 +286,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 	status.HostIP, status.HostIPs = hostAddress, []corev1.HostIP{{IP: hostAddress}}
 	status.PodIP = hostAddress
 	if !pod.Spec.HostNetwork {
-		address, err := k.nextAddress(ctx)
+		address, err := k.addresses.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -298,26 +297,6 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 }
 
 var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
-
-// nextAddress is one that no pod has.
-func (k *kubelet) nextAddress(ctx context.Context) (string, error) {
-	for range 1 << (32 - podNetwork.Bits()) {
-		if k.last = k.last.Next(); !podNetwork.Contains(k.last) {
-			k.last = podNetwork.Addr().Next()
-		}
-		taken := false
-		for _, err := range k.byAddress.Get(ctx, k.last.String()) {
-			if err != nil {
-				return "", err
-			}
-			taken = true
-		}
-		if !taken {
-			return k.last.String(), nil
-		}
-	}
-	return "", fmt.Errorf("all addresses of %s are taken", podNetwork)
-}
 
 // setContainers gives all containers a state. Those that initialize have done so once the pod is initialized.
 func setContainers(pod *corev1.Pod, initialized, started, ready bool, change func(*corev1.ContainerStatus)) {

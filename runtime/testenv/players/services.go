@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
@@ -33,7 +32,7 @@ var services = Player{"service-controller", func(m *manager.Manager) error {
 		return err
 	}
 	p.slices = slices
-	if p.byAddress, err = cache.NewIndex(m.Cache(), &corev1.Service{}, balancedAt); err != nil {
+	if p.addresses, err = newAddresses(m, loadBalancers, &corev1.Service{}, balancedAt); err != nil {
 		return err
 	}
 	b := controller.For[*corev1.Service](m).Named("service-controller").Owns(&discoveryv1.EndpointSlice{}).
@@ -45,8 +44,7 @@ var services = Player{"service-controller", func(m *manager.Manager) error {
 type servicePlayer struct {
 	client.Client
 	slices    *owned[*discoveryv1.EndpointSlice]
-	byAddress *cache.Index[*corev1.Service, string] // of load balancers
-	last      netip.Addr                            // given out; of the one worker
+	addresses *addresses[*corev1.Service] // of load balancers
 }
 
 func balancedAt(service *corev1.Service) (addresses []string) {
@@ -103,7 +101,7 @@ func (p *servicePlayer) balance(ctx context.Context, service *corev1.Service) er
 	case !is:
 		service.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	default:
-		address, err := p.nextAddress(ctx)
+		address, err := p.addresses.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -111,25 +109,6 @@ func (p *servicePlayer) balance(ctx context.Context, service *corev1.Service) er
 		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address, IPMode: &mode}}
 	}
 	return writeStatus(ctx, p.Client, before, service)
-}
-
-func (p *servicePlayer) nextAddress(ctx context.Context) (string, error) {
-	for range 1 << (32 - loadBalancers.Bits()) {
-		if p.last = p.last.Next(); !loadBalancers.Contains(p.last) {
-			p.last = loadBalancers.Addr().Next()
-		}
-		taken := false
-		for _, err := range p.byAddress.Get(ctx, p.last.String()) {
-			if err != nil {
-				return "", err
-			}
-			taken = true
-		}
-		if !taken {
-			return p.last.String(), nil
-		}
-	}
-	return "", fmt.Errorf("all addresses of %s are taken", loadBalancers)
 }
 
 // most is how many endpoints a slice has at most.

@@ -1,0 +1,302 @@
+package inmemory_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+)
+
+var shelfVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
+
+// shelf is a kind that has no definition.
+type shelf struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Books int `json:"books,omitempty"`
+	} `json:"spec,omitempty"`
+	Status struct {
+		Full bool `json:"full,omitempty"`
+	} `json:"status,omitempty"`
+}
+
+func (s *shelf) DeepCopyObject() runtime.Object {
+	out := *s
+	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+type shelfList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []shelf `json:"items"`
+}
+
+func (l *shelfList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = slices.Clone(l.Items)
+	return &out
+}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scheme.AddKnownTypeWithName(shelfVersion.WithKind("Shelf"), &shelf{})
+	scheme.AddKnownTypeWithName(shelfVersion.WithKind("ShelfList"), &shelfList{})
+	metav1.AddToGroupVersion(scheme, shelfVersion)
+	return scheme
+}
+
+func TestObjectsAreAsGiven(t *testing.T) {
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	given := []client.Object{
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "bare"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", Generation: 7, UID: "mine"}, Status: appsv1.StatefulSetStatus{Replicas: 3}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "bare"}},
+		}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", CreationTimestamp: now}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning}},
+		&shelf{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}},
+		func() client.Object {
+			s := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u"}}
+			s.Spec.Books, s.Status.Full = 3, true
+			return s
+		}(),
+	}
+	scheme := testScheme(t)
+	initial := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(given...).Build()
+	empty := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).Build()
+	for _, obj := range given {
+		want := obj.DeepCopyObject().(client.Object)
+		got := obj.DeepCopyObject().(client.Object)
+		if err := initial.Get(t.Context(), client.ObjectKeyFromObject(obj), got); err != nil {
+			t.Fatal(err)
+		}
+		if got.GetResourceVersion() == "" {
+			t.Errorf("%T %s has no version", obj, obj.GetName())
+		}
+		got.SetResourceVersion("")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%T %s:\n%s", obj, obj.GetName(), diff)
+		}
+		created := obj.DeepCopyObject().(client.Object)
+		if err := empty.Create(t.Context(), created); err != nil {
+			t.Errorf("create %T %s: %v", obj, obj.GetName(), err)
+		}
+		if since := created.GetCreationTimestamp(); created.GetNamespace() != obj.GetNamespace() || created.GetUID() != "" || !since.IsZero() {
+			t.Errorf("created: %v", created)
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := initial.List(t.Context(), pods); err != nil || len(pods.Items) != 2 {
+		t.Errorf("%v %v", pods.Items, err)
+	}
+	if err := initial.List(t.Context(), pods, client.InNamespace("n")); err != nil || len(pods.Items) != 1 {
+		t.Errorf("%v %v", pods.Items, err)
+	}
+	if err := initial.DeleteAllOf(t.Context(), &corev1.Pod{}); err != nil {
+		t.Error(err)
+	}
+	if err := initial.List(t.Context(), pods); err != nil || len(pods.Items) != 0 {
+		t.Errorf("%v %v", pods.Items, err)
+	}
+}
+
+func TestTheLastFinalizerLetsAnObjectGo(t *testing.T) {
+	for name, builder := range map[string]*inmemory.ClientBuilder{"as given": inmemory.NewClientBuilder().AsGiven(), "checked": inmemory.NewClientBuilder()} {
+		t.Run(name, func(t *testing.T) {
+			now := metav1.Now()
+			going := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now}}
+			c := builder.WithObjects(going).Build()
+			key := client.ObjectKeyFromObject(going)
+			if err := c.Get(t.Context(), key, going); err != nil {
+				t.Fatal(err)
+			}
+			controllerutil.RemoveFinalizer(going, "example.com/keep")
+			if err := c.Update(t.Context(), going); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Get(t.Context(), key, going); !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAClientChecksUnlessObjectsAreAsGiven(t *testing.T) {
+	scheme := testScheme(t)
+	c := inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(&shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "a"}}).Build()
+	if err := c.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "bare"}}); !apierrors.IsInvalid(err) {
+		t.Errorf("a pod without containers: %v", err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "pod"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	if err := c.Create(t.Context(), pod); err != nil || pod.UID == "" || pod.Spec.DNSPolicy != corev1.DNSClusterFirst {
+		t.Errorf("%v %v", pod, err)
+	}
+	if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "a"}}); err != nil {
+		t.Errorf("a namespace that nobody made: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a client with a pod without containers was built")
+		}
+	}()
+	inmemory.NewClientBuilder().WithObjects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "bare"}}).Build()
+}
+
+func TestStatusIsWrittenByItsSubresource(t *testing.T) {
+	for name, with := range map[string]bool{"with": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			one := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
+			builder := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(one)
+			if with {
+				builder.WithStatusSubresource(&shelf{})
+			}
+			c := builder.Build()
+			get := func() *shelf {
+				got := &shelf{}
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(one), got); err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			changed := get()
+			changed.Status.Full, changed.Spec.Books = true, 5
+			if err := c.Update(t.Context(), changed); err != nil {
+				t.Fatal(err)
+			}
+			if got := get(); got.Status.Full == with || got.Spec.Books != 5 {
+				t.Errorf("after an update: %+v", got)
+			}
+			changed = get()
+			changed.Status.Full, changed.Spec.Books = true, 9
+			err := c.Status().Update(t.Context(), changed)
+			if with && (err != nil || get().Spec.Books != 5 || !get().Status.Full) || !with && !apierrors.IsNotFound(err) {
+				t.Errorf("after an update of the status: %+v %v", get(), err)
+			}
+			base := get()
+			patched := base.DeepCopyObject().(*shelf)
+			patched.Status.Full = false
+			err = c.Status().Patch(t.Context(), patched, client.MergeFrom(base))
+			if with && (err != nil || get().Status.Full) || !with && !apierrors.IsNotFound(err) {
+				t.Errorf("after a patch of the status: %+v %v", get(), err)
+			}
+		})
+	}
+}
+
+func TestListsSelectByIndexes(t *testing.T) {
+	objects := []client.Object{}
+	for name, books := range map[string]int{"a": 1, "b": 2, "c": 2} {
+		s := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Labels: map[string]string{"name": name}}}
+		s.Spec.Books = books
+		objects = append(objects, s)
+	}
+	c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(objects...).WithIndex(&shelf{}, "books", func(o client.Object) []string {
+		return []string{string(rune('0' + o.(*shelf).Spec.Books))}
+	}).Build()
+	for want, opts := range map[string][]client.ListOption{
+		"bc": {client.MatchingFields{"books": "2"}}, "a": {client.MatchingFields{"books": "1"}, client.InNamespace("n")}, "": {client.MatchingFields{"books": "3"}},
+		"c": {client.MatchingFields{"books": "2", "metadata.name": "c"}}, "b": {client.MatchingFields{"books": "2"}, client.MatchingLabels{"name": "b"}},
+	} {
+		list, got := &shelfList{}, ""
+		if err := c.List(t.Context(), list, opts...); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+		for _, item := range list.Items {
+			got += item.Name
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := c.List(t.Context(), &shelfList{}, client.MatchingFields{"other": "1"}); err == nil {
+		t.Error("a field without an index")
+	}
+}
+
+func TestClientsOfABuilderShareNothing(t *testing.T) {
+	boom := errors.New("boom")
+	builder := inmemory.NewClientBuilder().AsGiven().WithLists(&corev1.ConfigMapList{Items: []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}).
+		WithRuntimeObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).
+		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, client.Object, ...client.UpdateOption) error { return boom }})
+	one, other := builder.Build(), builder.Build()
+	got := &corev1.ConfigMap{}
+	if err := one.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Update(t.Context(), got); !errors.Is(err, boom) {
+		t.Error(err)
+	}
+	if err := one.Delete(t.Context(), got); err != nil {
+		t.Error(err)
+	}
+	if err := one.Get(t.Context(), client.ObjectKey{Name: "a"}, got); !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	if err := other.Get(t.Context(), client.ObjectKey{Name: "a"}, got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKindsThatNobodyKnowsAreServed(t *testing.T) {
+	c := inmemory.NewClientBuilder().AsGiven().WithScheme(runtime.NewScheme()).Build()
+	for _, version := range []string{"v1", "v2"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/" + version, "kind": "Thing", "metadata": map[string]any{"generateName": "t-"}}}
+		if err := c.Create(t.Context(), u); err != nil || u.GetName() == "t-" || u.GetNamespace() != "" {
+			t.Errorf("%v %v", u, err)
+		}
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.AddSpecific(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}, schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "thingies"},
+		schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "thingy"}, meta.RESTScopeRoot)
+	c = inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(mapper).Build()
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "t"}}}
+	if err := c.Create(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+	if namespaced, err := c.IsObjectNamespaced(u); err != nil || namespaced {
+		t.Error(namespaced, err)
+	}
+}
+
+func TestAClientThatIsDroppedLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(&shelf{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build()
+		events, err := c.Watch(ctx, &shelfList{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event, err := events.Next(); err != nil || event.Object.GetNamespace() != "" || event.Object.GetName() != "a" {
+			t.Error(event, err)
+		}
+		cancel() // goroutines that are left fail the bubble
+	})
+}

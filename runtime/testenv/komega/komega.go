@@ -1,0 +1,67 @@
+// Package komega gives the functions that assertions of gomega are about, as the package of controller-runtime that has its name:
+//
+//	k := komega.New(c)
+//	Eventually(k.Object(pod)).Should(HaveField("Status.Phase", Equal(corev1.PodRunning)))
+//
+// It does not import gomega, and has no client of its own for the whole process.
+package komega
+
+import (
+	"context"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// Komega makes functions that read and write objects when they are called. It is as safe for concurrent use as its client; a function
+// changes the object that it was made for, and is called by one goroutine at a time.
+type Komega struct {
+	client client.Client
+	ctx    context.Context
+}
+
+// New returns one for a client, whose calls have no deadline.
+func New(c client.Client) Komega { return Komega{c, context.Background()} }
+
+// WithContext returns one whose calls end with ctx.
+func (k Komega) WithContext(ctx context.Context) Komega { return Komega{k.client, ctx} }
+
+// Get returns a function that reads obj.
+func (k Komega) Get(obj object.Object) func() error {
+	return func() error { return k.client.Get(k.ctx, object.KeyOf(obj), obj) }
+}
+
+// List returns a function that reads list.
+func (k Komega) List(list object.List, opts ...client.ListOption) func() error {
+	return func() error { return k.client.List(k.ctx, list, opts...) }
+}
+
+// Update returns a function that reads obj, changes it by change, and writes it.
+func (k Komega) Update(obj object.Object, change func(), opts ...client.UpdateOption) func() error {
+	return k.change(obj, change, func() error { return k.client.Update(k.ctx, obj, opts...) })
+}
+
+// UpdateStatus is Update of the status.
+func (k Komega) UpdateStatus(obj object.Object, change func(), opts ...client.UpdateOption) func() error {
+	return k.change(obj, change, func() error { return k.client.Status().Update(k.ctx, obj, opts...) })
+}
+
+func (k Komega) change(obj object.Object, change func(), write func() error) func() error {
+	return func() error {
+		if err := k.Get(obj)(); err != nil {
+			return err
+		}
+		change()
+		return write()
+	}
+}
+
+// Object returns a function that reads obj and returns it.
+func (k Komega) Object(obj object.Object) func() (object.Object, error) {
+	return func() (object.Object, error) { return obj, k.Get(obj)() }
+}
+
+// ObjectList returns a function that reads list and returns it.
+func (k Komega) ObjectList(list object.List, opts ...client.ListOption) func() (object.List, error) {
+	return func() (object.List, error) { return list, k.List(list, opts...)() }
+}
