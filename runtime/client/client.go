@@ -83,6 +83,16 @@ type SubResourceClient interface {
 	Create(ctx context.Context, obj, sub object.Object, opts ...CreateOption) error
 }
 
+// StatusClient writes the status of objects.
+type StatusClient interface {
+	Status() SubResourceWriter
+}
+
+// SubResourceClientConstructor gives clients of subresources.
+type SubResourceClientConstructor interface {
+	SubResource(name string) SubResourceClient
+}
+
 // Client reads and writes objects.
 type Client interface {
 	Reader

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,7 +92,11 @@ func acceptItem(item runtime.Object, asked wire.Asked) error {
 func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Object) error) error {
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
 	decoded := fresh.Interface().(runtime.Object)
-	err := utiljson.Unmarshal(data, decoded)
+	decoder, err := decoderOf(fresh.Type().Elem())
+	if err != nil {
+		return err
+	}
+	err = decoder.Decode(data, fresh.Elem())
 	if err != nil || decoded.GetObjectKind().GroupVersionKind() == statusKind {
 		if err := statusError(data); err != nil {
 			return err
@@ -105,6 +110,23 @@ func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Objec
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return nil
+}
+
+// decoders are the decoders of the Go types that answers were read into, *wire.DocumentDecoder by reflect.Type. They are of the program and
+// not of a client, because to make one takes longer than to decode by it.
+var decoders sync.Map
+
+// decoderOf returns what decodes an answer into a value of the type form.
+func decoderOf(form reflect.Type) (*wire.DocumentDecoder, error) {
+	if known, ok := decoders.Load(form); ok {
+		return known.(*wire.DocumentDecoder), nil
+	}
+	made, err := wire.NewDocumentDecoder(form, true)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := decoders.LoadOrStore(form, made)
+	return known.(*wire.DocumentDecoder), nil
 }
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}

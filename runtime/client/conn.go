@@ -121,7 +121,7 @@ func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := readAll(resp)
 	if err != nil {
 		return nil, networkError(ctx, r.String(), err)
 	}
@@ -131,6 +131,15 @@ func (c *conn) do(ctx context.Context, r *request) ([]byte, error) {
 		}
 	}
 	return body, nil
+}
+
+// readAll reads the body of an answer, into memory that is made for it at once if the answer says how much it needs, within reason.
+func readAll(resp *http.Response) ([]byte, error) {
+	const reason = 1 << 20
+	var body bytes.Buffer
+	body.Grow(int(min(max(resp.ContentLength, 0), reason)) + bytes.MinRead)
+	_, err := body.ReadFrom(resp.Body)
+	return body.Bytes(), err
 }
 
 // open sends r, again when the server asks for that, and returns the answer when it is a success. The caller closes its

@@ -117,9 +117,7 @@ type DeleteAllOfOptions struct {
 // GetOptionsOf adds up opts. It fails when two of them contradict each other.
 func GetOptionsOf(opts ...GetOption) (GetOptions, error) {
 	var o GetOptions
-	for _, opt := range opts {
-		opt.ApplyToGet(&o)
-	}
+	o.ApplyOptions(opts)
 	return o, o.err()
 }
 
@@ -127,10 +125,35 @@ func GetOptionsOf(opts ...GetOption) (GetOptions, error) {
 // label is not valid.
 func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 	var o ListOptions
-	for _, opt := range opts {
-		opt.ApplyToList(&o)
-	}
+	o.ApplyOptions(opts)
 	return o, o.err()
+}
+
+// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// [GetOptionsOf].
+func (o *GetOptions) ApplyOptions(opts []GetOption) *GetOptions {
+	for _, opt := range opts {
+		opt.ApplyToGet(o)
+	}
+	return o
+}
+
+// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// [ListOptionsOf].
+func (o *ListOptions) ApplyOptions(opts []ListOption) *ListOptions {
+	for _, opt := range opts {
+		opt.ApplyToList(o)
+	}
+	return o
+}
+
+// ApplyOptions adds opts to o, and returns o. Options that contradict each other fail the call that o is given to, see
+// [DeleteOptionsOf].
+func (o *DeleteOptions) ApplyOptions(opts []DeleteOption) *DeleteOptions {
+	for _, opt := range opts {
+		opt.ApplyToDelete(o)
+	}
+	return o
 }
 
 // ApplyToGet adds o to a Get.
@@ -249,9 +272,7 @@ func ApplyOptionsOf(opts ...ApplyOption) (WriteOptions, error) {
 // DeleteOptionsOf adds up opts. It fails when two of them contradict each other.
 func DeleteOptionsOf(opts ...DeleteOption) (DeleteOptions, error) {
 	var o DeleteOptions
-	for _, opt := range opts {
-		opt.ApplyToDelete(&o)
-	}
+	o.ApplyOptions(opts)
 	return o, o.err()
 }
 

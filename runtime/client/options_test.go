@@ -231,3 +231,19 @@ func TestIgnoredErrorsAreOnlyThoseNamed(t *testing.T) {
 		t.Error("the key is wrong")
 	}
 }
+
+func TestOptionsAreAddedToOptions(t *testing.T) {
+	list := (&client.ListOptions{Namespace: "a"}).ApplyOptions([]client.ListOption{client.Limit(2), client.MatchingLabels{"app": "web"}})
+	if list.Namespace != "a" || list.Limit != 2 || list.LabelSelector.String() != "app=web" {
+		t.Errorf("list: got %+v", list)
+	}
+	if _, err := client.ListOptionsOf(list.ApplyOptions([]client.ListOption{client.InNamespace("b")})); err == nil {
+		t.Error("two namespaces: got no error")
+	}
+	if get := new(client.GetOptions).ApplyOptions([]client.GetOption{client.Live}); !get.Live {
+		t.Errorf("get: got %+v", get)
+	}
+	if del := new(client.DeleteOptions).ApplyOptions([]client.DeleteOption{client.PropagationPolicy("Orphan")}); del.PropagationPolicy != "Orphan" {
+		t.Errorf("delete: got %+v", del)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -17,7 +19,16 @@ type Recorder struct {
 	controller, instance string
 	at                   time.Time // zero is now
 	annotations          map[string]string
+	instead              Eventer // of everything above, if it is set
 }
+
+// Eventer is what records events in a program's own way, such as a fake of its tests.
+type Eventer interface {
+	Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any)
+}
+
+// Of returns a recorder that tells e of all events, as they are given to it, and nobody else.
+func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
 
 // Eventf records that something happened to regarding. eventType is [Normal] or [Warning]. reason says in one word why
 // something was done, and action what was done, both for programs and in at most 128 bytes: "FailedMount",
@@ -28,6 +39,10 @@ type Recorder struct {
 // Eventf does not block, and cannot fail: an event that no API server would take is logged and dropped.
 func (r *Recorder) Eventf(regarding, related object.Object, eventType, reason, action, format string, args ...any) {
 	if r == nil {
+		return
+	}
+	if r.instead != nil {
+		r.instead.Eventf(regarding, related, eventType, reason, action, format, args...)
 		return
 	}
 	b := r.broadcaster

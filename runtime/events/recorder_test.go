@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -257,5 +258,20 @@ func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) 
 	f.Eventf((*corev1.Pod)(nil), nil, Normal, "Started", "Start", "about nothing")
 	if len(f.Events) != 0 {
 		t.Errorf("got %v about no object", <-f.Events)
+	}
+}
+
+// told is what somebody's own recorder was told.
+type told []string
+
+func (t *told) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
+	*t = append(*t, fmt.Sprintf("%T %v %s %s %s ", regarding, related, eventType, reason, action)+fmt.Sprintf(format, args...))
+}
+
+func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {
+	var own told
+	Of(&own).Eventf(&corev1.Pod{}, nil, Normal, "Made", "Make", "made %d", 3)
+	if want := "*v1.Pod <nil> Normal Made Make made 3"; len(own) != 1 || own[0] != want {
+		t.Errorf("got %q, want %q", own, want)
 	}
 }

@@ -74,6 +74,9 @@ type Options struct {
 	// MetricsTLSOpts change how /metrics is served over TLS, in their order: cipher suites, curves, client certificates. By
 	// default that is TLS 1.2 at least, and HTTP/1.1.
 	MetricsTLSOpts []func(*tls.Config)
+	// MetricsHandlers are further pages beside /metrics, by their paths, as [Manager.Handle] adds them. With MetricsInsecure these are served to
+	// everybody too.
+	MetricsHandlers map[string]http.Handler
 	// PprofAddress is where /debug/pprof is served, to everybody, such as ":6060": without a host that is the loopback
 	// address. Empty is [Off].
 	PprofAddress string
@@ -170,6 +173,11 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	}
 	m.groups[caches] = []Runnable{m.cache}
 	m.groups[recorders] = []Runnable{m.recording}
+	for path, page := range opts.MetricsHandlers {
+		if err := m.Handle(path, page); err != nil {
+			return nil, err
+		}
+	}
 	return m, m.addServers()
 }
 

@@ -145,3 +145,27 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 		t.Error("no file")
 	}
 }
+
+// TestPagesOfTheOptionsAreServedPlainly: who sets MetricsInsecure says so of the pages beside it, but of no other.
+func TestPagesOfTheOptionsAreServedPlainly(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	m, log := newManager(t, newAPIServer(), manager.Options{
+		MetricsAddress: loopback, MetricsInsecure: true, MetricsHandlers: map[string]http.Handler{"/debug/pprof": page, "/folder/": page},
+	})
+	if err := m.Handle("/other", page); err != nil {
+		t.Fatal(err)
+	}
+	start(t, m)
+	url := log.url(t, "metrics")
+	for path, want := range map[string]int{
+		"/debug/pprof": http.StatusTeapot, "/folder/below": http.StatusTeapot, "/metrics": http.StatusOK, "/other": http.StatusNotFound, "/statusz": http.StatusNotFound,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := send(t, &http.Transport{DisableKeepAlives: true}, req); code != want {
+			t.Errorf("%s answered %d, want %d", path, code, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // Off is the address of a server that is not wanted.
@@ -79,10 +80,13 @@ func (m *Manager) listen(ctx context.Context) error {
 func metricsServer(m *Manager) (httpserver.Options, error) {
 	o := httpserver.Options{Name: "metrics", Address: m.opts.MetricsAddress}
 	if m.opts.MetricsInsecure {
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", m.metrics)
-		o.Handler = mux
-		return o, nil
+		plain := newPages()
+		err := plain.add(server.Owner{}, "/metrics", m.metrics)
+		for path, page := range m.opts.MetricsHandlers {
+			err = errors.Join(err, plain.add(server.Owner{}, path, page))
+		}
+		o.Handler = plain
+		return o, err
 	}
 	if err := errors.Join(m.Handle("/metrics", m.metrics), m.Handle("/statusz", http.HandlerFunc(m.statusz))); err != nil {
 		return o, err

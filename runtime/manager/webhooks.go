@@ -6,9 +6,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -34,10 +36,12 @@ type WebhookOptions struct {
 	Address string
 	// HTTP2 lets clients speak HTTP/2 too, which the API server has no need for.
 	HTTP2 bool
-	// TLSOpts change how they are served over TLS, in their order, see [server.Options].
+	// TLSOpts change how they are served over TLS, in their order, see [server.Options]. One that brings a certificate is enough: it is
+	// served unless CertDir or Targets are set too.
 	TLSOpts []func(*tls.Config)
 	// CertDir has tls.crt and tls.key, which are read again when they change, such as those of cert-manager. Who writes them
-	// also makes the API server trust them.
+	// also makes the API server trust them. Empty, with no Targets either, is k8s-webhook-server/serving-certs in the folder of temporary files,
+	// if they are there, as deployments of kubebuilder have them.
 	CertDir string
 	// CertName and KeyName are the names of the two files there. Empty is tls.crt and tls.key.
 	CertName, KeyName string
@@ -69,8 +73,9 @@ func (o *WebhookOptions) validLifetime() bool {
 	return o.CertLifetime == 0 || o.CertLifetime >= minCertLifetime
 }
 
-// Webhooks returns the server of webhooks, which webhook.For registers them with. The first call, which comes before Run, makes it: a
-// program that has no webhooks serves none. It listens before the caches start, so that kinds can be read that it converts.
+// Webhooks returns the server of webhooks, which webhook.For registers them with. The first call makes it: a program that has no
+// webhooks serves none. Made before Run it listens before the caches start, so that kinds can be read that it converts; made while the
+// manager runs, as by who waits for a certificate first, it listens at once. After the end of Run the error is [ErrStopped].
 //
 // Its certificate is in files ([WebhookOptions].CertDir), or is made and rotated by the manager and kept in a Secret for all replicas, and
 // the objects in [WebhookOptions].Targets are made to trust it. That takes these rights, of which the first two are best given by a Role, and create is
@@ -89,20 +94,35 @@ func (m *Manager) Webhooks() (*server.Server, error) {
 	if m.webhooks != nil {
 		return m.webhooks, nil
 	}
-	if m.started {
-		return nil, fmt.Errorf("add webhooks: %w", ErrStarted)
-	}
 	s, run, err := m.newWebhooks()
+	if err == nil && m.opts.Webhook.Address != Off {
+		err = m.serveLocked(run)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("webhooks: %w", err)
 	}
 	m.webhooks = s
-	if m.opts.Webhook.Address != Off {
-		m.servers = append(m.servers, run)
-		m.groups[servers] = append(m.groups[servers], run)
-		m.readyz.add("webhooks", func(*http.Request) error { return run.Ready() })
-	}
 	return s, nil
+}
+
+// serveLocked makes a server run with the others. One of a manager that has started has its address at once.
+func (m *Manager) serveLocked(run webhookServer) error {
+	switch {
+	case m.ended:
+		return ErrStopped
+	case m.started:
+		if err := run.Listen(context.Background()); err != nil {
+			return err
+		}
+	default:
+		m.servers = append(m.servers, run)
+	}
+	if err := m.enlistLocked(servers, run); err != nil {
+		run.Close()
+		return err
+	}
+	m.readyz.add("webhooks", func(*http.Request) error { return run.Ready() })
+	return nil
 }
 
 // webhookServer is a server of webhooks as a runnable.
@@ -123,7 +143,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	case len(o.Manifests) > 0 || o.URL != "":
 		return m.newLocalWebhooks(opts)
 	case o.CertDir != "":
-		files, err := certificate.NewFiles(filepath.Join(o.CertDir, cmp.Or(o.CertName, certFile)), filepath.Join(o.CertDir, cmp.Or(o.KeyName, keyFile)), m.logger)
+		files, err := o.files(o.CertDir, m.logger)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -134,11 +154,35 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 			return nil, nil, err
 		}
 		opts.Certificates = authority
+	case o.given():
 	default:
+		if files, err := o.files(mountedCertDir(), m.logger); err == nil {
+			opts.Certificates = files
+			break
+		}
 		return nil, nil, errors.New("there is no certificate: set Webhook.Targets (--webhook-targets) or Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or serve none, with the address 0")
 	}
 	s := server.New(opts)
 	return s, s, nil
+}
+
+// mountedCertDir is where deployments of kubebuilder have mounted a certificate.
+func mountedCertDir() string {
+	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+}
+
+// files returns the certificate in a folder.
+func (o *WebhookOptions) files(dir string, logger *slog.Logger) (*certificate.Files, error) {
+	return certificate.NewFiles(filepath.Join(dir, cmp.Or(o.CertName, certFile)), filepath.Join(dir, cmp.Or(o.KeyName, keyFile)), logger)
+}
+
+// given reports whether TLSOpts bring a certificate.
+func (o *WebhookOptions) given() bool {
+	config := &tls.Config{}
+	for _, change := range o.TLSOpts {
+		change(config)
+	}
+	return config.GetCertificate != nil || config.GetConfigForClient != nil || len(config.Certificates) > 0
 }
 
 // newAuthority returns the authority whose certificates are in a Secret.

@@ -3,6 +3,7 @@ package manager_test
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -45,7 +47,35 @@ func TestWebhooksSayWhatIsWrong(t *testing.T) {
 func TestWebhooksOfFilesAreServed(t *testing.T) {
 	certificates := t.TempDir()
 	writeCertificate(t, certificates, "given", time.Now())
-	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	testWebhooks(t, manager.WebhookOptions{CertDir: certificates})
+	if _, err := ended(t, certificates).Webhooks(); !errors.Is(err, manager.ErrStopped) {
+		t.Errorf("after Run: %v", err)
+	}
+}
+
+// TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave: the options name no certificate there.
+func TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	mounted := filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+	if err := os.MkdirAll(mounted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeCertificate(t, mounted, "given", time.Now())
+	t.Run("files", func(t *testing.T) { testWebhooks(t, manager.WebhookOptions{}) })
+	files, err := certificate.NewFiles(filepath.Join(mounted, "tls.crt"), filepath.Join(mounted, "tls.key"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Run("TLS options", func(t *testing.T) {
+		testWebhooks(t, manager.WebhookOptions{TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = files.GetCertificate }}})
+	})
+}
+
+func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
+	t.Helper()
+	opts.Address = loopback
+	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: opts})
 	s, err := m.Webhooks()
 	if err != nil {
 		t.Fatal(err)
@@ -68,10 +98,46 @@ func TestWebhooksOfFilesAreServed(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Error(err)
 	}
-	late, _ := newManager(t, newAPIServer(), manager.Options{})
-	start(t, late).stop()
-	if _, err := late.Webhooks(); !errors.Is(err, manager.ErrStarted) {
-		t.Errorf("after Run: %v", err)
+}
+
+func ended(t *testing.T, certificates string) *manager.Manager {
+	t.Helper()
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	if err := start(t, m).stop(); err != nil {
+		t.Error(err)
+	}
+	return m
+}
+
+// TestWebhooksAreServedOnceTheCertificateIsThere: an operator that makes its certificate itself sets up its webhooks while its manager runs.
+func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
+	certificates := t.TempDir()
+	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{Address: loopback, CertDir: certificates}})
+	r := start(t, m)
+	if _, err := m.Webhooks(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a certificate: %v", err)
+	}
+	writeCertificate(t, certificates, "given", time.Now())
+	s, err := m.Webhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := m.Webhooks(); again != s || err != nil {
+		t.Errorf("a second server: %v", err)
+	}
+	url := strings.Replace(log.url(t, "webhooks"), "http:", "https:", 1)
+	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }), server.MaxReview); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, req); code != http.StatusTeapot {
+		t.Errorf("answered %d", code)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -64,6 +65,15 @@ func Matching(selector labels.Selector) Predicate {
 		}
 		return e.Type == informer.Updated && selector.Matches(labels.Set(e.Old.GetLabels()))
 	}
+}
+
+// LabelSelectorPredicate is [Matching] for a selector as objects of the API have it. It fails when the selector is not valid.
+func LabelSelectorPredicate(selector metav1.LabelSelector) (Predicate, error) {
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return nil, err
+	}
+	return Matching(parsed), nil
 }
 
 // SpecChanged is a predicate that leaves out updates which change neither what the user wants nor the end of the

@@ -1,5 +1,5 @@
 // Package clientconfig finds the parts of an object that say how the API server calls a webhook and whom it trusts then: those
-// of webhook configurations and of CustomResourceDefinitions.
+// of webhook configurations, of CustomResourceDefinitions, and of what else has a caBundle.
 package clientconfig
 
 import (
@@ -19,6 +19,9 @@ func Of(u *unstructured.Unstructured) (map[string]map[string]any, error) {
 		return ofWebhooks(u)
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		return ofConversion(u)
+	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"},
+		schema.GroupKind{Group: "externaldata.gatekeeper.sh", Kind: "Provider"}:
+		return ofSpec(u)
 	}
 	return nil, nil
 }
@@ -46,4 +49,12 @@ func ofConversion(u *unstructured.Unstructured) (map[string]map[string]any, erro
 		return nil, errors.New("its spec.conversion does not name a webhook")
 	}
 	return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
+}
+
+func ofSpec(u *unstructured.Unstructured) (map[string]map[string]any, error) {
+	spec, ok := u.Object["spec"].(map[string]any)
+	if !ok {
+		return nil, errors.New("it has no spec")
+	}
+	return map[string]map[string]any{"/spec": spec}, nil
 }

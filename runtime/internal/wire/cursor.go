@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -40,6 +41,36 @@ func (c *cursor) reset(data []byte, depth int, whole bool) {
 	c.data, c.at, c.depth, c.whole = data, 0, depth, whole
 	if cap(c.scratch) > fullBuffer {
 		c.scratch = nil
+	}
+}
+
+// cursors are those that wait for their next use, with the strings that they keep. They are safe for concurrent use.
+type cursors struct {
+	mu   sync.Mutex
+	idle []*cursor // at most maxIdle
+}
+
+// maxIdle is how many cursors wait for their next use.
+const maxIdle = 4
+
+// cursor returns a cursor, which must be given back to release.
+func (c *cursors) cursor() *cursor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.idle); n > 0 {
+		last := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		return last
+	}
+	return &cursor{}
+}
+
+func (c *cursors) release(used *cursor) {
+	used.reset(nil, 0, false)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.idle) < maxIdle {
+		c.idle = append(c.idle, used)
 	}
 }
 

@@ -54,14 +54,10 @@ type Decoder[T object.Object] struct {
 	list     *valueDecoder   // of a metav1.ListMeta
 	bookmark *valueDecoder   // of a metav1.PartialObjectMetadata
 
-	mu   sync.Mutex
-	idle []*cursor // at most maxIdle, with the strings that they keep
+	cursors
 
 	buffers sync.Pool // of *[fullBuffer]byte
 }
-
-// maxIdle is how many cursors wait for their next use.
-const maxIdle = 4
 
 // NewDecoder returns a Decoder of objects that have the Go type of prototype. T may be that pointer type or an interface
 // such as object.Object. It fails when a path of the mask leads to nothing that prototype has, or into what cannot be
@@ -103,27 +99,6 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		d.value, err = newValueDecoder(d.form, m)
 	}
 	return d, err
-}
-
-// cursor returns a cursor, which must be given back to release.
-func (d *Decoder[T]) cursor() *cursor {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if n := len(d.idle); n > 0 {
-		c := d.idle[n-1]
-		d.idle = d.idle[:n-1]
-		return c
-	}
-	return &cursor{}
-}
-
-func (d *Decoder[T]) release(c *cursor) {
-	c.reset(nil, 0, false)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.idle) < maxIdle {
-		d.idle = append(d.idle, c)
-	}
 }
 
 // source returns a source that reads body.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -16,8 +15,7 @@ type DocumentDecoder struct {
 	value *valueDecoder // nil for unstructured objects
 	mask  *mask
 
-	mu   sync.Mutex
-	idle []*cursor // at most maxIdle, with the strings that they keep
+	cursors
 }
 
 // NewDocumentDecoder returns a decoder for values of the type form. Unless they are wanted, metadata.managedFields are
@@ -67,26 +65,6 @@ func (d *DocumentDecoder) decode(c *cursor, v reflect.Value) error {
 	members, err := c.untypedObject(d.mask)
 	v.Addr().Interface().(*unstructured.Unstructured).Object = members
 	return err
-}
-
-func (d *DocumentDecoder) cursor() *cursor {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if n := len(d.idle); n > 0 {
-		c := d.idle[n-1]
-		d.idle = d.idle[:n-1]
-		return c
-	}
-	return &cursor{}
-}
-
-func (d *DocumentDecoder) release(c *cursor) {
-	c.reset(nil, 0, false)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.idle) < maxIdle {
-		d.idle = append(d.idle, c)
-	}
 }
 
 // Member returns the member of that name of the JSON object that data is, as it is written. It is nil when there is none,
