@@ -3,6 +3,7 @@ package migrate
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,15 @@ var clientRules = []Rule{
 			return fill("{client}."+name+"(") + strings.Join(args, ", ") + ellipsis(call) + ")"
 		},
 		Reason: "Apply of a client takes objects; configurations have a function",
+	},
+	{
+		Name:    "a configuration of an unstructured object",
+		Matches: matchCall("client.ApplyConfigurationFromUnstructured"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return f.text(call.Args[0])
+		},
+		Reason: "it is one as it is",
 	},
 	{
 		Name: "a patch with optimistic lock",
@@ -87,6 +97,15 @@ var clientRules = []Rule{
 		Reason:  "an interceptor is given a client",
 	},
 	{
+		Name:    "an object that says only its metadata, for what wants all of it",
+		Matches: func(f *file, n ast.Node) bool { return f.isPartOfObject(n) && !f.wrapped[n] },
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return f.text(n) + fill(".({client}.Object)")
+		},
+		Reason: "owners and what they own are objects",
+	},
+	{
 		Name: "no option",
 		Matches: func(f *file, n ast.Node) bool {
 			return f.isLiteral(n, "client.MergeFromWithOptimisticLock")
@@ -102,4 +121,20 @@ var clientRules = []Rule{
 func (f *file) isInterceptor(selector *ast.SelectorExpr) bool {
 	_, isField := f.info.Uses[selector.Sel].(*types.Var)
 	return isField
+}
+
+// isPartOfObject reports whether a node is an argument of a function about owners that is an interface of less than an object.
+func (f *file) isPartOfObject(n ast.Node) bool {
+	e, ok := n.(ast.Expr)
+	call, key := f.called(f.around(0))
+	if !ok || call == nil || !slices.Contains(call.Args, e) {
+		return false
+	}
+	switch strings.TrimPrefix(key, "controller/") {
+	case "controllerutil.SetControllerReference", "controllerutil.SetOwnerReference", "controllerutil.RemoveOwnerReference", "controllerutil.RemoveControllerReference",
+		"ctrl.SetControllerReference", "controllerutil.HasOwnerReference":
+		t := f.info.TypeOf(e)
+		return namedOf(t) == "k8s.io/apimachinery/pkg/apis/meta/v1.Object" || isRuntimeObject(t)
+	}
+	return false
 }

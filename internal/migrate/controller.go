@@ -27,6 +27,18 @@ var controllerRules = []Rule{
 		Reason: "predicates are further arguments",
 	},
 	{
+		Name:    "predicates as an option of a watch",
+		Matches: matchCall("builder.WithPredicates"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			if len(call.Args) == 1 && !call.Ellipsis.IsValid() {
+				return f.predicates(call.Args)[0]
+			}
+			return fill("{predicate}.And(") + strings.Join(f.predicates(call.Args), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "predicates are further arguments of a watch",
+	},
+	{
 		Name: "a predicate of functions",
 		Matches: func(f *file, n ast.Node) bool {
 			literal, ok := n.(*ast.CompositeLit)
@@ -54,6 +66,17 @@ var controllerRules = []Rule{
 			return fill("{handler}.Of(") + f.funcs(n.(*ast.CompositeLit), "handler") + ")"
 		},
 		Reason: "a handler is a function; Of makes one of the four",
+	},
+	{
+		Name: "an assertion about a handler",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && len(spec.Values) == 1 && f.symbol(spec.Type) == "handler.EventHandler" && f.isOwnType(f.info.TypeOf(spec.Values[0]))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return "_ " + fill("{handler}.Events") + " = " + f.text(n.(*ast.ValueSpec).Values[0])
+		},
+		Reason: "a handler is a function; what has four methods becomes one by Of",
 	},
 	{
 		Name: "functions of events in a type",
@@ -304,6 +327,12 @@ func (c *chain) find(name string) *ast.CallExpr {
 	return nil
 }
 
+// ends reports whether a chain of a builder makes its controller, so that the builder is given to nobody.
+func (c *chain) ends() bool {
+	name := linkName(c.links[len(c.links)-1])
+	return name == "Complete" || name == "Build"
+}
+
 // gap returns what stands between two calls: white space and comments.
 func (f *file) gap(link *ast.CallExpr) string {
 	selector := link.Fun.(*ast.SelectorExpr)
@@ -314,13 +343,17 @@ func (f *file) buildController(c *chain) string {
 	m := f.text(c.root.Args[0])
 	var out strings.Builder
 	forLink, named := c.find("For"), c.find("Named")
+	if forLink != nil && len(forLink.Args) > 0 {
+		f.owner = fill("{handler}.ForOwnerOf[{client}.Object](") + f.text(forLink.Args[0]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), false)"
+		defer func() { f.owner = "" }()
+	}
 	requests := fill("{reconcile}.Request")
 	if generic, ok := c.root.Fun.(*ast.IndexExpr); ok {
 		requests = f.text(generic.Index)
 	}
 	switch {
 	case forLink != nil && len(forLink.Args) > 0:
-		out.WriteString(f.controllerFor(m, forLink.Args[0]))
+		out.WriteString(f.controllerFor(c, m, forLink.Args[0]))
 	case named != nil:
 		out.WriteString(fill("{controller}.Of[") + requests + "](" + m + ", " + f.text(named.Args[0]) + ")")
 	default:
@@ -347,7 +380,10 @@ func (c *chain) links0(root *ast.CallExpr) ast.Node {
 }
 
 // controllerFor returns the head of a builder for a prototype.
-func (f *file) controllerFor(m string, prototype ast.Expr) string {
+func (f *file) controllerFor(c *chain, m string, prototype ast.Expr) string {
+	if f.namesBuilder && !c.ends() {
+		return fill("{controller}.ForPrototype[{client}.Object](") + m + ", " + f.text(prototype) + ")"
+	}
 	t := f.info.TypeOf(prototype)
 	switch namedOf(t) {
 	case "", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured", "k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata", peerModule + "/pkg/client.Object":
@@ -475,10 +511,15 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 			text = f.text(call.Args[0]) + "..."
 		case key == "builder.WithPredicates":
 			text = strings.Join(f.predicates(call.Args), ", ")
+		case isWatchOption(f.info.TypeOf(arg)) && key == "" && f.symbol(arg) == "":
+			text = f.text(arg) // which is a predicate, or some
 		case f.symbol(arg) == "builder.OnlyMetadata" && name == "Watches":
 			name = "WatchesMetadata"
 		case f.symbol(arg) == "builder.OnlyMetadata":
 			f.note(arg, "whole objects are watched: metav1.PartialObjectMetadata in place of the kind watches their metadata")
+		case f.symbol(arg) == "builder.MatchEveryOwner" && f.owner != "":
+			name = "Watches"
+			edits[0].text += ", " + f.owner
 		case f.symbol(arg) == "builder.MatchEveryOwner":
 			note += f.leave(arg, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), false))")
 		default:
@@ -492,6 +533,18 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 	at := f.offset(selector.Sel.Pos())
 	edits = append(edits, edit{at, f.offset(selector.Sel.End()), note + name})
 	return f.spliceRange(f.offset(selector.X.End()), f.offset(link.End()), edits)
+}
+
+// isWatchOption reports whether a type is that of the options of a watch, or of several.
+func isWatchOption(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	if list, ok := t.Underlying().(*types.Slice); ok {
+		t = list.Elem()
+	}
+	key := typeKey(t)
+	return key == "builder.WatchesOption" || key == "builder.OwnsOption"
 }
 
 // watched returns what is watched: of the oldest form, &source.Kind{Type: x}, the x.

@@ -3,6 +3,7 @@ package migrate
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,15 @@ var eventRules = []Rule{
 
 // recorderRules are about events as objects of the API.
 var recorderRules = []Rule{
+	{
+		Name:    "an object of any kind that an event is about",
+		Matches: func(f *file, n ast.Node) bool { return f.isRegarding(n) && !f.wrapped[n] },
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return f.text(n) + fill(".({client}.Object)")
+		},
+		Reason: "a recorder is told objects",
+	},
 	{
 		Name:    "an event of the old API",
 		Matches: matchMethod("record#Event"),
@@ -77,27 +87,47 @@ var recorderRules = []Rule{
 		Reason: "events have a related object and an action",
 	},
 	{
+		Name: "a recorder of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && typeKey(f.wanted(e)) == "toolsevents.EventRecorder"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{events}.Of(") + f.text(n) + ")"
+		},
+		Reason: "a recorder is a struct; Of makes one that tells another one",
+	},
+	{
 		Name: "a recorder for tests",
 		Matches: func(f *file, n ast.Node) bool {
-			_, key := f.called(n)
-			if key != "record.NewFakeRecorder" && key != "toolsevents.NewFakeRecorder" {
+			e, ok := n.(ast.Expr)
+			if !ok || f.wrapped[n] || !f.info.Types[e].IsValue() {
 				return false
 			}
-			field, ok := f.around(0).(*ast.KeyValueExpr)
-			return ok && strings.HasSuffix(typeKey(f.info.TypeOf(field.Key)), ".EventRecorder") || ok && isRecorderField(f, field)
+			switch f.typeOf(e) {
+			case "record.FakeRecorder", "toolsevents.FakeRecorder":
+				return strings.HasSuffix(typeKey(f.wanted(e)), ".EventRecorder")
+			}
+			return false
 		},
-		Rewrite: func(f *file, n ast.Node) string { return f.inside(n) + ".Recorder" },
-		Reason:  "a recorder for tests has the one that the reconciler gets",
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return f.text(n) + ".Recorder"
+		},
+		Reason: "a recorder for tests has the one that the reconciler gets",
 	},
 }
 
-func isRecorderField(f *file, field *ast.KeyValueExpr) bool {
-	ident, ok := field.Key.(*ast.Ident)
-	if !ok {
+// isRegarding reports whether a node is an argument of a recorder that may be anything with a kind.
+func (f *file) isRegarding(n ast.Node) bool {
+	e, ok := n.(ast.Expr)
+	call, selector, key := f.method(f.around(0))
+	if !ok || selector == nil || !slices.Contains(call.Args, e) || !isRuntimeObject(f.info.TypeOf(e)) {
 		return false
 	}
-	object := f.info.Uses[ident]
-	return object != nil && strings.HasSuffix(typeKey(object.Type()), ".EventRecorder")
+	pkg, method, _ := strings.Cut(key, "#")
+	return (pkg == "record" || pkg == "toolsevents") && strings.Contains(method, "Event")
 }
 
 // isRequestQueue reports whether an expression is a queue of requests for a controller.

@@ -19,20 +19,24 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"manager#Namespace":                     wrapped("Namespaces: []string{", "}"),
 	"manager#LeaderElectionReleaseOnCancel": dropped(""), // the runtime always does
 	"manager#LeaderElectionResourceLock":    dropped(""), // a Lease, always
-	"manager#Port":                          address,
-	"manager#CertDir":                       wrapped("Webhook: {manager}.WebhookOptions{CertDir: ", "}"),
+	"manager#ReadinessEndpointName":         dropped("probes are at /readyz"),
+	"manager#LivenessEndpointName":          dropped("probes are at /healthz"),
+	"manager#Port":                          oldWebhook("Port"),
+	"manager#Host":                          oldWebhook("Host"),
+	"manager#CertDir":                       oldWebhook("CertDir"),
+	"manager#MetricsBindAddress":            plainMetrics,
+	"metrics/server#BindAddress":            plainMetrics,
 	"manager#Metrics":                       metricsOf,
 	"manager#NewClient":                     dropped("the manager makes its client itself; m.Client() can be wrapped"),
 	"manager#NewCache":                      dropped("the manager makes its cache itself: set Cache"),
 	"manager#ClientDisableCacheFor":         wrapped("Cache: {cache}.Options{DisableFor: ", "}"),
 	"manager#Client":                        uncached,
-	"manager#Controller":                    dropped("options of all controllers: manager.Options has MaxConcurrentReconciles, the rest is WithOptions of each"),
+	"manager#Controller":                    ofControllers,
 	"manager#BaseContext":                   dropped("the context of Run is that of all runnables"),
 	"manager#EventBroadcaster":              dropped("the manager has a broadcaster of its own"),
 	"manager#LeaderElectionConfig":          dropped("the lease is where the manager runs"),
 	"metrics/server#SecureServing":          negated("MetricsInsecure"),
 	"metrics/server#FilterProvider":         dropped(""), // the runtime always asks the API server
-	"metrics/server#ExtraHandlers":          dropped("m.Handle(path, handler) adds a page beside the metrics"),
 	"webhook#Port":                          address,
 	"webhook#Host":                          host,
 	"webhook#ClientCAName":                  dropped("TLSOpts can set ClientCAs and ClientAuth"),
@@ -47,6 +51,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"client#PropagationPolicy":              propagation,
 	"client#Preconditions":                  preconditions,
 	"client#DryRun":                         wrapped("DryRun: len(", ") > 0"),
+	"client#Force":                          pointed("Force"),
+	"client#FieldManager":                   wrapped("FieldOwner: ", ""),
 	"client#Raw":                            dropped("there are no raw options: each has a field of its own"),
 	"client#Cache":                          dropped("what is not to be cached is Cache.DisableFor of the manager's options"),
 	"client#WarningHandler":                 dropped("rest.Config.WarningHandler does it"),
@@ -71,6 +77,7 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"log/zap#EncoderConfigOptions":          dropped("there is no zap: a slog.Handler can be wrapped"),
 	"event#IsInInitialList":                 dropped("an event of the first list is an Added like any other"),
 	"event#DeleteStateUnknown":              dropped("a Deleted whose object may be stale looks like any other"),
+	"envtest#CRDInstallOptions":             installOf,
 	"envtest#BinaryAssetsDirectory":         dropped(""),
 	"envtest#DownloadBinaryAssets":          dropped(""),
 	"envtest#AttachControlPlaneOutput":      dropped(""),
@@ -247,29 +254,91 @@ func metricsOf(f *file, value ast.Expr) string {
 	}
 	text := f.text(value)
 	var fields []string
-	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts"} {
+	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts", "MetricsHandlers"} {
 		fields = append(fields, name+": "+text+"."+name)
 	}
 	return strings.Join(fields, ",\n")
 }
 
-// uncached makes of the options of a client what is not to be cached.
+// uncached makes of the options of a client what is not to be cached. Where there are options of the cache, these have it: see
+// [uncachedKinds].
 func uncached(f *file, value ast.Expr) string {
+	kinds := disabled(value)
+	if kinds == nil {
+		f.note(value, "left out: of the options of the manager's client the runtime has only Cache.DisableFor")
+		return removed
+	}
+	switch f.sibling("Cache").(type) {
+	case nil:
+		return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(kinds) + "}"
+	case *ast.CompositeLit:
+		return removed
+	}
+	f.note(f.around(0), "left out: put it into Cache: DisableFor: "+oneLine(f.raw(kinds)))
+	return removed
+}
+
+// disabled returns the kinds that the options of a client do not cache, or nil.
+func disabled(options ast.Expr) ast.Expr {
 	var kinds ast.Expr
-	ast.Inspect(value, func(n ast.Node) bool {
+	if options == nil {
+		return nil
+	}
+	ast.Inspect(options, func(n ast.Node) bool {
 		if field, ok := n.(*ast.KeyValueExpr); ok && isIdent(field.Key, "DisableFor") {
 			kinds = field.Value
 		}
 		return true
 	})
-	if kinds == nil {
-		f.note(value, "left out: of the options of the manager's client the runtime has only Cache.DisableFor")
+	return kinds
+}
+
+// uncachedKinds is the rule for options of the cache beside which those of the client say what is not cached.
+var uncachedKinds = Rule{
+	Name: "what is not cached",
+	Matches: func(f *file, n ast.Node) bool {
+		field, ok := n.(*ast.KeyValueExpr)
+		if !ok || !isIdent(field.Key, "Cache") {
+			return false
+		}
+		key, _, _ := f.fieldSet(n)
+		_, literal := field.Value.(*ast.CompositeLit)
+		return literal && key == "manager#Cache" && disabled(f.sibling("Client")) != nil
+	},
+	Rewrite: func(f *file, n ast.Node) string {
+		literal := n.(*ast.KeyValueExpr).Value.(*ast.CompositeLit)
+		at := f.offset(literal.Lbrace) + 1
+		return "Cache: " + f.splice(literal, append(f.within(literal), edit{at, at, "\nDisableFor: " + f.text(disabled(f.sibling("Client"))) + ",\n"}))
+	},
+	Reason: "the cache has it",
+}
+
+// installOf spreads the options of an installation of definitions into those of the environment.
+func installOf(f *file, value ast.Expr) string {
+	literal, ok := value.(*ast.CompositeLit)
+	if !ok {
+		return f.leave(value, "definitions are installed from CRDDirectoryPaths", "CRDDirectoryPaths: "+f.raw(value)+".Paths") + "CRDDirectoryPaths: " + f.text(value) + ".Paths"
+	}
+	var fields []string
+	for _, element := range literal.Elts {
+		field, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		switch key, _ := field.Key.(*ast.Ident); {
+		case key == nil:
+		case key.Name == "Paths" && f.sibling("CRDDirectoryPaths") == nil:
+			fields = append(fields, "CRDDirectoryPaths: "+f.text(field.Value))
+		case key.Name == "ErrorIfPathMissing" && f.sibling("ErrorIfCRDPathMissing") == nil:
+			fields = append(fields, "ErrorIfCRDPathMissing: "+f.text(field.Value))
+		case key.Name == "Paths", key.Name == "CRDs":
+			fields = append(fields, f.leave(field, "definitions are installed from CRDDirectoryPaths alone", "CRDDirectoryPaths: []string{...}")+f.raw(field))
+		}
+	}
+	if len(fields) == 0 {
 		return removed
 	}
-	if f.sibling("Cache") != nil {
-		return f.leave(value, "put it into Cache above", "DisableFor: "+f.raw(kinds))
-	}
-	return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(kinds) + "}"
+	return strings.Join(fields, ",\n")
 }
 
 func propagation(f *file, value ast.Expr) string { return "PropagationPolicy: " + f.deref(value) }
@@ -328,26 +397,124 @@ func call0(call *ast.CallExpr) []ast.Expr {
 	return call.Args
 }
 
-func byObject(f *file, value ast.Expr) string {
+func byObject(f *file, value ast.Expr) string { return "ByKind: " + f.kindsText(value) }
+
+// ofControllers makes of the options of all controllers those that a manager has.
+func ofControllers(f *file, value ast.Expr) string {
+	literal, ok := value.(*ast.CompositeLit)
+	text := removed
+	rest := !ok
+	if ok {
+		for _, element := range literal.Elts {
+			field, isField := element.(*ast.KeyValueExpr)
+			switch {
+			case isField && isIdent(field.Key, "MaxConcurrentReconciles"):
+				text = "MaxConcurrentReconciles: " + f.text(field.Value)
+			case isField && (isIdent(field.Key, "SkipNameValidation") || isIdent(field.Key, "UsePriorityQueue")):
+			default:
+				rest = true
+			}
+		}
+	}
+	if rest {
+		f.note(value, "left out: of the options of all controllers manager.Options has MaxConcurrentReconciles, the rest is WithOptions of each")
+	}
+	return text
+}
+
+// kindsText returns a list of the options of kinds for a map of them.
+func (f *file) kindsText(value ast.Expr) string {
 	literal, ok := value.(*ast.CompositeLit)
 	if !ok {
-		return f.leave(value, "cache.Options.ByKind is a list of cache.KindOptions", "ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Scope: client.Scope{Labels: selector}}}") + "ByKind: " + f.text(value)
+		return f.text(value)
 	}
-	var items []string
+	edits := []edit{{f.offset(literal.Pos()), f.offset(literal.Lbrace), fill("[]{cache}.KindOptions")}}
 	for _, element := range literal.Elts {
-		kind, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			continue
+		if kind, ok := element.(*ast.KeyValueExpr); ok {
+			edits = append(edits, edit{f.offset(kind.Pos()), f.offset(kind.End()), f.kindText(kind.Key, kind.Value)})
 		}
-		fields := "Object: " + f.text(kind.Key)
-		if options, ok := kind.Value.(*ast.CompositeLit); ok {
-			fields += f.kindOptions(options)
-		} else {
-			fields += f.leave(kind.Value, "the options of a kind are fields of cache.KindOptions", "")
-		}
-		items = append(items, "{"+fields+"},")
 	}
-	return "ByKind: " + fill("[]{cache}.KindOptions{\n") + strings.Join(items, "\n") + "\n}"
+	return f.splice(literal, edits)
+}
+
+// kindText returns the options of a kind, in a list of them.
+func (f *file) kindText(kind, options ast.Expr) string {
+	if literal, ok := options.(*ast.CompositeLit); ok {
+		return "{Object: " + f.text(kind) + f.kindOptions(literal) + "}"
+	}
+	return fill("func(o {cache}.KindOptions, kind {client}.Object) {cache}.KindOptions {\no.Object = kind\nreturn o\n}(") + f.text(options) + ", " + f.text(kind) + ")"
+}
+
+// isKinds reports whether a type is a map of the options of kinds.
+func isKinds(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	kinds, ok := types.Unalias(t).(*types.Map)
+	return ok && typeKey(kinds.Elem()) == "cache.ByObject"
+}
+
+// kindRules are about the options of kinds outside of those of a cache.
+var kindRules = []Rule{
+	{
+		Name: "the options of a kind",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && literal.Type != nil && f.typeOf(literal) == "cache.ByObject"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{cache}.KindOptions{") + strings.TrimPrefix(f.kindOptions(n.(*ast.CompositeLit)), ", ") + "}"
+		},
+		Reason: "they say which kind it is",
+	},
+	{
+		Name: "the options of kinds",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && isKinds(f.info.TypeOf(literal))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.kindsText(n.(*ast.CompositeLit)) },
+		Reason:  "they are a list, which says of each which kind it is",
+	},
+	{
+		Name: "an empty map of the options of kinds",
+		Matches: func(f *file, n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			return ok && isIdent(call.Fun, "make") && isKinds(f.info.TypeOf(call))
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("[]{cache}.KindOptions{}") },
+		Reason:  "they are a list, which says of each which kind it is",
+	},
+	{
+		Name: "the type of the options of kinds",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(*ast.MapType)
+			return ok && isKinds(f.info.TypeOf(e))
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("[]{cache}.KindOptions") },
+		Reason:  "they are a list, which says of each which kind it is",
+	},
+	{
+		Name: "one more of the options of kinds",
+		Matches: func(f *file, n ast.Node) bool {
+			assign, ok := n.(*ast.AssignStmt)
+			if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 || assign.Tok != token.ASSIGN {
+				return false
+			}
+			index, ok := assign.Lhs[0].(*ast.IndexExpr)
+			return ok && isKinds(f.info.TypeOf(index.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			assign := n.(*ast.AssignStmt)
+			index := assign.Lhs[0].(*ast.IndexExpr)
+			list, option := f.text(index.X), f.kindText(index.Index, assign.Rhs[0])
+			if strings.HasPrefix(option, "{") {
+				option = fill("{cache}.KindOptions") + option
+			}
+			return list + " = append(" + list + ", " + option + ")"
+		},
+		Reason: "they are a list, which says of each which kind it is",
+	},
 }
 
 // kindOptions returns the fields of a cache.KindOptions for those of a cache.ByObject, each after a comma.
@@ -403,9 +570,16 @@ var valuedFields = Rule{
 		if target == nil || text == removed {
 			return text
 		}
+		if path, ok := target.(*ast.SelectorExpr); ok && f.member(path.Sel) == "manager#Metrics" {
+			target = path.X // whose options they are
+		}
 		// x.Old = v becomes x.New = w for each field of the text.
+		parts := []string{text}
+		if key == "manager#Metrics" {
+			parts = strings.Split(text, ",\n")
+		}
 		var out []string
-		for _, part := range strings.Split(text, ",\n") {
+		for _, part := range parts {
 			if name, rest, found := strings.Cut(part, ": "); found {
 				out = append(out, f.text(target)+"."+name+" = "+rest)
 			} else {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,180 +16,53 @@ import (
 
 // editFiles plans what becomes of the files that are no Go code: those that name tools of kubebuilder.
 func (m *migration) editFiles(context.Context) error {
-	workflows, err := fs.Glob(m.plan.FS(), ".github/workflows/*.y*ml")
+	return errors.Join(m.editMakefiles(), m.editEach(isDockerfile, m.dockerfile), m.editEach(isDockerignore, m.dockerignore), m.editEach(isWorkflow, m.workflow), m.mention())
+}
+
+// editEach plans what change makes of each file with a name that is looked for.
+func (m *migration) editEach(is func(name string) bool, change func(string) string) error {
+	names, err := m.named(is)
 	if err != nil {
 		return err
 	}
-	edits := map[string]func(string) string{
-		"Makefile":      m.makefile,
-		"Dockerfile":    m.dockerfile,
-		".dockerignore": m.dockerignore,
-	}
-	for _, name := range workflows {
-		edits[name] = m.workflow
-	}
-	var errs []error
-	for name, change := range edits {
+	for _, name := range names {
 		text, err := m.plan.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			return err
 		}
-		if after := change(string(text)); after != string(text) {
-			errs = append(errs, m.plan.WriteFile(plan.File{Path: name, Content: []byte(after), Policy: plan.Edit}))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// makeRule is a rule of a Makefile with its recipe, or any other line.
-type makeRule struct {
-	target string // empty for other lines
-	lines  []string
-}
-
-// makeRules splits a Makefile. What continues on the next line is one.
-func makeRules(text string) []makeRule {
-	var rules []makeRule
-	continued := false
-	for line := range strings.Lines(text) {
-		switch {
-		case len(rules) > 0 && (continued || strings.HasPrefix(line, "\t") && rules[len(rules)-1].target != ""):
-			last := &rules[len(rules)-1]
-			last.lines = append(last.lines, line)
-		default:
-			rules = append(rules, makeRule{target: targetOf(line), lines: []string{line}})
-		}
-		continued = strings.HasSuffix(strings.TrimRight(line, "\r\n"), `\`)
-	}
-	return rules
-}
-
-// targetOf returns the target of the first line of a rule, or "".
-func targetOf(line string) string {
-	before, after, found := strings.Cut(line, ":")
-	if !found || strings.HasPrefix(after, "=") || strings.ContainsAny(before, "#=?+") || strings.HasPrefix(line, " ") {
-		return ""
-	}
-	return strings.TrimSpace(before)
-}
-
-// The tools of kubebuilder that kctrl is: targets of their own, and the variables that they are described by.
-var (
-	toolTargets   = []string{"controller-gen", "envtest", "setup-envtest", "$(CONTROLLER_GEN)", "$(ENVTEST)"}
-	toolVariables = []string{"CONTROLLER_TOOLS_VERSION", "CONTROLLER_GEN_VERSION", "ENVTEST", "ENVTEST_VERSION", "ENVTEST_K8S_VERSION", "#ENVTEST_VERSION", "#ENVTEST_K8S_VERSION"}
-)
-
-// makefile replaces controller-gen by kctrl gen, which takes the same arguments, and does without the programs of envtest.
-func (m *migration) makefile(text string) string {
-	var out strings.Builder
-	for _, rule := range makeRules(text) {
-		first := rule.lines[0]
-		name := first
-		if end := strings.IndexAny(first, "?:+= \n"); end >= 0 {
-			name = first[:end]
-		}
-		switch {
-		case slices.Contains(toolTargets, rule.target):
-			continue
-		case rule.target == ".PHONY" && slices.Contains(toolTargets, strings.TrimSpace(strings.TrimPrefix(first, ".PHONY:"))):
-			continue
-		case rule.target == "" && name == "CONTROLLER_GEN":
-			out.WriteString("KCTRL ?= kctrl\n")
-			continue
-		case rule.target == "" && slices.Contains(toolVariables, name) && !m.opts.KeepRuntime:
-			continue
-		case rule.target == "" && strings.HasPrefix(name, "CONTROLLER_"):
-			continue
-		}
-		for i, line := range rule.lines {
-			if i == 0 && rule.target != "" {
-				line = withoutPrerequisites(line)
-			}
-			out.WriteString(m.makeLine(line))
-		}
-	}
-	return out.String()
-}
-
-// withoutPrerequisites takes the tools off the prerequisites of a rule.
-func withoutPrerequisites(line string) string {
-	head, comment, hasComment := strings.Cut(line, "#")
-	for _, tool := range toolTargets {
-		target, rest, _ := strings.Cut(head, ":")
-		fields := strings.Fields(rest)
-		if !slices.Contains(fields, tool) {
-			continue
-		}
-		fields = slices.DeleteFunc(fields, func(field string) bool { return field == tool })
-		head = strings.TrimRight(target+": "+strings.Join(fields, " "), " ")
-		if hasComment {
-			head += " "
-		} else {
-			head += "\n"
-		}
-	}
-	if hasComment {
-		return head + "#" + comment
-	}
-	return head
-}
-
-// makeLine replaces what a line calls.
-func (m *migration) makeLine(line string) string {
-	for _, call := range []string{`"$(CONTROLLER_GEN)"`, "$(CONTROLLER_GEN)", "${CONTROLLER_GEN}"} {
-		line = strings.ReplaceAll(line, call, "$(KCTRL) gen")
-	}
-	if m.opts.KeepRuntime {
-		return line
-	}
-	if strings.HasPrefix(line, "\t") {
-		if _, after, found := strings.Cut(line, "KUBEBUILDER_ASSETS="); found {
-			if end := endOfWord(after); end > 0 {
-				line = "\t" + strings.TrimLeft(after[end:], " ")
+		plain, crlf := withoutCarriageReturns(string(text))
+		if after := change(plain); after != plain {
+			if err := m.plan.WriteFile(plan.File{Path: name, Content: []byte(withCarriageReturns(after, crlf)), Policy: plan.Edit}); err != nil {
+				return err
 			}
 		}
 	}
-	return m.mainPath(line)
+	return nil
 }
 
-// endOfWord returns where the first word of a shell command ends, quotes and parentheses included.
-func endOfWord(text string) int {
-	depth, quoted := 0, false
-	for i, r := range text {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')':
-			depth--
-		case r == '"' && depth == 0:
-			quoted = !quoted
-		case r == ' ' && depth == 0 && !quoted:
-			return i
-		}
-	}
-	return -1
+func isDockerfile(name string) bool {
+	base := path.Base(name)
+	return base == "Dockerfile" || base == "Containerfile" || strings.HasPrefix(base, "Dockerfile.") || path.Ext(base) == ".Dockerfile"
 }
 
-// mainPath has the go command build a package where it built a file.
+func isDockerignore(name string) bool { return strings.HasSuffix(path.Base(name), ".dockerignore") }
+
+func isWorkflow(name string) bool {
+	return path.Dir(name) == ".github/workflows" && (path.Ext(name) == ".yaml" || path.Ext(name) == ".yml")
+}
+
+// mainPath has the go command build a package where it built a file, or the folder that this was in.
 func (m *migration) mainPath(line string) string {
 	if m.peer.mainFile == "" || !strings.Contains(line, "go build") && !strings.Contains(line, "go run") {
 		return line
 	}
-	words := strings.Split(line, " ")
-	for i, word := range words {
-		name, end, _ := strings.Cut(word, "\n")
-		if strings.TrimPrefix(name, "./") == m.peer.mainFile {
-			words[i] = "./cmd"
-			if end != "" || strings.HasSuffix(word, "\n") {
-				words[i] += "\n" + end
-			}
+	moved := m.peer.mainFile == oldMainFile && !strings.Contains(line, "cd ")
+	return mapWords(line, func(word string) string {
+		if strings.TrimPrefix(word, "./") == m.peer.mainFile || moved && (word == "." || word == "./") {
+			return "./cmd"
 		}
-	}
-	return strings.Join(words, " ")
+		return word
+	})
 }
 
 // goVersion is the oldest version of Go that compiles the runtime, as images of Go name it.
@@ -201,30 +74,59 @@ func (m *migration) dockerfile(text string) string {
 		return text
 	}
 	var out strings.Builder
-	copied := strings.Contains(text, "third_party")
-	for line := range strings.Lines(text) {
+	// modules says that go.mod is copied in this stage, copied that the runtime is.
+	modules, copied := false, strings.Contains(text, "third_party")
+	for line := range logicalLines(text) {
 		fields := strings.Fields(line)
 		command := ""
 		if len(fields) > 0 {
 			command = strings.ToUpper(fields[0])
 		}
-		switch {
-		case (command == "FROM" || command == "ARG") && strings.Contains(line, "golang:"):
-			line = newerGo(line)
-		case command == "RUN":
-			if !copied && strings.Contains(line, "go mod download") {
+		switch command {
+		case "FROM", "ARG":
+			if strings.Contains(line, "golang:") {
+				line = newerGo(line)
+			}
+			if command == "FROM" {
+				modules = false
+			}
+		case "COPY", "ADD":
+			sources := fields[1:max(1, len(fields)-1)]
+			modules = modules || slices.Contains(sources, "go.mod") || slices.Contains(sources, "./go.mod")
+			copied = copied || slices.Contains(sources, ".") || slices.Contains(sources, "./")
+			if i := slices.IndexFunc(sources, func(name string) bool { return strings.TrimPrefix(name, "./") == m.peer.mainFile }); i >= 0 && len(sources) == 1 {
+				line = command + " cmd/ cmd/\n"
+			}
+		case "RUN":
+			if modules && !copied && (strings.Contains(line, "go mod download") || strings.Contains(line, "go build")) {
 				copied = true
 				out.WriteString("COPY third_party/kctrl/ third_party/kctrl/\n")
 			}
 			line = m.mainPath(line)
-		case command == "COPY" && len(fields) > 1 && fields[1] == oldMainFile && m.peer.mainFile == oldMainFile:
-			line = "COPY cmd/ cmd/\n"
-		case command == "COPY" && len(fields) == 3 && fields[1] == mainFile:
-			line = "COPY cmd/ cmd/\n"
 		}
 		out.WriteString(line)
 	}
 	return out.String()
+}
+
+// logicalLines yields the lines of a text, each with those that it continues on.
+func logicalLines(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		whole := ""
+		for line := range strings.Lines(text) {
+			whole += line
+			if strings.HasSuffix(strings.TrimRight(line, "\n"), `\`) {
+				continue
+			}
+			if !yield(whole) {
+				return
+			}
+			whole = ""
+		}
+		if whole != "" {
+			yield(whole)
+		}
+	}
 }
 
 // newerGo raises the version of an image of Go.
@@ -243,10 +145,17 @@ func newerGo(line string) string {
 
 // dockerignore lets the modules of the runtime into the build where only what is named comes in.
 func (m *migration) dockerignore(text string) string {
-	if m.opts.KeepRuntime || !strings.Contains(text, "!go.mod") || strings.Contains(text, "third_party") {
+	if m.opts.KeepRuntime || !strings.Contains(text, "!go.mod") && !strings.Contains(text, "!**/go.mod") || strings.Contains(text, "third_party") {
 		return text
 	}
-	return strings.TrimRight(text, "\n") + "\n\n# Re-include the bundled runtime\n!third_party/kctrl/**/*.go\n!third_party/kctrl/go.mod\n!third_party/kctrl/go.sum\n"
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if m.peer.mainFile == oldMainFile && strings.TrimSpace(line) == "!"+oldMainFile {
+			line = "!cmd/\n"
+		}
+		out.WriteString(line)
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n\n# Re-include the bundled runtime\n!third_party/kctrl/**/*.go\n!third_party/kctrl/go.mod\n!third_party/kctrl/go.sum\n"
 }
 
 // workflow installs kctrl before the first step of each job that calls make.
@@ -292,4 +201,83 @@ func (m *migration) installable() string {
 		return v
 	}
 	return "latest"
+}
+
+// mention is what files have that kctrl does not change, and that means something else after the migration.
+type mention struct {
+	found  func(line string) bool
+	reason string
+	// look says that the project may well be as it should be.
+	look bool
+}
+
+// mentions returns what is looked for in this project.
+func (m *migration) mentions() []mention {
+	if m.opts.KeepRuntime {
+		return nil
+	}
+	all := []mention{{
+		found: func(line string) bool {
+			_, after, found := strings.Cut(strings.ReplaceAll(line, "$(OPERATOR_SDK)", "operator-sdk"), "operator-sdk ")
+			return found && strings.HasPrefix(strings.TrimLeft(after, " "), "generate ")
+		},
+		reason: "operator-sdk generate reads PROJECT, which is kctrl's now: call it in a folder with the PROJECT of before, or migrate with --keep-runtime",
+	}}
+	if m.zapFlags {
+		all = append(all, mention{
+			found: func(line string) bool {
+				return slices.ContainsFunc([]string{"devel", "encoder", "log-level", "stacktrace-level", "time-encoding"}, func(flag string) bool { return strings.Contains(line, "-zap-"+flag) })
+			},
+			reason: "the manager has --log-level and --log-format in place of the flags of zap, and does not start with these",
+		})
+	}
+	if m.peer.mainFile == oldMainFile {
+		all = append(all, mention{
+			found: func(line string) bool {
+				return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\"'=,:`()", r) }), func(word string) bool {
+					return word == oldMainFile || word == "./"+oldMainFile
+				})
+			},
+			reason: "main.go is cmd/main.go now",
+			look:   true,
+		})
+	}
+	return all
+}
+
+// isText reports whether a file is one in which commands and flags are named.
+func isText(name string) bool {
+	base := path.Base(name)
+	return slices.Contains([]string{".yaml", ".yml", ".sh", ".mk"}, path.Ext(base)) || slices.Contains([]string{"Makefile", "makefile", "GNUmakefile", "Tiltfile"}, base) || isDockerfile(name)
+}
+
+// mention reports the lines that mean something else now.
+func (m *migration) mention() error {
+	all := m.mentions()
+	if len(all) == 0 {
+		return nil
+	}
+	names, err := m.named(isText)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := m.plan.Read(name)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				continue
+			}
+			for _, at := range all {
+				if at.found(line) {
+					m.report.Left = append(m.report.Left, Left{File: name, Line: n, Code: oneLine(line), Reason: at.reason, Rewritten: at.look})
+				}
+			}
+		}
+	}
+	return nil
 }

@@ -10,6 +10,21 @@ import (
 // loggingRules are about logr, which becomes log/slog.
 var loggingRules = []Rule{
 	{
+		Name:    "a logger of another library",
+		Matches: matchForeignLogger,
+		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },
+		Reason:  "other libraries have a logr.Logger",
+	},
+	{
+		Name:    "a logger for another library",
+		Matches: matchLoggerArgument,
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{logr}.FromSlogHandler(") + f.text(n) + ".Handler())"
+		},
+		Reason: "other libraries want a logr.Logger",
+	},
+	{
 		Name:    "an error is logged",
 		Matches: matchMethod("logr#Error"),
 		Rewrite: func(f *file, n ast.Node) string {
@@ -17,8 +32,12 @@ var loggingRules = []Rule{
 			if len(call.Args) < 2 {
 				return f.leave(n, "an error is an attribute", `logger.Error("message", "err", err)`) + f.inside(n)
 			}
-			args := append([]string{f.text(call.Args[1]), `"err"`, f.text(call.Args[0])}, f.texts(call.Args[2:])...)
-			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+			message, err := f.text(call.Args[1]), f.text(call.Args[0])
+			if call.Ellipsis.IsValid() && len(call.Args) == 3 {
+				return f.logger(selector.X) + ".Error(" + message + `, append([]any{"err", ` + err + "}, " + f.text(call.Args[2]) + "...)...)"
+			}
+			args := append([]string{message, `"err"`, err}, f.texts(call.Args[2:])...)
+			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ")"
 		},
 		Reason: "slog has the message first, and the error among the attributes",
 	},
@@ -120,21 +139,6 @@ var loggingRules = []Rule{
 			return fill("{log}.FromContext(") + f.text(call.Args[0]) + ").With(" + strings.Join(f.texts(call.Args[1:]), ", ") + ellipsis(call) + ")"
 		},
 		Reason: "attributes are added by With",
-	},
-	{
-		Name:    "a logger of another library",
-		Matches: matchForeignLogger,
-		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },
-		Reason:  "other libraries have a logr.Logger",
-	},
-	{
-		Name:    "a logger for another library",
-		Matches: matchLoggerArgument,
-		Rewrite: func(f *file, n ast.Node) string {
-			f.wrapped[n] = true
-			return fill("{logr}.FromSlogHandler(") + f.text(n) + ".Handler())"
-		},
-		Reason: "other libraries want a logr.Logger",
 	},
 }
 

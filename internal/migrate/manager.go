@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"strings"
 )
@@ -39,6 +40,15 @@ var managerRules = []Rule{
 		Reason: "probes are added without an error",
 	},
 	{
+		Name:    "a certificate in files",
+		Matches: matchCall("certwatcher.New"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{certificate}.NewFiles(") + strings.Join(f.texts(call.Args), ", ") + fill(", {slog}.Default())")
+		},
+		Reason: "it is read again when it has changed, and says so in a log",
+	},
+	{
 		Name:    "a server of webhooks",
 		Matches: matchCall("webhook.NewServer"),
 		Rewrite: func(f *file, n ast.Node) string {
@@ -67,17 +77,103 @@ var managerRules = []Rule{
 		Reason: "the server is the manager's",
 	},
 	{
-		Name: "a check of the metrics' clients",
+		Name: "a field that is set when it is empty, and that the runtime has not",
 		Matches: func(f *file, n ast.Node) bool {
 			statement, ok := n.(*ast.IfStmt)
 			if !ok || statement.Else != nil || len(statement.Body.List) != 1 {
 				return false
 			}
 			key, _, _ := f.fieldSet(statement.Body.List[0])
-			return key == "metrics/server#FilterProvider"
+			return goneFields[key] != ""
 		},
-		Rewrite: func(*file, ast.Node) string { return removed },
-		Reason:  "metrics over TLS are only for those who may read them",
+		Rewrite: func(f *file, n ast.Node) string {
+			key, _, _ := f.fieldSet(n.(*ast.IfStmt).Body.List[0])
+			f.note(n, "left out: "+goneFields[key])
+			return removed
+		},
+		Reason: "the runtime does it always, or in one way",
+	},
+	{
+		Name: "the options of metrics, which are the manager's",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || f.member(selector.Sel) != "manager#Metrics" {
+				return false
+			}
+			_, inPath := f.around(0).(*ast.SelectorExpr)
+			return inPath
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
+		Reason:  "the manager has the options of its metrics itself",
+	},
+	{
+		Name: "whether metrics are served over TLS",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "metrics/server#SecureServing"
+		},
+		Rewrite: func(f *file, n ast.Node) string { return "!" + f.text(n.(*ast.SelectorExpr).X) + ".MetricsInsecure" },
+		Reason:  "they are unless the options say otherwise",
+	},
+	{
+		Name: "an option that may be nil",
+		Matches: func(f *file, n ast.Node) bool {
+			x, _ := f.comparedWithNil(n)
+			return x != nil && f.emptyText(x, true) != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			x, equal := f.comparedWithNil(n)
+			return f.emptyText(x, equal)
+		},
+		Reason: "options are values, which may be zero",
+	},
+	{
+		Name: "a server of webhooks that is given its options",
+		Matches: func(f *file, n ast.Node) bool {
+			return f.isLiteral(n, "webhook.DefaultServer") && (isPointer(n) || !f.isPointed())
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			if unary, ok := n.(*ast.UnaryExpr); ok {
+				n = unary.X
+			}
+			for _, element := range n.(*ast.CompositeLit).Elts {
+				if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, "Options") {
+					return f.text(field.Value)
+				}
+			}
+			return fill("{manager}.WebhookOptions") + "{}"
+		},
+		Reason: "the manager makes the server from its options",
+	},
+	{
+		Name: "the options of a server of webhooks",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "webhook#Options" && f.typeOf(selector.X) == "webhook.DefaultServer"
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
+		Reason:  "the manager makes the server from its options",
+	},
+	{
+		Name: "which server of webhooks it is",
+		Matches: func(f *file, n ast.Node) bool {
+			assertion, ok := n.(*ast.TypeAssertExpr)
+			return ok && assertion.Type != nil && f.typeOf(assertion.Type) == "webhook.DefaultServer"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			text := "&" + f.text(n.(*ast.TypeAssertExpr).X)
+			if assign, ok := f.around(1).(*ast.AssignStmt); ok && len(assign.Lhs) == 2 && len(assign.Rhs) == 1 {
+				text += ", true"
+			}
+			return text
+		},
+		Reason: "there is one, which is its options",
+	},
+	{
+		Name:    "whether the server of webhooks has started",
+		Matches: matchMethod("webhook#StartedChecker"),
+		Rewrite: func(*file, ast.Node) string { return fill("func(*{http}.Request) error { return nil }") },
+		Reason:  "/readyz waits for it by itself",
 	},
 	{
 		Name: "something else that runs",
@@ -110,6 +206,56 @@ var managerRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string { return "(" + f.text(n.(*ast.SelectorExpr).X) + ".RequeueAfter > 0)" },
 		Reason:  "RequeueAfter says when",
 	},
+}
+
+// goneFields are fields without a counterpart, and why.
+var goneFields = map[string]string{
+	"metrics/server#FilterProvider":      "metrics over TLS are only for those who may read them",
+	"manager#ReadinessEndpointName":      "probes are at /readyz",
+	"manager#LivenessEndpointName":       "probes are at /healthz",
+	"manager#LeaderElectionResourceLock": "the lock is a Lease always",
+}
+
+// comparedWithNil returns what a node compares with nil, and whether it asks if it is nil.
+func (f *file) comparedWithNil(n ast.Node) (x ast.Expr, equal bool) {
+	binary, ok := n.(*ast.BinaryExpr)
+	if !ok || binary.Op != token.EQL && binary.Op != token.NEQ {
+		return nil, false
+	}
+	switch equal = binary.Op == token.EQL; {
+	case f.info.Types[binary.Y].IsNil():
+		return binary.X, equal
+	case f.info.Types[binary.X].IsNil():
+		return binary.Y, equal
+	}
+	return nil, false
+}
+
+// emptyText asks whether an option that was nil is zero, or is not; nothing for expressions that may be nil still.
+func (f *file) emptyText(x ast.Expr, equal bool) string {
+	if selector, ok := x.(*ast.SelectorExpr); ok {
+		switch f.member(selector.Sel) {
+		case "manager#LeaseDuration", "manager#RenewDeadline", "manager#RetryPeriod", "manager#GracefulShutdownTimeout", "cache#SyncPeriod":
+			if equal {
+				return f.text(x) + " == 0"
+			}
+			return f.text(x) + " != 0"
+		}
+	}
+	if f.typeOf(x) == "webhook.Server" {
+		not := "!"
+		if equal {
+			not = ""
+		}
+		return not + fill("{reflect}.ValueOf(") + f.text(x) + ").IsZero()"
+	}
+	return ""
+}
+
+// isPointed reports whether the address of the node that is looked at is taken.
+func (f *file) isPointed() bool {
+	unary, ok := f.around(0).(*ast.UnaryExpr)
+	return ok && unary.Op == token.AND
 }
 
 // isProbe returns the call in "if err := m.AddHealthzCheck(...); err != nil { ... }", else nil.

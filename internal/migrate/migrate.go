@@ -8,12 +8,10 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -43,6 +41,13 @@ func Plan(ctx context.Context, dir string, fsys fs.FS, opts Options) (*plan.Plan
 		dir = real
 	}
 	m := &migration{dir: dir, plan: plan.New(fsys), peer: peer, opts: opts, report: &Report{Left: []Left{}}}
+	if m.modules, err = modulesOf(fsys); err != nil {
+		return nil, nil, err
+	}
+	before, err := m.sources()
+	if err != nil {
+		return nil, nil, err
+	}
 	steps := []func(context.Context) error{m.rewriteCode, m.writeProject, m.editFiles, m.check}
 	if opts.KeepRuntime {
 		steps = []func(context.Context) error{m.writeProject, m.editFiles}
@@ -53,8 +58,37 @@ func Plan(ctx context.Context, dir string, fsys fs.FS, opts Options) (*plan.Plan
 			return nil, nil, stopped(ctx, err)
 		}
 	}
+	after, err := m.sources()
+	if err != nil {
+		return nil, nil, err
+	}
+	for name := range after {
+		if before[name] != after[name] {
+			return nil, nil, &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "has changed while the project was migrated, and nothing is written", Hint: "run the command again"}
+		}
+	}
 	m.report.sort()
 	return m.plan, m.report, nil
+}
+
+// sources returns what tells the Go files and modules of the project from others of the same names: their sizes and times. What is
+// rewritten was read before the plan knows of it.
+func (m *migration) sources() (map[string]string, error) {
+	names, err := m.named(func(name string) bool {
+		return path.Ext(name) == ".go" || path.Base(name) == "go.mod"
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		info, err := fs.Stat(m.plan.FS(), name)
+		if err != nil {
+			return nil, diagnostic.AtFile(name, "cannot read", err)
+		}
+		all[name] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	}
+	return all, nil
 }
 
 // migration is a migration in the making.
@@ -64,17 +98,21 @@ type migration struct {
 	peer   *peer
 	opts   Options
 	report *Report
-	// registered says that the main function calls register.
-	registered bool
+	// modules are the Go modules of the project: the one in its folder, and those in folders below that it is made of.
+	modules []goModule
+	// registered says that the main function calls register, zapFlags that it had the flags of zap.
+	registered, zapFlags bool
 }
 
 // rewriteCode rewrites the Go code.
 func (m *migration) rewriteCode(ctx context.Context) error {
-	p, err := load(ctx, m.dir, nil)
+	if err := m.peer.tooOld(); err != nil {
+		return err
+	}
+	p, err := load(ctx, m.dir, m.modules, nil)
 	if err != nil {
 		return err
 	}
-	p.module = m.peer.Repo
 	if err := loadable(p); err != nil {
 		return err
 	}
@@ -96,13 +134,44 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 		}
 		m.report.Files++
 		m.report.Lines += changedLines(f.source, after)
+		after = []byte(withCarriageReturns(string(after), f.crlf))
 		errs = append(errs, m.plan.WriteFile(plan.File{Path: target, Content: after, Policy: plan.Edit}))
 		if target != f.name {
 			errs = append(errs, m.plan.Delete(f.name, plan.Own))
 		}
 	}
-	m.registered = p.registers
-	return errors.Join(errs...)
+	m.registered, m.zapFlags = p.registers, p.zapFlags
+	return errors.Join(append(errs, m.alignDeepCopies(files))...)
+}
+
+// alignDeepCopies writes the import of apimachinery's runtime in generated deep copies as controller-gen does: with its name, unless
+// another file of the package imports it, which those that build a scheme do now.
+func (m *migration) alignDeepCopies(files []*file) error {
+	const imported = "\t\"k8s.io/apimachinery/pkg/runtime\"\n"
+	imports := map[string]bool{}
+	for _, f := range files {
+		if text, err := m.plan.Read(f.name); err == nil && !isDeepCopies(f.name) && bytes.Contains(text, []byte(imported)) {
+			imports[path.Dir(f.name)] = true
+		}
+	}
+	for _, f := range files {
+		if !isDeepCopies(f.name) || !imports[path.Dir(f.name)] {
+			continue
+		}
+		text, err := m.plan.Read(f.name)
+		if err != nil {
+			return err
+		}
+		after := bytes.Replace(text, []byte("\truntime"+strings.Replace(imported, "\t", " ", 1)), []byte(imported), 1)
+		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: after, Policy: plan.Edit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isDeepCopies(name string) bool {
+	return strings.HasPrefix(path.Base(name), "zz_generated.") && strings.HasSuffix(name, "deepcopy.go")
 }
 
 // loadable refuses a project whose packages cannot be loaded, since without types nothing is certain.
@@ -151,22 +220,18 @@ func (m *migration) check(ctx context.Context) error {
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return err
 	}
-	if err := errors.Join(m.copyTo(scratch), replacePaths(scratch, m.dir, scratch)); err != nil {
+	if err := m.copyTo(scratch); err != nil {
 		return err
 	}
-	if out, err := m.tidy(ctx, scratch); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: "go mod tidy did not work here, run it where it does: " + out, Rewritten: true})
+	if err := m.completeModules(ctx, scratch); err != nil {
+		return err
 	}
-	p, err := load(ctx, scratch, anyModule())
+	p, err := load(ctx, scratch, m.modules, m.anyModule())
 	if err != nil {
 		m.report.Unchecked = err.Error()
 		return context.Cause(ctx)
 	}
 	m.report.Checked = true
-	p.module = m.peer.Repo
 	broken := map[string]map[int]bool{}
 	for _, e := range p.problems() {
 		name, line := positionOf(e.Pos, scratch)
@@ -199,6 +264,8 @@ func (m *migration) copyTo(scratch string) error {
 			return err
 		case entry.IsDir() && name != "." && (entry.Name() == ".git" || entry.Name() == "node_modules" || name == "vendor" || name == "bin"):
 			return fs.SkipDir
+		case entry.Type()&fs.ModeSymlink != 0 && !deleted[name]:
+			return m.copyLink(scratch, name)
 		case !entry.Type().IsRegular() || deleted[name]:
 			return nil
 		}
@@ -213,109 +280,28 @@ func (m *migration) copyTo(scratch string) error {
 	})
 }
 
+// copyLink makes a symbolic link in a copy of the project that leads where one of the project does.
+func (m *migration) copyLink(scratch, name string) error {
+	link := filepath.Join(scratch, filepath.FromSlash(name))
+	if _, err := os.Lstat(link); err == nil {
+		return nil // what it leads to is rewritten, and there
+	}
+	target, err := os.Readlink(filepath.Join(m.dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil // of a project in memory
+	}
+	if !filepath.IsAbs(target) && !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
+		target = filepath.Join(m.dir, filepath.FromSlash(path.Dir(name)), target)
+	}
+	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link))
+}
+
 func writeTo(dir, name string, content []byte) error {
 	target := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(target, content, 0o644)
-}
-
-// anyModule lets the go command change go.mod of the copy.
-func anyModule() []string {
-	return []string{"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off"}
-}
-
-// tidy completes go.mod and go.sum in the copy, and plans what they become.
-func (m *migration) tidy(ctx context.Context, scratch string) (string, error) {
-	command := exec.CommandContext(ctx, "go", "mod", "tidy")
-	command.Dir = scratch
-	command.Env = append(os.Environ(), anyModule()...)
-	if out, err := command.CombinedOutput(); err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return lines[len(lines)-1], err
-	}
-	if err := errors.Join(dropReplacement(scratch), replacePaths(scratch, scratch, m.dir)); err != nil {
-		return err.Error(), err
-	}
-	defer replacePaths(scratch, m.dir, scratch) // for what is compiled there
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(scratch, name))
-		if err != nil {
-			return err.Error(), err
-		}
-		if err := m.plan.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit}); err != nil {
-			return err.Error(), err
-		}
-	}
-	return "", nil
-}
-
-// dropReplacement takes the replacement of a controller-runtime out of the go.mod in a folder that nothing requires any more.
-func dropReplacement(folder string) error {
-	name := filepath.Join(folder, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	file, err := moduleOf(text)
-	if err != nil || slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == peerModule }) {
-		return err
-	}
-	changed := false
-	for _, r := range slices.Clone(file.Replace) {
-		if r.Old.Path == peerModule {
-			changed = true
-			if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-				return err
-			}
-		}
-	}
-	if !changed {
-		return nil
-	}
-	file.Cleanup()
-	out, err := file.Format()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, out, 0o644)
-}
-
-// replacePaths makes the replacements of the go.mod in a folder that lead out of the project by relative paths lead to the same places
-// from another one.
-func replacePaths(folder, from, to string) error {
-	name := filepath.Join(folder, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	file, err := moduleOf(text)
-	if err != nil {
-		return err
-	}
-	changed := false
-	for _, r := range file.Replace {
-		if !strings.HasPrefix(r.New.Path, "../") {
-			continue
-		}
-		rel, err := filepath.Rel(to, filepath.Join(from, r.New.Path))
-		if err != nil {
-			return err
-		}
-		changed = true
-		if err := file.AddReplace(r.Old.Path, r.Old.Version, rel, ""); err != nil {
-			return err
-		}
-	}
-	if !changed {
-		return nil
-	}
-	out, err := file.Format()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, out, 0o644)
 }
 
 // positionOf splits the position of a problem.
@@ -373,13 +359,4 @@ func (m *migration) relocate() {
 			lines[l.File][at] = "" // the next one of the same reason is another
 		}
 	}
-}
-
-// moduleOf parses a go.mod.
-func moduleOf(text []byte) (*modfile.File, error) {
-	file, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: "go.mod"}, Message: "not a go.mod file: " + oneLine(err.Error()), Hint: "repair it", Cause: err}
-	}
-	return file, nil
 }

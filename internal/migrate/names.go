@@ -20,10 +20,13 @@ const (
 
 // peerPackages are the packages outside of controller-runtime that the runtime has its own in place of.
 var peerPackages = map[string]string{
-	"github.com/go-logr/logr":         "logr",
-	"k8s.io/client-go/tools/record":   "record",
-	"k8s.io/client-go/tools/events":   "toolsevents",
-	"k8s.io/client-go/util/workqueue": "workqueue",
+	"github.com/go-logr/logr":                "logr",
+	"k8s.io/client-go/tools/record":          "record",
+	"k8s.io/client-go/tools/events":          "toolsevents",
+	"k8s.io/client-go/tools/internal/events": "toolsevents", // where its interfaces are
+	"k8s.io/client-go/util/workqueue":        "workqueue",
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator": "rotator",
 }
 
 // isPeer reports whether the package of an import path is one that is migrated from.
@@ -54,6 +57,7 @@ var successors = map[string][]string{
 	"reconcile":         {peerModule + "/pkg/reconcile"},
 	"source":            {peerModule + "/pkg/source"},
 	"webhook/admission": {peerModule + "/pkg/webhook/admission"},
+	"certificate":       {"github.com/open-policy-agent/cert-controller/pkg/rotator"},
 }
 
 // sameNames are the packages of the runtime in which an exported name means what it means in one of controller-runtime, unless a row of
@@ -76,6 +80,8 @@ var sameNames = map[string][]string{
 	"conversion":                {"webhook/conversion"},
 	"client/config":             {"manager"},
 	"manager/signals":           {"manager"},
+	"envtest/komega":            {"testenv/komega"},
+	"rotator":                   {"certificate"},
 }
 
 // renamed says what is written in place of a name of a package. {client} is the name of an import, see [fill].
@@ -112,6 +118,7 @@ var renamed = map[string]string{
 	"client.ApplyOptions":                      "{client}.WriteOptions",
 	"client.NewWithWatch":                      "{client}.New",
 	"client/apiutil.GVKForObject":              "{object}.GVK",
+	"client/fake.ClientBuilder":                "{testenv/inmemory}.ClientBuilder",
 	"client/interceptor.Funcs":                 "{client}.Interceptor",
 	"client/interceptor.NewClient":             "{client}.Intercept",
 	"controller/controllerutil.Object":         "{client}.Object",
@@ -138,7 +145,11 @@ var renamed = map[string]string{
 	"predicate.Funcs":                          "{predicate}.Predicate",
 	"predicate.TypedPredicate":                 "",
 	"predicate.TypedFuncs":                     "",
-	"predicate.LabelSelectorPredicate":         "",
+	"builder.Builder":                          "{controller}.Builder[{client}.Object, {reconcile}.Request]",
+	"builder.WatchesOption":                    "{predicate}.Predicate",
+	"builder.OwnsOption":                       "{predicate}.Predicate",
+	"metrics.RegistererGatherer":               "{prometheus}.Registerer",
+	"certwatcher.CertWatcher":                  "{certificate}.Files",
 	"healthz.Checker":                          "func(*{http}.Request) error",
 	"healthz.Ping":                             "func(*{http}.Request) error { return nil }",
 	"metrics.Registry":                         "{prometheus}.DefaultRegisterer",
@@ -146,13 +157,12 @@ var renamed = map[string]string{
 	"webhook.Options":                          "{manager}.WebhookOptions",
 	"webhook.Server":                           "{manager}.WebhookOptions",
 	"webhook.Admission":                        "",
+	"webhook.DefaultServer":                    "{manager}.WebhookOptions",
 	"webhook.CustomDefaulter":                  "",
 	"webhook.CustomValidator":                  "",
 	"webhook/admission.CustomDefaulter":        "",
 	"webhook/admission.CustomValidator":        "",
 	"webhook/admission.Webhook":                "",
-	"webhook/admission.Decoder":                "",
-	"webhook/admission.NewDecoder":             "",
 	"envtest.Environment":                      "{testenv/inmemory}.Environment",
 	"envtest.WebhookInstallOptions":            "{testenv/inmemory}.WebhookInstallOptions",
 	"cache.Config":                             "{client}.Scope",
@@ -170,10 +180,11 @@ var renamed = map[string]string{
 	"client.CacheOptions":                      "",
 	"controller.New":                           "",
 	"controller.NewTyped":                      "",
-	"reconcile.AsReconciler":                   "",
+	"reconcile.AsReconciler":                   "{controllerutil}.AsReconciler",
+	"reconcile.ObjectReconciler":               "{controllerutil}.ObjectReconciler",
 	"source.Kind":                              "",
 	"handler.Funcs":                            "",
-	"cache.ByObject":                           "",
+	"cache.ByObject":                           "{cache}.KindOptions",
 	"manager.New":                              "{manager}.New",
 	"webhook/admission.Request":                "*{webhook/admission}.Request",
 	"webhook.AdmissionRequest":                 "*{webhook/admission}.Request",
@@ -206,19 +217,20 @@ var members = map[string]string{
 	"manager#AddMetricsServerExtraHandler": "Handle",
 	"manager#HealthProbeBindAddress":       "ProbeAddress",
 	"manager#PprofBindAddress":             "PprofAddress",
-	"manager#MetricsBindAddress":           "MetricsAddress",
 	"manager#WebhookServer":                "Webhook",
-	"metrics/server#BindAddress":           "MetricsAddress",
+	"metrics/server#BindAddress":           "MetricsAddress", // where it is read
 	"metrics/server#CertDir":               "MetricsCertDir",
 	"metrics/server#CertName":              "MetricsCertName",
 	"metrics/server#KeyName":               "MetricsKeyName",
 	"metrics/server#TLSOpts":               "MetricsTLSOpts",
+	"metrics/server#ExtraHandlers":         "MetricsHandlers",
 	"controller#ReconciliationTimeout":     "ReconcileTimeout",
 	"event#ObjectOld":                      "Old",
 	"event#ObjectNew":                      "Object",
 	"cache#DefaultLabelSelector":           "DefaultLabels",
 	"cache#LabelSelector":                  "Labels",
 	"cache#FieldSelector":                  "Fields",
+	"cache#ByObject":                       "ByKind", // where it is read
 	"cache#DefaultNamespaces":              "ByNamespace",
 	"logr#WithValues":                      "With",
 	"builder#WatchesRawSource":             "WatchesSource",
@@ -264,19 +276,15 @@ var tableMembers = Rule{
 
 // reasons are snippets for names that have no rule.
 var reasons = map[string]string{
-	"controller.New":                   "c := controller.New(name, reconciler, controller.Options{}); err := mgr.Add(c)",
-	"reconcile.AsReconciler":           "reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) { /* Get, then call it */ })",
-	"predicate.LabelSelectorPredicate": "selector, err := metav1.LabelSelectorAsSelector(&labelSelector); predicate.Matching(selector)",
-	"client/fake.NewClientBuilder":     "env := inmemory.Start(t, testenv.WithObjects(scheme, objects...)); c, err := client.New(env.Config, client.Options{Scheme: scheme})",
-	"client/fake.ClientBuilder":        "*testenv.Env, of inmemory.Start(t)",
-	"webhook.DefaultServer":            "manager.WebhookOptions",
-	"cluster.New":                      "mgr.AddCluster(name, config, manager.ClusterOptions{})",
-	"webhook/admission.NewDecoder":     "req.Decode(obj)",
-	"webhook/admission.Decoder":        "req.Decode(obj)",
+	"controller.New": "c := controller.New(name, reconciler, controller.Options{}); err := mgr.Add(c)",
+	"cluster.New":    "mgr.AddCluster(name, config, manager.ClusterOptions{})",
 }
 
 // symbol returns the name of what a node names in a package that is migrated from, such as "client.Object"; else "".
 func (f *file) symbol(n ast.Node) string {
+	if ident, ok := n.(*ast.Ident); ok {
+		return f.dotted(ident)
+	}
 	selector, ok := n.(*ast.SelectorExpr)
 	if !ok {
 		return ""
@@ -294,6 +302,18 @@ func (f *file) symbol(n ast.Node) string {
 		return ""
 	}
 	return name + "." + selector.Sel.Name
+}
+
+// dotted is symbol for a name of a package that the file imports with a dot.
+func (f *file) dotted(ident *ast.Ident) string {
+	if selector, ok := f.around(0).(*ast.SelectorExpr); ok && selector.Sel == ident {
+		return ""
+	}
+	object := f.info.Uses[ident]
+	if object == nil || object.Pkg() == nil || object.Parent() != object.Pkg().Scope() || object.Pkg() == f.pkg.Types || short(object.Pkg().Path()) == "" {
+		return ""
+	}
+	return short(object.Pkg().Path()) + "." + object.Name()
 }
 
 // member returns the field or method that an identifier is of a type in a package that is migrated from, such as "cluster#GetClient";

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/mod/semver"
 
 	"github.com/gobuffalo/flect"
 
@@ -32,6 +33,8 @@ type peer struct {
 
 	// mainFile is the file with the main function, empty if kctrl would not find it.
 	mainFile string
+	// runtime is the version of controller-runtime that go.mod asks for, if that is known.
+	runtime string
 }
 
 type peerResource struct {
@@ -100,6 +103,16 @@ func (p *peer) complete(fsys fs.FS) error {
 	if file.Module != nil {
 		p.Repo = file.Module.Mod.Path
 	}
+	for _, r := range file.Require {
+		if r.Mod.Path == peerModule {
+			p.runtime = r.Mod.Version
+		}
+	}
+	for _, r := range file.Replace {
+		if r.Old.Path == peerModule {
+			p.runtime = r.New.Version // of a folder nothing is known
+		}
+	}
 	if p.ProjectName == "" {
 		p.ProjectName = project.DefaultName(p.Repo)
 	}
@@ -116,6 +129,21 @@ func (p *peer) complete(fsys fs.FS) error {
 		p.mainFile = ""
 	}
 	return nil
+}
+
+// oldestRuntime is the oldest version of controller-runtime whose code can be rewritten: reconcilers have a context since then.
+const oldestRuntime = "v0.7.0"
+
+// tooOld says what to upgrade before the Go code can be rewritten, if anything.
+func (p *peer) tooOld() error {
+	if p.runtime == "" || semver.Compare(p.runtime, oldestRuntime) >= 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: "go.mod"},
+		Message: fmt.Sprintf("controller-runtime %s is too old: reconcilers have no context there, and can be rewritten from %s on", p.runtime, oldestRuntime),
+		Hint:    "upgrade it first, with go get sigs.k8s.io/controller-runtime@" + oldestRuntime + " or newer and what the code must change for; or add --keep-runtime",
+	}
 }
 
 // isMain reports whether a file is of a program, and can be moved.
@@ -199,7 +227,7 @@ func (m *migration) writeProject(context.Context) error {
 	if err := m.plan.WriteFile(plan.File{Path: project.File, Content: text, Policy: plan.Edit}); err != nil {
 		return err
 	}
-	if err := scaffold.AdoptRuntime(m.plan, proj); err != nil {
+	if err := errors.Join(scaffold.AdoptRuntime(m.plan, proj), m.adoptModules()); err != nil {
 		return err
 	}
 	if m.peer.mainFile == "" || !m.registered {

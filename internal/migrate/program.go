@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/build/constraint"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
@@ -26,7 +27,7 @@ type program struct {
 	dir      string // absolute
 	fset     *token.FileSet
 	packages []*packages.Package
-	module   string
+	modules  []goModule
 	// runnables are the types that are given to a manager to run.
 	runnables map[string]bool
 	// untyped are the defaulters and validators of any object, and the kind that each is for.
@@ -37,6 +38,10 @@ type program struct {
 	groupVersions map[string]string
 	// collects says that something is registered with the registry of controller-runtime.
 	collects bool
+	// namesBuilder says that functions are given builders of controllers, so that those which anybody may be given are of one Go type.
+	namesBuilder bool
+	// zapFlags says that a program has the flags of zap.
+	zapFlags bool
 	// mainFile is the file whose main function starts the manager, and registers says that it calls register.
 	mainFile  string
 	registers bool
@@ -46,28 +51,37 @@ type program struct {
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
 
-// load reads the packages of a folder, tests included, with the files of all build tags that are the project's own.
-func load(ctx context.Context, dir string, env []string) (*program, error) {
+// load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own.
+func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
 	p := &program{
-		rules: Rules, dir: dir, fset: token.NewFileSet(),
+		rules: Rules, dir: dir, modules: modules, fset: token.NewFileSet(),
 		runnables: map[string]bool{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{},
 	}
-	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...)}
+	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: parseFile}
 	if tags := ownTags(dir); len(tags) > 0 {
 		config.BuildFlags = []string{"-tags=" + strings.Join(tags, ",")}
 	}
-	loaded, err := packages.Load(config, "./...")
-	if err != nil {
-		return nil, &diagnostic.Error{
-			Message: "cannot load the Go packages: " + oneLine(err.Error()),
-			Hint:    "go build ./... is to work before a project is migrated",
-			Cause:   err,
+	for _, module := range modules {
+		config.Dir = filepath.Join(dir, filepath.FromSlash(module.folder))
+		loaded, err := packages.Load(config, "./...")
+		if err != nil {
+			return nil, &diagnostic.Error{
+				Message: "cannot load the Go packages: " + oneLine(err.Error()),
+				Hint:    "go build ./... is to work before a project is migrated",
+				Cause:   err,
+			}
 		}
+		p.packages = append(p.packages, loaded...)
 	}
 	// A package with its tests has all files of the one without.
-	slices.SortStableFunc(loaded, func(a, b *packages.Package) int { return cmp.Compare(len(b.Syntax), len(a.Syntax)) })
-	p.packages = loaded
+	slices.SortStableFunc(p.packages, func(a, b *packages.Package) int { return cmp.Compare(len(b.Syntax), len(a.Syntax)) })
 	return p, nil
+}
+
+// parseFile parses a Go file as it is rewritten: with the line ends of Unix.
+func parseFile(set *token.FileSet, name string, source []byte) (*ast.File, error) {
+	plain, _ := withoutCarriageReturns(string(source))
+	return parser.ParseFile(set, name, plain, parser.AllErrors|parser.ParseComments)
 }
 
 // ownTags returns the build tags that files of the project are behind, but for those of platforms.
@@ -92,7 +106,7 @@ func ownTags(dir string) []string {
 				break
 			}
 			if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && constraint.IsGoBuild(strings.TrimSpace(line)) {
-				if tag, ok := expr.(*constraint.TagExpr); ok && !slices.Contains(notOwnTags, tag.Tag) {
+				if tag, ok := expr.(*constraint.TagExpr); ok && !slices.Contains(notOwnTags, tag.Tag) && !strings.HasPrefix(tag.Tag, "go1.") {
 					tags[tag.Tag] = true
 				}
 			}
@@ -122,7 +136,9 @@ func (p *program) problems() []packages.Error {
 
 // isOwn reports whether an import path is that of a package of the project.
 func (p *program) isOwn(importPath string) bool {
-	return importPath == p.module || strings.HasPrefix(importPath, p.module+"/")
+	return slices.ContainsFunc(p.modules, func(module goModule) bool {
+		return importPath == module.path || strings.HasPrefix(importPath, module.path+"/")
+	})
 }
 
 // files returns the Go files of the project, each once, in order.
@@ -140,11 +156,17 @@ func (p *program) files() []*file {
 				continue
 			}
 			seen[name] = true
+			if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink != 0 {
+				continue // what the link leads to is rewritten where it is
+			}
 			source, err := os.ReadFile(name)
 			if err != nil {
 				continue
 			}
-			all = append(all, &file{program: p, pkg: pkg, info: pkg.TypesInfo, syntax: syntax, name: filepath.ToSlash(rel), source: source, wrapped: map[ast.Node]bool{}})
+			plain, crlf := withoutCarriageReturns(string(source))
+			all = append(all, &file{
+				program: p, pkg: pkg, info: pkg.TypesInfo, syntax: syntax, name: filepath.ToSlash(rel), source: []byte(plain), crlf: crlf, wrapped: map[ast.Node]bool{},
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b *file) int { return cmp.Compare(a.name, b.name) })
@@ -184,6 +206,12 @@ func (p *program) survey(files []*file) {
 func (f *file) surveyNode(n ast.Node) {
 	if call, _, key := f.method(n); key == "manager#Add" && len(call.Args) == 1 {
 		f.runnables[namedOf(f.info.TypeOf(call.Args[0]))] = true
+	}
+	if _, _, key := f.method(n); key == "log/zap#BindFlags" {
+		f.zapFlags = true
+	}
+	if f.symbol(n) == "builder.Builder" {
+		f.namesBuilder = true
 	}
 	if f.symbol(n) == "metrics.Registry" {
 		f.collects = true

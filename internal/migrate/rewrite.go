@@ -46,13 +46,16 @@ type file struct {
 	info   *types.Info
 	syntax *ast.File
 	name   string // relative to the project, with slashes
-	source []byte
+	source []byte // with the line ends of Unix; crlf says that on disk they are those of Windows
+	crlf   bool
 	// stack are the nodes around the one that is looked at, the outermost first.
 	stack []ast.Node
 	// wrapped are the nodes that are written inside of something else: for these the rule that did it is done.
 	wrapped map[ast.Node]bool
-	left    []Left
-	uses    int
+	// owner is the handler for owners of the kind of the controller that is being built, whether they control or not.
+	owner string
+	left  []Left
+	uses  int
 }
 
 // edit replaces a part of a file, by offsets.
@@ -174,6 +177,80 @@ func (f *file) around(n int) ast.Node {
 	return nil
 }
 
+// wanted returns the type that the place of an expression, which is looked at, asks for: of a parameter, a field, a variable or a result;
+// nil where it asks for none.
+func (f *file) wanted(e ast.Expr) types.Type {
+	switch parent := f.around(0).(type) {
+	case *ast.ParenExpr:
+		return nil
+	case *ast.KeyValueExpr:
+		literal, ok := f.around(1).(*ast.CompositeLit)
+		if !ok || parent.Value != e {
+			return nil
+		}
+		if ident, ok := parent.Key.(*ast.Ident); ok {
+			if field, ok := f.info.Uses[ident].(*types.Var); ok && field.IsField() {
+				return field.Type()
+			}
+		}
+		if m, ok := f.info.TypeOf(literal).Underlying().(*types.Map); ok {
+			return m.Elem()
+		}
+	case *ast.CompositeLit:
+		i := slices.Index(parent.Elts, e)
+		if i < 0 {
+			return nil
+		}
+		switch t := f.info.TypeOf(parent).Underlying().(type) {
+		case *types.Struct:
+			return t.Field(i).Type()
+		case *types.Slice:
+			return t.Elem()
+		case *types.Array:
+			return t.Elem()
+		}
+	case *ast.CallExpr:
+		signature, ok := f.info.TypeOf(parent.Fun).Underlying().(*types.Signature)
+		i := slices.Index(parent.Args, e)
+		if !ok || i < 0 {
+			return nil
+		}
+		return parameter(signature, i, parent.Ellipsis.IsValid())
+	case *ast.AssignStmt:
+		if i := slices.Index(parent.Rhs, e); i >= 0 && len(parent.Lhs) == len(parent.Rhs) && parent.Tok == token.ASSIGN {
+			return f.info.TypeOf(parent.Lhs[i])
+		}
+	case *ast.ValueSpec:
+		if parent.Type != nil && slices.Contains(parent.Values, e) {
+			return f.info.TypeOf(parent.Type)
+		}
+	case *ast.ReturnStmt:
+		results := f.function().Results
+		i, at := slices.Index(parent.Results, e), 0
+		if results == nil || i < 0 {
+			return nil
+		}
+		for _, result := range results.List {
+			if at += max(1, len(result.Names)); i < at {
+				return f.info.TypeOf(result.Type)
+			}
+		}
+	}
+	return nil
+}
+
+// parameter returns the type of the ith argument of a call.
+func parameter(signature *types.Signature, i int, ellipsis bool) types.Type {
+	last := signature.Params().Len() - 1
+	switch {
+	case signature.Variadic() && i >= last && !ellipsis:
+		return signature.Params().At(last).Type().(*types.Slice).Elem()
+	case i <= last:
+		return signature.Params().At(i).Type()
+	}
+	return nil
+}
+
 // function returns the type of the function that the node is in, or nil.
 func (f *file) function() *ast.FuncType {
 	for _, n := range slices.Backward(f.stack) {
@@ -215,7 +292,7 @@ var importNicknames = map[string]string{
 	"slog": "log/slog", "http": "net/http", "context": "context", "fmt": "fmt", "net": "net", "strconv": "strconv", "time": "time",
 	"logr": "github.com/go-logr/logr", "runtimepkg": "k8s.io/apimachinery/pkg/runtime", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
-	"schema": "k8s.io/apimachinery/pkg/runtime/schema",
+	"schema": "k8s.io/apimachinery/pkg/runtime/schema", "clientgoscheme": "k8s.io/client-go/kubernetes/scheme", "reflect": "reflect",
 }
 
 func pathOf(name string) string {
@@ -314,7 +391,7 @@ func (f *file) finish(text string) (string, error) {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
 		name := f.importName(spec)
 		old[importPath] = name
-		if name == "_" || name == "." || used[name] {
+		if name == "_" || name == "." && !isPeer(importPath) || used[name] {
 			names[importPath] = name
 			taken[name] = true
 		} else {
@@ -400,7 +477,7 @@ func (f *file) importName(spec *ast.ImportSpec) string {
 // chooseName picks the name of a new import: that of the import whose place it takes, else its own, else one with a prefix.
 func (f *file) chooseName(importPath string, old map[string]string, gone, taken map[string]bool) string {
 	for _, from := range successors[strings.TrimPrefix(importPath, runtimePath)] {
-		if name := old[from]; name != "" && gone[from] && name != "_" && !slices.Contains(slices.Collect(maps.Values(pathsOf(old, gone))), name) {
+		if name := old[from]; name != "" && gone[from] && name != "_" && name != "." && !slices.Contains(slices.Collect(maps.Values(pathsOf(old, gone))), name) {
 			return name
 		}
 	}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"strings"
 )
 
 // testRules are about suites on an API server and the fake client.
@@ -28,6 +29,69 @@ var testRules = []Rule{
 		Rewrite: func(*file, ast.Node) string { return removed },
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
+}
+
+// fakeRules are about the fake client.
+var fakeRules = []Rule{
+	{
+		Name:    "a builder of fake clients",
+		Matches: matchCall("client/fake.NewClientBuilder"),
+		Rewrite: func(f *file, _ ast.Node) string { return f.fakeBuilder(f.linked("WithScheme")) },
+		Reason:  "a client for tests has an API server in memory, which takes objects as they are given",
+	},
+	{
+		Name:    "a fake client",
+		Matches: matchCall("client/fake.NewFakeClient", "client/fake.NewFakeClientWithScheme"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, key := f.called(n)
+			text, objects := f.fakeBuilder(true), call.Args
+			if strings.HasSuffix(key, "WithScheme") {
+				text, objects = text+".WithScheme("+f.text(objects[0])+")", objects[1:]
+			} else {
+				text = f.fakeBuilder(false)
+			}
+			if len(objects) > 0 {
+				text += ".WithRuntimeObjects(" + strings.Join(f.texts(objects), ", ") + ellipsis(call) + ")"
+			}
+			return text + ".Build()"
+		},
+		Reason: "a client for tests has an API server in memory, which takes objects as they are given",
+	},
+	{
+		Name:    "an option of fake clients that is left out",
+		Matches: matchMethod("client/fake#WithReturnManagedFields", "client/fake#WithTypeConverters"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, key := f.method(n)
+			_, name, _ := strings.Cut(key, "#")
+			f.note(n, "left out: "+name+" of a fake client, whose server knows the fields of built-in kinds; AsGiven hides managedFields")
+			return f.text(selector.X)
+		},
+		Reason: "the server knows managed fields",
+	},
+}
+
+// fakeBuilder returns a builder of clients, with the scheme of client-go unless another one is given.
+func (f *file) fakeBuilder(hasScheme bool) string {
+	text := fill("{testenv/inmemory}.NewClientBuilder().AsGiven()")
+	if !hasScheme {
+		text += fill(".WithScheme({clientgoscheme}.Scheme)")
+	}
+	return text
+}
+
+// linked reports whether a method is called on the node that is rewritten, or on what its methods return.
+func (f *file) linked(name string) bool {
+	for i := 1; ; i++ {
+		switch n := f.around(i).(type) {
+		case *ast.CallExpr, *ast.ParenExpr:
+		case *ast.SelectorExpr:
+			if n.Sel.Name == name {
+				return true
+			}
+		default:
+			return false
+		}
+	}
 }
 
 // schemeRules are about API packages.

@@ -41,19 +41,13 @@ var webhookRules = []Rule{
 		Reason:  "the builder of webhooks says it",
 	},
 	{
-		Name:    "an object of a request",
-		Matches: matchMethod("webhook/admission#Decode", "webhook/admission#DecodeRaw"),
-		Rewrite: func(f *file, n ast.Node) string {
-			call, _, key := f.method(n)
-			if key == "webhook/admission#Decode" && len(call.Args) == 2 {
-				return f.text(call.Args[0]) + ".Decode(" + f.text(call.Args[1]) + ")"
-			}
-			if raw, ok := call.Args[0].(*ast.SelectorExpr); ok && f.typeOf(raw.X) == "webhook/admission.Request" {
-				return f.text(raw.X) + map[string]string{"OldObject": ".DecodeOld(", "Object": ".Decode("}[raw.Sel.Name] + f.text(call.Args[1]) + ")"
-			}
-			return f.leave(n, "a request decodes its object itself", "req.Decode(obj)") + f.inside(n)
+		Name: "a decoder that is pointed to",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			return ok && f.symbol(star.X) == "webhook/admission.Decoder"
 		},
-		Reason: "a request decodes its objects itself",
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.StarExpr).X) },
+		Reason:  "a decoder is an interface",
 	},
 	{
 		Name: "a request",

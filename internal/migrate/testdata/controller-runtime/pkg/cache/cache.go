@@ -1,3 +1,26 @@
 package cache
 
-type Options struct{}
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type Options struct {
+	SyncPeriod *time.Duration
+	ByObject   map[client.Object]ByObject
+}
+
+type ByObject struct {
+	Namespaces map[string]Config
+	Label      labels.Selector
+	Field      fields.Selector
+}
+
+type Config struct {
+	LabelSelector labels.Selector
+	FieldSelector fields.Selector
+}

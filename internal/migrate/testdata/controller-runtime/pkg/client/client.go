@@ -4,6 +4,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,6 +54,11 @@ type Client interface {
 	Scheme() *runtime.Scheme
 }
 
+type WithWatch interface {
+	Client
+	Watch(ctx context.Context, obj ObjectList, opts ...ListOption) (any, error)
+}
+
 type Patch interface {
 	Data(obj Object) ([]byte, error)
 }
@@ -88,14 +94,31 @@ type DeleteOptions struct{ PropagationPolicy *metav1.DeletionPropagation }
 
 func (*DeleteOptions) ApplyToDelete() {}
 
+type PatchOptions struct {
+	Force        *bool
+	FieldManager string
+}
+
+func (*PatchOptions) ApplyToPatch() {}
+
 type IndexerFunc func(Object) []string
 
 type FieldIndexer interface {
 	IndexField(ctx context.Context, obj Object, field string, extract IndexerFunc) error
 }
 
-type Options struct{ Scheme *runtime.Scheme }
+type Options struct {
+	Scheme *runtime.Scheme
+	Cache  *CacheOptions
+}
+
+type CacheOptions struct{ DisableFor []Object }
 
 func New(config *rest.Config, options Options) (Client, error) { return nil, nil }
 
 func IgnoreNotFound(err error) error { return err }
+
+// ApplyConfigurationFromUnstructured is what Apply takes of an object.
+func ApplyConfigurationFromUnstructured(u *unstructured.Unstructured) runtime.ApplyConfiguration {
+	return nil
+}

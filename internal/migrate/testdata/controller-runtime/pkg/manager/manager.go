@@ -9,7 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -43,8 +46,18 @@ type Options struct {
 	LeaderElection          bool
 	LeaderElectionID        string
 	LeaseDuration           *time.Duration
+	ReadinessEndpointName   string
 	GracefulShutdownTimeout *time.Duration
 	BaseContext             func() context.Context
+	Cache                   cache.Options
+	Controller              config.Controller
+	Client                  client.Options
+
+	// Until version 0.15.
+	MetricsBindAddress string
+	Host               string
+	Port               int
+	CertDir            string
 }
 
 func New(config *rest.Config, options Options) (Manager, error) { return nil, nil }

@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
@@ -25,6 +26,8 @@ func (Funcs) Delete(event.DeleteEvent) bool   { return true }
 func (Funcs) Generic(event.GenericEvent) bool { return true }
 
 type GenerationChangedPredicate struct{ Funcs }
+
+func LabelSelectorPredicate(s metav1.LabelSelector) (Predicate, error) { return nil, nil }
 
 type LabelChangedPredicate struct{ Funcs }
 

@@ -3,6 +3,10 @@ package webhook
 import (
 	"crypto/tls"
 	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 type Options struct {
@@ -19,4 +23,24 @@ type Server interface {
 	StartedChecker() func(*http.Request) error
 }
 
+// DefaultServer is the one that NewServer makes.
+type DefaultServer struct{ Options Options }
+
+func (*DefaultServer) Register(path string, hook http.Handler)   {}
+func (*DefaultServer) StartedChecker() func(*http.Request) error { return nil }
+
 func NewServer(o Options) Server { return nil }
+
+// Until version 0.19.
+
+type Defaulter interface {
+	runtime.Object
+	Default()
+}
+
+type Validator interface {
+	runtime.Object
+	ValidateCreate() (admission.Warnings, error)
+	ValidateUpdate(old runtime.Object) (admission.Warnings, error)
+	ValidateDelete() (admission.Warnings, error)
+}

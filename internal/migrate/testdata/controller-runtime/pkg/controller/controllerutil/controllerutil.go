@@ -1,5 +1,13 @@
 package controllerutil
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 func AddFinalizer(o client.Object, finalizer string) bool { return true }
+
+func SetControllerReference(owner, controlled metav1.Object, scheme *runtime.Scheme) error {
+	return nil
+}

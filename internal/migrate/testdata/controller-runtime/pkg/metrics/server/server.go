@@ -16,5 +16,6 @@ type Options struct {
 	CertName       string
 	KeyName        string
 	TLSOpts        []func(*tls.Config)
+	ExtraHandlers  map[string]http.Handler
 	FilterProvider func(c *rest.Config, httpClient *http.Client) (Filter, error)
 }

@@ -1,6 +1,21 @@
 package admission
 
-import "context"
+import (
+	"context"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+type Request struct{ admissionv1.AdmissionRequest }
+
+type Decoder interface {
+	Decode(req Request, into runtime.Object) error
+	DecodeRaw(raw runtime.RawExtension, into runtime.Object) error
+}
+
+func NewDecoder(scheme *runtime.Scheme) Decoder { return nil }
 
 type Warnings []string
 
@@ -12,4 +27,22 @@ type Validator[T any] interface {
 	ValidateCreate(ctx context.Context, obj T) (Warnings, error)
 	ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error)
 	ValidateDelete(ctx context.Context, obj T) (Warnings, error)
+}
+
+// Until version 0.19.
+
+func DefaultingWebhookFor(scheme *runtime.Scheme, defaulter interface {
+	runtime.Object
+	Default()
+}) http.Handler {
+	return nil
+}
+
+func ValidatingWebhookFor(scheme *runtime.Scheme, validator interface {
+	runtime.Object
+	ValidateCreate() (Warnings, error)
+	ValidateUpdate(old runtime.Object) (Warnings, error)
+	ValidateDelete() (Warnings, error)
+}) http.Handler {
+	return nil
 }

@@ -1,0 +1,105 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// What controller-runtime had in versions before 0.16, which kubebuilder's layout v3 is of.
+
+// oldWebhook writes the options of the server of webhooks that were the manager's own: all of them in the place of the first one.
+func oldWebhook(name string) func(f *file, value ast.Expr) string {
+	return func(f *file, value ast.Expr) string {
+		if _, alone := f.around(0).(*ast.AssignStmt); alone {
+			return "Webhook." + map[string]func(*file, ast.Expr) string{
+				"Port": address, "Host": host, "CertDir": wrapped("CertDir: ", ""),
+			}[name](f, value)
+		}
+		var fields []string
+		first := true
+		for _, other := range []string{"Host", "Port", "CertDir"} {
+			v := f.sibling(other)
+			if v == nil {
+				continue
+			}
+			if first && other != name {
+				return removed
+			}
+			first = false
+			switch {
+			case other == "Host" && f.sibling("Port") == nil:
+				fields = append(fields, host(f, v))
+			case other == "Port":
+				fields = append(fields, address(f, v))
+			case other == "CertDir":
+				fields = append(fields, "CertDir: "+f.text(v))
+			}
+		}
+		return "Webhook: " + fill("{manager}.WebhookOptions{") + strings.Join(fields, ", ") + "}"
+	}
+}
+
+// plainMetrics says where metrics are served, and that it is without TLS, as it was where nothing asks for it.
+func plainMetrics(f *file, value ast.Expr) string {
+	text := "MetricsAddress: " + f.text(value)
+	_, alone := f.around(0).(*ast.AssignStmt)
+	if v := f.info.Types[value].Value; v != nil && v.ExactString() == `"0"` || alone || f.sibling("SecureServing") != nil {
+		return text
+	}
+	return text + ",\nMetricsInsecure: true"
+}
+
+// olderRules are about suites and webhooks of that time.
+var olderRules = []Rule{{
+	Name:    "an object that is its own webhook",
+	Matches: func(f *file, n ast.Node) bool { return f.selfWebhook(n) != "" },
+	Rewrite: func(f *file, n ast.Node) string { return fill("{webhook/admission}." + f.selfWebhook(n)) },
+	Reason:  "Defaulter and Validator are of a Go type",
+}, {
+	Name: "a suite with the reporter of envtest",
+	Matches: func(f *file, n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 3 {
+			return false
+		}
+		name := call.Fun
+		if selector, ok := name.(*ast.SelectorExpr); ok {
+			name = selector.Sel
+		}
+		reporters, ok := call.Args[2].(*ast.CompositeLit)
+		return ok && isIdent(name, "RunSpecsWithDefaultAndCustomReporters") && !slices.ContainsFunc(reporters.Elts, func(e ast.Expr) bool {
+			return f.typeOf(e) != "envtest/printer.NewlineReporter"
+		})
+	},
+	Rewrite: func(f *file, n ast.Node) string {
+		call := n.(*ast.CallExpr)
+		name := strings.Replace(f.raw(call.Fun), "RunSpecsWithDefaultAndCustomReporters", "RunSpecs", 1)
+		return name + "(" + strings.Join(f.texts(call.Args[:2]), ", ") + ")"
+	},
+	Reason: "the reporter was for another version of Ginkgo",
+}}
+
+// selfWebhook returns the name of the interface of objects that are their own defaulters or validators, which had the names of the
+// typed ones until version 0.20.
+func (f *file) selfWebhook(n ast.Node) string {
+	key := f.symbol(n)
+	name := base(key)
+	if !slices.Contains([]string{"webhook.Defaulter", "webhook.Validator", "webhook/admission.Defaulter", "webhook/admission.Validator"}, key) {
+		return ""
+	}
+	e, ok := n.(ast.Expr)
+	if !ok {
+		return ""
+	}
+	named, ok := types.Unalias(f.info.TypeOf(e)).(*types.Named)
+	if !ok || named.TypeParams().Len() > 0 {
+		return ""
+	}
+	method, ok := methodOf(named, map[string]string{"Defaulter": "Default", "Validator": "ValidateCreate"}[name])
+	if !ok || method.Params().Len() > 0 || name == "Validator" && method.Results().Len() != 2 {
+		return ""
+	}
+	return "Self" + name
+}

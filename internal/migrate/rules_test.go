@@ -1,0 +1,179 @@
+package migrate
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write what the rules make of the cases")
+
+// TestRules rewrites the cases of testdata/rules: each is a package before and after, with what is left to do. What the rules make of
+// them compiles, but for what is left.
+func TestRules(t *testing.T) {
+	names, err := filepath.Glob("testdata/rules/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	before, after := newModule(t), newModule(t)
+	cases := map[string]*txtar.Archive{} // by the folder of the package
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimSuffix(filepath.Base(name), ".txtar")
+		cases[folder] = archive
+		for _, file := range archive.Files {
+			if source, ok := strings.CutPrefix(file.Name, "before/"); ok {
+				write(t, filepath.Join(before, folder, source), file.Data)
+			}
+		}
+	}
+	got := rewriteAll(t, before)
+	for folder, archive := range cases {
+		t.Run(folder, func(t *testing.T) {
+			result := got[folder]
+			if *update {
+				archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return !strings.HasPrefix(f.Name, "before/") })
+				archive.Files = append(archive.Files, result...)
+				write(t, filepath.Join("testdata/rules", folder+".txtar"), txtar.Format(archive))
+				return
+			}
+			want := slices.DeleteFunc(slices.Clone(archive.Files), func(f txtar.File) bool { return strings.HasPrefix(f.Name, "before/") })
+			if got, want := string(txtar.Format(&txtar.Archive{Files: result})), string(txtar.Format(&txtar.Archive{Files: want})); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+		if !strings.HasPrefix(string(archive.Comment), "# Left") {
+			for _, file := range got[folder] {
+				if source, ok := strings.CutPrefix(file.Name, "after/"); ok {
+					write(t, filepath.Join(after, folder, source), file.Data)
+				}
+			}
+		}
+	}
+	for _, e := range compile(t, after) {
+		t.Errorf("%s: %s", strings.TrimPrefix(e.Pos, after), e.Msg)
+	}
+}
+
+const rotatorModule = "github.com/open-policy-agent/cert-controller"
+
+// newModule is a module with the requirements of this repository, and with controller-runtime's signatures.
+func newModule(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := file.Module.Mod.Path
+	for _, err := range []error{
+		file.AddModuleStmt("example.com/cases"),
+		file.AddRequire(own, "v0.0.0"), file.AddReplace(own, "", root, ""),
+		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate/testdata/controller-runtime"), ""),
+		file.AddRequire(rotatorModule, "v0.0.0"), file.AddReplace(rotatorModule, "", filepath.Join(root, "internal/migrate/testdata/cert-controller"), ""),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	file.Cleanup()
+	if text, err = file.Format(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.mod"), text)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), sums)
+	return dir
+}
+
+func write(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rewriteAll returns the files after, and what is left, of each package of a module.
+func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
+	t.Helper()
+	p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range p.problems() {
+		t.Fatalf("before: %s: %s", e.Pos, e.Msg)
+	}
+	files := p.files()
+	p.survey(files)
+	got, left := map[string][]txtar.File{}, map[string]string{}
+	for _, f := range files {
+		folder, name := filepath.Split(f.name)
+		folder = strings.Trim(folder, "/")
+		after, err := f.rewrite()
+		if err != nil {
+			t.Errorf("%s: %v", f.name, err)
+			continue
+		}
+		got[folder] = append(got[folder], txtar.File{Name: "after/" + name, Data: after})
+		for _, l := range f.left {
+			kind := "left"
+			if l.Rewritten {
+				kind = "look"
+			}
+			left[folder] += fmt.Sprintf("%s: %s: %s\n", kind, name, l.Reason)
+		}
+	}
+	for folder, text := range left {
+		got[folder] = append(got[folder], txtar.File{Name: "report", Data: []byte(text)})
+	}
+	return got
+}
+
+// compile returns what does not compile in a module, tests included.
+func compile(t *testing.T, dir string) (problems []packages.Error) {
+	t.Helper()
+	loaded, err := packages.Load(&packages.Config{
+		Context: t.Context(), Mode: loadMode, Dir: dir, Tests: true, Env: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"),
+	}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, p := range loaded {
+		for _, e := range p.Errors {
+			if !seen[e.Pos+e.Msg] {
+				seen[e.Pos+e.Msg] = true
+				problems = append(problems, e)
+			}
+		}
+	}
+	return problems
+}

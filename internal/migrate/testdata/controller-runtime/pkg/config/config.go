@@ -1,0 +1,9 @@
+package config
+
+import "time"
+
+type Controller struct {
+	MaxConcurrentReconciles int
+	CacheSyncTimeout        time.Duration
+	SkipNameValidation      *bool
+}
