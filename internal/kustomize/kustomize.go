@@ -31,7 +31,9 @@ func BuildWith(folder, hint string, contents map[string][]byte) (resmap.ResMap, 
 	} else if !info.IsDir() {
 		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: "is no folder", Hint: hint}
 	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&overlay{filesys.MakeFsOnDisk(), contents}, folder)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // as the program does: namespaces come first, webhooks last
+	resources, err := krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, folder)
 	if err != nil {
 		return nil, &diagnostic.Error{Pos: token.Position{Filename: folder}, Message: diagnostic.OneLine(err.Error()), Hint: hint, Cause: err}
 	}

@@ -2,8 +2,9 @@
 // a request in JSON on standard input, a response in JSON on standard output, and what is to be said to people on standard error.
 //
 // A plugin is started in an empty folder and is sent the files that it asks for, and no others: by patterns in the field "files" of
-// its response to the command "flags", which kubebuilder does not have, or by those that the user allows it. What it returns goes
-// into the plan, where it is checked, shown and written as what kctrl makes itself.
+// its response to the command "flags", which kubebuilder does not have, or by those that the user allows it. Only texts are sent, since
+// JSON has no place for other bytes. What it returns goes into the plan, where it is checked, shown and written as what kctrl makes
+// itself. As with kubebuilder, a plugin that cannot answer "flags" or "metadata" is one that says nothing of them.
 package plugin
 
 import (
@@ -23,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -75,11 +77,7 @@ func Find(name string) (Plugin, error) {
 		return Plugin{}, err
 	}
 	for _, folder := range folders {
-		file := filepath.Join(folder, base, version, base)
-		if runtime.GOOS == "windows" {
-			file += ".exe"
-		}
-		if executable(file) == nil {
+		if file, ok := named(filepath.Join(folder, base, version), base); ok {
 			return Plugin{Name: name, Path: file}, nil
 		}
 	}
@@ -88,6 +86,24 @@ func Find(name string) (Plugin, error) {
 		Hint:    "put its executable at " + filepath.Join(folders[0], base, version, base) + ", or name its path, as in ./" + base,
 		Class:   diagnostic.ErrUsage,
 	}
+}
+
+// named returns the executable of a folder that has a name, alone or with an extension as in monitoring.py.
+func named(folder, name string) (file string, ok bool) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "", false
+	}
+	for _, exact := range []bool{true, false} {
+		for _, entry := range entries {
+			first, _, _ := strings.Cut(entry.Name(), ".")
+			file := filepath.Join(folder, entry.Name())
+			if (entry.Name() == name || !exact && first == name) && executable(file) == nil {
+				return file, true
+			}
+		}
+	}
+	return "", false
 }
 
 // roots returns where plugins are: in the one folder that the environment names, or else in those that kubebuilder looks into.
@@ -129,24 +145,59 @@ type request struct {
 }
 
 type response struct {
-	Universe  map[string]string `json:"universe"`
-	Error     bool              `json:"error"`
-	ErrorMsgs []string          `json:"errorMsgs"`
-	Flags     []struct{ Name, Usage string }
+	Universe  map[string]string                      `json:"universe"`
+	Error     bool                                   `json:"error"`
+	ErrorMsgs []string                               `json:"errorMsgs"`
+	Flags     []Flag                                 `json:"flags"`
+	Metadata  struct{ Description, Examples string } `json:"metadata"`
 	// Files are patterns of the files that the plugin asks for. Kubebuilder does not have it, and sends all there are.
 	Files []string `json:"files"`
+}
+
+// Flag is one that a plugin has.
+type Flag struct{ Name, Type, Default, Usage string }
+
+// Description is what a plugin says of one of its commands. What it does not say is empty.
+type Description struct {
+	Description, Examples string
+	Flags                 []Flag
 }
 
 // maxOutput bounds what a plugin may say, and the files that it may be sent.
 const maxOutput = 64 << 20
 
+// subcommands are what plugins are asked to do, by what they are called in questions about flags and metadata.
+var subcommands = map[string]string{"init": "init", "edit": "edit", "create api": "api", "create webhook": "webhook"}
+
+// Commands are what plugins can be asked to do, in order.
+func Commands() []string { return slices.Sorted(maps.Keys(subcommands)) }
+
+// Describe asks the plugin what it says of a command.
+func (pl Plugin) Describe(ctx context.Context, command string) (Description, error) {
+	metadata, err := pl.tell(ctx, "metadata", command)
+	if err != nil {
+		return Description{}, err
+	}
+	flags, err := pl.tell(ctx, "flags", command)
+	return Description{metadata.Metadata.Description, metadata.Metadata.Examples, flags.Flags}, err
+}
+
+// tell asks the plugin something about a command, which it need not know. Errors are those of ctx.
+func (pl Plugin) tell(ctx context.Context, question, command string) (*response, error) {
+	answer, err := pl.ask(ctx, request{Command: question, Args: []string{"--" + subcommands[command]}})
+	if err != nil {
+		return &response{}, ctx.Err()
+	}
+	return answer, nil
+}
+
 // Plan adds to p what the plugin makes of the project.
 func (pl Plugin) Plan(ctx context.Context, p *plan.Plan, proj *project.Project, run Run) error {
-	declared, err := pl.ask(ctx, request{Command: "flags", Args: []string{"--" + strings.ReplaceAll(run.Command, " ", "-")}})
+	declared, err := pl.tell(ctx, "flags", run.Command)
 	if err != nil {
 		return err
 	}
-	if err := pl.checkFlags(declared, run.Args); err != nil {
+	if err := pl.checkFlags(declared, run); err != nil {
 		return err
 	}
 	sent, err := files(p, append(slices.Clone(declared.Files), run.Read...))
@@ -158,7 +209,14 @@ func (pl Plugin) Plan(ctx context.Context, p *plan.Plan, proj *project.Project, 
 		return err
 	}
 	var errs []error
+	written := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(made.Universe)) {
+		clean := path.Clean(filepath.ToSlash(name))
+		if other, twice := written[clean]; twice && made.Universe[name] != made.Universe[other] {
+			errs = append(errs, pl.problem("wants to write "+diagnostic.Quote(clean)+" in two ways, as "+diagnostic.Quote(other)+" and "+diagnostic.Quote(name), "a file has one name"))
+			continue
+		}
+		written[clean] = name
 		if content := made.Universe[name]; sent[name] != content || !has(sent, name) {
 			errs = append(errs, pl.write(p, name, content, has(sent, name), run.Force))
 		}
@@ -216,14 +274,15 @@ func (pl Plugin) ask(ctx context.Context, r request) (*response, error) {
 	defer os.RemoveAll(folder)
 	cmd := exec.CommandContext(ctx, pl.Path)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = folder, bytes.NewReader(input), pl.Log
-	cmd.WaitDelay = time.Second // for those that it has started, and that hold its output
+	ownGroup(cmd)
+	cmd.WaitDelay = time.Second // for those that it has started, that left its group, and that hold its output
 	output := &bounded{}
 	cmd.Stdout = output
 	if err := cmd.Run(); err != nil {
-		return nil, cmpError(ctx, pl.problem("has failed: "+err.Error(), "what it says above is its own"))
+		return nil, ctxError(ctx, pl.problem("has failed: "+err.Error(), "what it says above is its own"))
 	}
 	answer := &response{}
-	if err := json.Unmarshal(output.Bytes(), answer); err != nil {
+	if err := json.Unmarshal(output.buffer.Bytes(), answer); err != nil {
 		return nil, pl.problem("does not answer in JSON: "+err.Error(), "it has to write nothing else to standard output")
 	}
 	if answer.Error {
@@ -232,35 +291,38 @@ func (pl Plugin) ask(ctx context.Context, r request) (*response, error) {
 	return answer, nil
 }
 
-// cmpError returns why ctx has ended, if it has, and else err.
-func cmpError(ctx context.Context, err error) error {
+// ctxError returns why ctx has ended, if it has, and else err.
+func ctxError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
 
-// bounded is an output that fails when it becomes too long.
-type bounded struct{ bytes.Buffer }
+// bounded is an output that fails when it becomes too long. The buffer is no part of its face: it would be read into past the bound.
+type bounded struct{ buffer bytes.Buffer }
 
 // Write fails once there is too much.
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
+	if b.buffer.Len()+len(p) > maxOutput {
 		return 0, errors.New("it says too much")
 	}
-	return b.Buffer.Write(p)
+	return b.buffer.Write(p)
 }
 
+// kindFlags are those that every plugin has for the commands that create something: it is kubebuilder that declares them.
+var kindFlags = []string{"group", "version", "kind"}
+
 // checkFlags refuses flags that the plugin does not say it has. One that says nothing of flags takes any.
-func (pl Plugin) checkFlags(declared *response, args []string) error {
+func (pl Plugin) checkFlags(declared *response, run Run) error {
 	var names []string
 	for _, flag := range declared.Flags {
 		names = append(names, flag.Name)
 	}
-	for _, arg := range args {
+	for _, arg := range run.Args {
 		name, ok := strings.CutPrefix(arg, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if !ok || len(names) == 0 || slices.Contains(names, name) {
+		if !ok || len(names) == 0 || slices.Contains(names, name) || strings.HasPrefix(run.Command, "create ") && slices.Contains(kindFlags, name) {
 			continue
 		}
 		e := &diagnostic.Error{Message: "the plugin " + pl.Name + " has no flag --" + name, Hint: "its flags are --" + strings.Join(names, ", --"), Class: diagnostic.ErrUsage}
@@ -272,7 +334,7 @@ func (pl Plugin) checkFlags(declared *response, args []string) error {
 	return nil
 }
 
-// files returns the files of the project that patterns match. What git and kctrl keep for themselves is none.
+// files returns the texts of the project that patterns match. What git and kctrl keep for themselves is none.
 func files(p *plan.Plan, patterns []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(patterns) == 0 {
@@ -296,6 +358,9 @@ func files(p *plan.Plan, patterns []string) (map[string]string, error) {
 		content, err := p.Read(name)
 		if err != nil {
 			return err
+		}
+		if !utf8.Valid(content) {
+			return nil
 		}
 		if size += len(content); size > maxOutput {
 			return &diagnostic.Error{Message: "the plugin asks for more files than it can be sent", Hint: "have it ask for fewer"}

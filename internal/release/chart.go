@@ -1,17 +1,14 @@
 package release
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
@@ -38,30 +35,30 @@ const chartTemplate = "release/chart"
 // PlanChart plans a Helm chart: a template for each object, values, and what belongs to every chart. Of a chart that is there
 // already it keeps what somebody has edited or added, adds new values, and takes away templates of objects that are gone.
 func PlanChart(p *plan.Plan, c Chart, s Source) error {
-	if c.Version != "" && !semver.IsValid("v"+strings.TrimPrefix(c.Version, "v")) {
-		return &diagnostic.Error{Message: "--version " + diagnostic.Quote(c.Version) + " is no semantic version, such as 1.2.3", Class: diagnostic.ErrUsage}
+	version, err := semantic(c.Version)
+	if err != nil {
+		return err
 	}
-	c.Version, c.Dir = strings.TrimPrefix(c.Version, "v"), path.Clean(c.Dir)
+	c.Version, c.Dir = version, path.Clean(c.Dir)
 	r, err := load(s)
 	if err != nil {
 		return err
 	}
-	w := &chartWriter{Chart: c, plan: p, source: s, released: r, author: newAuthor(c.Name, r), written: map[string]bool{}}
+	w := &chartWriter{Chart: c, folder: newFolder(p, c.Dir, chartTemplate, c.Force), source: s, released: r, author: newAuthor(c.Name, r)}
 	return w.write()
 }
 
 // chartWriter plans the files of one chart.
 type chartWriter struct {
 	Chart
-	plan     *plan.Plan
+	*folder
 	source   Source
 	released *released
 	author   *author
-	written  map[string]bool // paths
 }
 
 func (w *chartWriter) write() error {
-	steps := []func() error{w.frame, w.writeValues, w.templates, w.sweep}
+	steps := []func() error{w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") }}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -122,44 +119,6 @@ func (w *chartWriter) putOnce(name string, content []byte) error {
 	return w.plan.WriteFile(plan.File{Path: file, Content: have, Policy: plan.Edit})
 }
 
-// put plans a file that stays as it is once somebody has edited it.
-func (w *chartWriter) put(name string, content []byte) error {
-	file := path.Join(w.Dir, name)
-	w.written[file] = true
-	edited, err := w.edited(file)
-	if err != nil {
-		return err
-	}
-	if edited && !w.Force {
-		if have, err := w.plan.Read(file); err != nil || bytes.Equal(have, content) {
-			return err
-		}
-		w.plan.Note(&diagnostic.Error{
-			Pos:     token.Position{Filename: file},
-			Message: "was edited, and stays as it is",
-			Hint:    "remove it to have it written anew",
-		})
-		return nil
-	}
-	return write(w.plan, plan.File{Path: file, Content: content, Template: chartTemplate, Policy: policy(w.Force)})
-}
-
-// edited reports whether a file is there that is not as kctrl has left it.
-func (w *chartWriter) edited(file string) (bool, error) {
-	content, err := w.plan.Read(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	lock, _, err := w.plan.Lock()
-	if err != nil {
-		return false, err
-	}
-	return lock.Touched(file, content), nil
-}
-
 // templates plans one for each object. The namespace is Helm's to make.
 func (w *chartWriter) templates() error {
 	names := map[string]int{}
@@ -194,37 +153,6 @@ func (w *chartWriter) templateName(o *object) string {
 		}
 		return r
 	}, kind+"-"+w.author.short(o.name))
-}
-
-// sweep takes away the files of the chart that kctrl has written for objects that are gone, but for those that were edited.
-func (w *chartWriter) sweep() error {
-	lock, _, err := w.plan.Lock()
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for e := range lock.All() {
-		if e.Template == chartTemplate && strings.HasPrefix(e.Path, w.Dir+"/templates/") && !w.written[e.Path] {
-			gone = append(gone, e.Path)
-		}
-	}
-	for _, file := range gone {
-		edited, err := w.edited(file)
-		if err != nil {
-			return err
-		}
-		if edited && !w.Force {
-			w.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: file}, Message: "is for an object that is gone, and stays, since it was edited",
-				Hint: "remove it if the chart should not have it",
-			})
-			continue
-		}
-		if err := w.plan.Delete(file, plan.Own); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeValues plans values.yaml, or adds to one that was edited what it does not have.

@@ -2,10 +2,7 @@ package release
 
 import (
 	"bytes"
-	"go/token"
-	"path"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
@@ -40,27 +37,4 @@ func PlanInstaller(p *plan.Plan, file string, force bool, s Source) error {
 		return err
 	}
 	return write(p, plan.File{Path: file, Content: content, Template: installerTemplate, Policy: policy(force)})
-}
-
-// write plans a file, unless kctrl has written one there that is for something else.
-func write(p *plan.Plan, f plan.File) error {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return err
-	}
-	if have, ok := lock.Entry(path.Clean(f.Path)); ok && have.Template != f.Template {
-		return &diagnostic.Error{
-			Pos:     token.Position{Filename: f.Path},
-			Message: "is a file of the project, which " + have.Template + " has made",
-			Hint:    "name a file or folder that is not there yet",
-		}
-	}
-	return p.WriteFile(f)
-}
-
-func policy(force bool) plan.Policy {
-	if force {
-		return plan.Own
-	}
-	return plan.Guarded
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/fault"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
 )
@@ -80,19 +81,19 @@ func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int,
 	fsys := newFs()
 	startingTree(t, fsys)
 	before := tree(t, fsys)
-	count := &faultFs{Fs: fsys, fails: func(int, string) error { return nil }}
+	count := &fault.FS{Fs: fsys, Fails: func(int, string) error { return nil }}
 	must(t, mixedPlan(t, fsys).Apply(t.Context(), count, "test"))
 	after := tree(t, fsys)
-	if count.calls < 25 {
-		t.Fatalf("only %d calls", count.calls)
+	if len(count.Calls) < 25 {
+		t.Fatalf("only %d calls", len(count.Calls))
 	}
-	for n := 1; n <= count.calls; n++ {
+	for n := 1; n <= len(count.Calls); n++ {
 		fsys := newFs()
 		startingTree(t, fsys)
-		faulty := &faultFs{Fs: fsys, fails: fails(n)}
+		faulty := &fault.FS{Fs: fsys, Fails: fails(n)}
 		err := mixedPlan(t, fsys).Apply(t.Context(), faulty, "test")
 		t.Run(fmt.Sprintf("call %d", n), func(t *testing.T) {
-			check(t, before, after, tree(t, fsys), count.log[n-1:], err)
+			check(t, before, after, tree(t, fsys), count.Calls[n-1:], err)
 		})
 		_, _, err = transaction.Recover(fsys)
 		must(t, err)
@@ -103,11 +104,11 @@ func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int,
 }
 
 func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
-	for name, fault := range map[string]error{"unknown": errFault, "no space": syscall.ENOSPC, "read-only": syscall.EROFS} {
+	for name, failure := range map[string]error{"unknown": fault.Err, "no space": syscall.ENOSPC, "read-only": syscall.EROFS} {
 		fails := func(n int) func(int, string) error {
 			return func(call int, _ string) error {
 				if call == n {
-					return fault
+					return failure
 				}
 				return nil
 			}
@@ -119,8 +120,8 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 					if err == nil && !strings.HasPrefix(calls[0], "link") {
 						t.Fatalf("%s failed, and nobody said so", calls[0])
 					}
-					if err != nil && !errors.Is(err, fault) {
-						t.Fatalf("got error %v, want one about %v", err, fault)
+					if err != nil && !errors.Is(err, failure) {
+						t.Fatalf("got error %v, want one about %v", err, failure)
 					}
 					if _, ok := errors.AsType[*diagnostic.Error](err); err != nil && !ok {
 						t.Errorf("%T is not a diagnostic", err)
@@ -174,12 +175,12 @@ func TestWhatCannotBeUndoneIsNamed(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	startingTree(t, fsys)
 	renames := 0
-	faulty := &faultFs{Fs: fsys, fails: func(_ int, call string) error {
+	faulty := &fault.FS{Fs: fsys, Fails: func(_ int, call string) error {
 		if strings.HasPrefix(call, "rename") {
 			renames++
 		}
 		if renames > 4 {
-			return errFault
+			return fault.Err
 		}
 		return nil
 	}}
@@ -288,7 +289,7 @@ func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 	plan := mixedPlan(t, root)
 	var fsys afero.Fs = root
 	if os.Geteuid() == 0 {
-		fsys = &faultFs{Fs: root, fails: func(_ int, call string) error {
+		fsys = &fault.FS{Fs: root, Fails: func(_ int, call string) error {
 			if strings.Contains(call, " hack/") {
 				return &fs.PathError{Op: "open", Path: "hack", Err: syscall.EACCES}
 			}
@@ -315,14 +316,14 @@ func TestRetryAfterFailedFirstWriteWorks(t *testing.T) {
 		return p
 	}
 	calls := 0
-	faulty := &faultFs{Fs: fsys, fails: func(n int, call string) error {
+	faulty := &fault.FS{Fs: fsys, Fails: func(n int, call string) error {
 		calls = n
 		if strings.HasPrefix(call, "rename") && strings.HasSuffix(call, " go.mod") {
-			return errFault
+			return fault.Err
 		}
 		return nil
 	}}
-	if err := plan().Apply(t.Context(), faulty, "test"); !errors.Is(err, errFault) {
+	if err := plan().Apply(t.Context(), faulty, "test"); !errors.Is(err, fault.Err) {
 		t.Fatalf("got %v after %d calls", err, calls)
 	}
 	if left := tree(t, fsys); len(left) != 0 {

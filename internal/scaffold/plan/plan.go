@@ -65,7 +65,7 @@ func (p *Plan) Write(path string, content []byte, template string) error {
 }
 
 // WriteFile plans what a file should become, as its policy allows. Content that is there already is no change, but is
-// recorded in the lock. Writing a path again replaces what was planned for it. A path outside the project, a folder in
+// recorded in the lock. Where all lines end in CRLF, those of the new content do. Writing a path again replaces what was planned for it. A path outside the project, a folder in
 // the way, a file that the policy protects and a broken lock are *diagnostic.Error, and leave the plan as it was.
 func (p *Plan) WriteFile(f File) error {
 	state, err := p.load(f.Path)
@@ -74,6 +74,7 @@ func (p *Plan) WriteFile(f File) error {
 	}
 	present := state.after != nil
 	touched := present && p.lock.Touched(f.Path, state.after)
+	f.Content = endedAs(state.after, f.Content)
 	switch {
 	case f.Policy == Once && present:
 		return nil
@@ -315,6 +316,15 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	}
 	content = nonNil(content)
 	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil
+}
+
+// endedAs returns content with lines that end as those of a file, if all of these end in CRLF.
+func endedAs(file, content []byte) []byte {
+	if lines := bytes.Count(file, []byte("\n")); lines == 0 || bytes.Count(file, []byte("\r\n")) < lines {
+		return content
+	}
+	plain := bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
 }
 
 func (p *Plan) protected(path string) error {

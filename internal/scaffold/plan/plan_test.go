@@ -92,6 +92,30 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// TestLinesEndAsTheyDid has every policy meet a file that git has checked out with other ends of lines, which is no edit.
+func TestLinesEndAsTheyDid(t *testing.T) {
+	for _, policy := range []Policy{Guarded, Own, Edit} {
+		for content, want := range map[string]string{"a\r\nb\r\n": "v2\r\nb\r\n", "a\nb\n": "v2\nb\n", "": "v2\nb\n"} {
+			fsys := afero.NewMemMapFs()
+			p := New(afero.NewIOFS(fsys))
+			must(t, p.Write("f.txt", []byte(strings.ReplaceAll(content, "\r\n", "\n")), "t"))
+			must(t, p.Apply(t.Context(), fsys, "test"))
+			write(t, fsys, map[string]string{"f.txt": content})
+			p = New(afero.NewIOFS(fsys))
+			must(t, p.WriteFile(File{Path: "f.txt", Content: []byte("v2\nb\n"), Template: "t", Policy: policy}))
+			must(t, p.Apply(t.Context(), fsys, "test"))
+			got, err := afero.ReadFile(fsys, "f.txt")
+			if must(t, err); string(got) != want {
+				t.Errorf("policy %v: %q became %q, want %q", policy, content, got, want)
+			}
+			p = New(afero.NewIOFS(fsys))
+			if must(t, p.Write("f.txt", []byte("v2\nb\n"), "t")); p.Len() > 0 {
+				t.Errorf("policy %v: %q is a change each time", policy, got)
+			}
+		}
+	}
+}
+
 func TestForcedPolicyOverwritesAllButEdits(t *testing.T) {
 	want := map[Policy]Policy{Guarded: Own, Own: Own, Once: Own, Edit: Edit}
 	for policy, want := range want {

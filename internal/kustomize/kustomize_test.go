@@ -1,0 +1,51 @@
+package kustomize_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/kustomize"
+)
+
+// TestObjectsComeInTheOrderOfTheirKinds has a kustomization list its namespace last, as those of kubebuilder do, and one that says that
+// its own order counts.
+func TestObjectsComeInTheOrderOfTheirKinds(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("objects.yaml", `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: a}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a, namespace: a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: a}
+`)
+	for kustomization, want := range map[string]string{
+		"resources: [objects.yaml]\n":                             "Namespace ServiceAccount ValidatingWebhookConfiguration",
+		"resources: [objects.yaml]\nsortOptions: {order: fifo}\n": "ValidatingWebhookConfiguration ServiceAccount Namespace",
+	} {
+		put("kustomization.yaml", kustomization)
+		resources, err := kustomize.Build(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []string
+		for _, resource := range resources.Resources() {
+			kinds = append(kinds, resource.GetKind())
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("%q builds %s, want %s", kustomization, got, want)
+		}
+	}
+}
