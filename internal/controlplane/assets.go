@@ -200,8 +200,11 @@ const (
 
 // binary is where the binary of a program is, by the hash of its module.
 func (p program) binary(cache, hash string) binary {
-	if p == inMemory {
+	switch p { // these are of the same module
+	case inMemory:
 		hash = inMemoryPrefix + hash
+	case inMemoryWithPlayers:
+		hash = inMemoryPrefix + "players-" + hash
 	}
 	return binary(filepath.Join(cache, hash, "controlplane"))
 }

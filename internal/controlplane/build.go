@@ -96,10 +96,10 @@ type recipe struct {
 }
 
 func (b *build) recipe() recipe {
-	if b.program == inMemory {
+	if b.program.own() {
 		return recipe{
 			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
-			pattern: "./" + string(inMemory),
+			pattern: "./" + string(b.program),
 			flags:   []string{"-buildvcs=false", "-ldflags=-s -w"}, // as tests of its users are compiled, which link most of it: go's cache has it for both
 		}
 	}

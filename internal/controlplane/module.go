@@ -36,14 +36,20 @@ const (
 	withoutControllers program = "apiserver"    // etcd and kube-apiserver
 	withControllers    program = "controlplane" // and kube-controller-manager, which is a sixth more to compile
 
-	inMemory program = "runtime/apiserver/program" // an API server with its objects in memory, which is kctrl's own
+	inMemory            program = "runtime/apiserver/program"         // an API server with its objects in memory, which is kctrl's own
+	inMemoryWithPlayers program = "runtime/apiserver/program/players" // and what plays controllers and nodes, which is a sixth more to compile
 )
+
+// own reports whether a program is one of kctrl's, of its runtime.
+func (p program) own() bool { return p == inMemory || p == inMemoryWithPlayers }
 
 // programs are those that have what opts start, the one to compile first. What has too much is as good when it is there.
 func programs(opts Options) []program {
 	switch {
+	case opts.InMemory && opts.Players:
+		return []program{inMemoryWithPlayers}
 	case opts.InMemory:
-		return []program{inMemory}
+		return []program{inMemory, inMemoryWithPlayers}
 	case opts.ControllerManager:
 		return []program{withControllers}
 	}
@@ -130,7 +136,7 @@ type moduleFile struct {
 
 // module returns the files of the module of a program.
 func module(release string, p program) ([]moduleFile, error) {
-	if p == inMemory {
+	if p.own() {
 		return runtimeModule()
 	}
 	files := []moduleFile{{name: "go.mod"}, {name: "go.sum"}, {name: "main.go"}}

@@ -7,6 +7,7 @@ package diagnostic
 import (
 	"cmp"
 	"errors"
+	"go/scanner"
 	"go/token"
 	"slices"
 )
@@ -51,6 +52,20 @@ func (e *Error) Unwrap() []error {
 		}
 	}
 	return errs
+}
+
+// NotGo returns the error about a file of the user's that err, of go/parser or go/format, says is no Go.
+func NotGo(name string, err error) *Error {
+	e := &Error{
+		Pos:     token.Position{Filename: name},
+		Message: "not valid Go: " + err.Error(),
+		Hint:    "repair it, then run the command again",
+		Cause:   err,
+	}
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
+		e.Pos.Line, e.Pos.Column, e.Message = list[0].Pos.Line, list[0].Pos.Column, "not valid Go: "+list[0].Msg
+	}
+	return e
 }
 
 // All returns the single errors that err is joined from, ordered by position, errors without one first. A nil err

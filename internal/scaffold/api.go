@@ -77,6 +77,7 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	var steps []func() error
 	if opts.Resource {
 		steps = append(steps, func() error { return writeKind(p, proj, resource, shaped, opts) })
+		steps = append(steps, func() error { return joinScheme(p, kind.Folder) })
 	}
 	if opts.Controller && resource.Controller {
 		steps = append(steps, func() error { return checkReconciler(p, kind) })
@@ -112,6 +113,7 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		Namespaced: opts.Namespaced,
 		API:        opts.Resource,
 		Controller: opts.Controller,
+		APIFlags:   opts.flags(),
 	}
 	for _, other := range proj.Versions(resource) {
 		// All versions of a kind are one resource, and have one controller, which sees each of them as its own.
@@ -218,7 +220,9 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 			Class:   diagnostic.ErrUsage,
 		}
 	}
-	r.API = r.API || opts.Resource
+	if opts.Resource {
+		r.API, r.APIFlags = true, opts.flags()
+	}
 	r.Controller = r.Controller || opts.Controller
 	return nil
 }

@@ -299,3 +299,30 @@ func TestD15NamespaceIsOneThatIsGiven(t *testing.T) {
 		return
 	}
 }
+
+// A checkout with CRLF is nobody's edit: every command works on it, and leaves no file with two kinds of ends of lines.
+func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
+	version := guestbook
+	version.Version, version.Controller = "v2", false
+	for _, opts := range []any{shelf, version, validator, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true}} {
+		p := defective(t)
+		p.mustRun(defaulter)
+		for name, content := range p.tree() {
+			p.put(name, strings.ReplaceAll(string(content), "\n", "\r\n"))
+		}
+		before := p.tree()
+		p.mustRun(opts)
+		for name, content := range p.tree() {
+			if _, was := before[name]; was && name != project.LockFile && strings.Count(string(content), "\n") != strings.Count(string(content), "\r\n") {
+				t.Errorf("%+v: of %s only some lines end in CRLF", opts, name)
+			}
+		}
+		after := p.tree()
+		p.run(opts)
+		for name, content := range p.tree() {
+			if string(content) != string(after[name]) {
+				t.Errorf("%+v: %s changes the second time", opts, name)
+			}
+		}
+	}
+}

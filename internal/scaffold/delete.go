@@ -58,7 +58,13 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 		return nil, err
 	}
 	kept := proj.Resources[at]
+	_, further := versionBefore(proj, kept)
 	proj.Resources = slices.DeleteFunc(proj.Resources, goes)
+	if next, found := versionBefore(proj, kept); found && !further {
+		// What is the first version now began as a copy of the one that goes.
+		first, _ := proj.Find(next.APIGroup(), next.Version, next.Kind)
+		first.APIFlags = slices.Concat(withoutOperand(kept.APIFlags), first.APIFlags)
+	}
 	for _, v := range proj.Versions(kept) {
 		if v.Hub == r.Version {
 			v.Hub = ""
@@ -97,7 +103,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 	at := slices.Index(r.Controllers, opts.Name)
 	switch {
 	case opts.Name == "" && r.Controller:
-		r.Controller = false
+		r.Controller, r.APIFlags = false, withoutOperand(r.APIFlags)
 	case at >= 0:
 		r.Controllers = slices.Delete(slices.Clone(r.Controllers), at, at+1)
 	default:
@@ -156,7 +162,7 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 		}
 	}
 	for _, a := range admissionsOf(asked) {
-		*a.has(r) = false
+		*a.has(r), *a.flags(r) = false, nil
 	}
 	if opts.Conversion {
 		if err := disconnect(proj, *r, opts.Spokes); err != nil {
@@ -311,13 +317,11 @@ func webhookHint(proj *project.Project, r project.Resource) string {
 // webhookFlags returns the flags that name all webhooks of a kind.
 func webhookFlags(proj *project.Project, r project.Resource) string {
 	var flags []string
-	for _, w := range []struct {
-		has  bool
-		flag string
-	}{{r.Defaulting, "--defaulting"}, {r.Validation, "--validation"}, {r.Policy, "--policy"}, {len(spokesOf(proj, r)) > 0, "--conversion"}} {
-		if w.has {
-			flags = append(flags, w.flag)
-		}
+	for _, a := range admissionsOf(r) {
+		flags = append(flags, a.flag)
+	}
+	if len(spokesOf(proj, r)) > 0 {
+		flags = append(flags, "--conversion")
 	}
 	return strings.Join(flags, " ")
 }
@@ -341,7 +345,7 @@ func checkDeletable(proj *project.Project, r project.Resource, single bool) erro
 	if hooks := admissionsOf(r); len(hooks) > 0 {
 		var flags []string
 		for _, a := range hooks {
-			flags = append(flags, map[string]string{defaulting.file: "--defaulting", validation.file: "--validation", policy.file: "--policy"}[a.file])
+			flags = append(flags, a.flag)
 		}
 		return first("a "+hooks[0].file, strings.Join(flags, " "), "webhook")
 	}
@@ -441,13 +445,20 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	if err != nil {
 		return nil, err
 	}
-	r := &removal{plan: p, repo: after.Repo, force: opts.Force, parts: partsLost(before, after), kept: map[string]string{}}
+	lost := partsLost(before, after)
+	if others, err := othersWebhooks(p); err != nil {
+		return nil, err
+	} else if others { // and may have webhooks that kctrl does not know of
+		lost = slices.DeleteFunc(lost, func(p part) bool { return path.Dir(p.path) == webhookFolder })
+	}
+	r := &removal{plan: p, repo: after.Repo, force: opts.Force, parts: lost, kept: map[string]string{}}
 	for _, step := range []func() error{
 		r.keepEdited,
 		func() error { return r.keepNeeded(sources) },
 		r.remove,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return unmarkStored(p, before, after) },
+		func() error { return leaveSchemes(p, before, after) },
 		func() error { return writeRegistration(p, after) },
 		func() error { return r.releaseModules(after, sources) },
 		func() error { return writeProject(p, after) },

@@ -168,6 +168,9 @@ func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 					p.run(d)
 				}
 				for _, res := range p.load().Resources {
+					p.run(deletion{scaffold.DeleteOptions{
+						Group: res.Group, Version: res.Version, Kind: res.Kind, Defaulting: res.Defaulting, Validation: res.Validation, Policy: res.Policy,
+					}, scaffold.PlanDeleteWebhook})
 					p.run(deletion{scaffold.DeleteOptions{Group: res.Group, Kind: res.Kind}, scaffold.PlanDeleteAPI})
 				}
 			}
@@ -328,3 +331,100 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 		})
 	}
 }
+
+// TestKindsJoinPackagesThatWereMigrated creates a kind in a version that the project has by kinds of kubebuilder's, in each of its layouts:
+// it is in the package of these, whose builder registers it, and deleting it restores every byte.
+func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
+	for _, folder := range []string{"api/v1", "api/webapp/v1", "apis/webapp/v1", "apis/v1", "pkg/apis/webapp/v1"} {
+		for name, builder := range map[string]string{
+			"of nothing": "runtime.NewSchemeBuilder()", "of others": "runtime.NewSchemeBuilder(addLeaf)",
+			"of lines": "runtime.NewSchemeBuilder(\n\t\taddLeaf,\n\t)",
+		} {
+			t.Run(folder+" "+name, func(t *testing.T) {
+				p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: strings.Contains(folder, "webapp")})
+				write := func(name, text string) {
+					if err := afero.WriteFile(p.fs, folder+"/"+name, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				written := []byte(strings.Replace(migratedGroup, "BUILDER", builder, 1))
+				write("groupversion_info.go", string(written))
+				write("leaf_types.go", migratedLeaf)
+				p.edit("PROJECT", func(text []byte) []byte {
+					leaf := "  - {group: webapp, domain: example.com, version: v1, kind: Leaf, plural: leaves, namespaced: true, path: example.com/guestbook/" + folder + "}\n"
+					return append(bytes.TrimSuffix(text, []byte("resources: []\n")), "resources:\n"+leaf...)
+				})
+				back := deletion{scaffold.DeleteOptions{Group: "webapp", Kind: "Shelf"}, scaffold.PlanDeleteAPI}
+				// A first kind makes go.mod require what the package imports, and main register it.
+				p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true})
+				p.run(back)
+				before := p.tree()
+				if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true}) {
+					t.Fatal("create api is refused")
+				}
+				after := p.tree()
+				group := string(after[folder+"/groupversion_info.go"])
+				if after[folder+"/shelf_types.go"] == nil || strings.Count(group, "addKnownTypes") != 1 {
+					t.Errorf("the package is not %s, or does not register the kind:\n%s", folder, group)
+				}
+				if register := string(after[folder+"/zz_generated.register.go"]); !strings.Contains(register, "&Shelf{}") {
+					t.Errorf("registered are\n%s", register)
+				}
+				controller := "example.com/guestbook/" + folder + `"`
+				if !slices.ContainsFunc(values(after), func(text []byte) bool {
+					return bytes.Contains(text, []byte(controller)) && bytes.Contains(text, []byte("ShelfReconciler"))
+				}) {
+					t.Errorf("no controller imports %s", controller)
+				}
+				p.run(back)
+				if again := p.tree()[folder+"/groupversion_info.go"]; !bytes.Equal(again, written) {
+					t.Errorf("the package is not as it was:\n%s", again)
+				}
+				if diff := sameTree(before, p.tree()); diff != "" {
+					t.Errorf("create and delete change (-want +got)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+const migratedGroup = `// +kubebuilder:object:generate=true
+// +groupName=webapp.example.com
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	GroupVersion  = schema.GroupVersion{Group: "webapp.example.com", Version: "v1"}
+	SchemeBuilder = BUILDER
+	AddToScheme   = SchemeBuilder.AddToScheme
+)
+`
+
+const migratedLeaf = `package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +kubebuilder:object:root=true
+
+// Leaf is a kind.
+type Leaf struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+func addLeaf(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Leaf{})
+	return nil
+}
+
+func init() {
+	SchemeBuilder.Register(addLeaf)
+}
+`

@@ -2,20 +2,27 @@ package scaffold_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
@@ -79,8 +86,8 @@ func strangerCRDs(t *testing.T) string {
 	return dir
 }
 
-// TestWhatIsDeployedIsAccepted applies everything that the golden projects deploy, with each of their components and with all of them, and
-// their samples, to a real API server by a dry run. Projects with certificates of their own do without cert-manager.
+// TestWhatIsDeployedIsAccepted applies what the golden projects deploy to a real API server. [TestMatrix] does so for each choice of what
+// projects differ in.
 func TestWhatIsDeployedIsAccepted(t *testing.T) {
 	for _, story := range stories() {
 		t.Run(story.golden, func(t *testing.T) {
@@ -92,21 +99,121 @@ func TestWhatIsDeployedIsAccepted(t *testing.T) {
 			for name, content := range readTree(t, golden) {
 				writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), content)
 			}
-			server := startReal(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), strangerCRDs(t)))
-			plain := objectsIn(t, p.kustomize(t, "config/default"))
-			for _, object := range plain {
-				if object.GetKind() == "Namespace" {
-					if err := server.Create(t.Context(), object.DeepCopy()); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			server.accept(t, "config/default", plain)
-			server.accept(t, "config/samples", objectsIn(t, p.kustomize(t, "config/samples")))
-			p.withComponents(t, func(components string) {
-				server.accept(t, "config/default with "+components, objectsIn(t, p.kustomize(t, "config/default")))
-			})
+			p.checkAccepted(t)
 		})
+	}
+}
+
+// checkAccepted applies everything that the project deploys, with each of its components and with all of them, and its samples, to a
+// real API server by a dry run.
+func (p *testProject) checkAccepted(t *testing.T) {
+	t.Helper()
+	server := startReal(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), strangerCRDs(t)))
+	plain := objectsIn(t, p.kustomize(t, "config/default"))
+	for _, object := range plain {
+		if object.GetKind() == "Namespace" {
+			if err := server.Create(t.Context(), object.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	server.accept(t, "config/default", plain)
+	server.accept(t, "config/samples", objectsIn(t, p.kustomize(t, "config/samples")))
+	p.withComponents(t, func(components string) {
+		with := objectsIn(t, p.kustomize(t, "config/default"))
+		server.accept(t, "config/default with "+components, with)
+		if equality.Semantic.DeepEqual(with, plain) {
+			t.Errorf("the components %s add nothing", components)
+		}
+	})
+}
+
+// TestRulesOfPoliciesDecide has a real API server decide by the rules that flags give to policies, of a kind of the project and of one that
+// is built in: it refuses what breaks them, by their messages, and lets pass what does not, a creation under a rule that compares included.
+func TestRulesOfPoliciesDecide(t *testing.T) {
+	p := newGuestbook(t)
+	own := scaffold.WebhookOptions{
+		Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true,
+		Rules:    []string{`the message stays "so"=object.spec.message == oldObject.spec.message`, "no shouting=!object.spec.message.matches('^[A-Z ]+$')"},
+		Requests: scaffold.Requests{MatchConditions: []string{`free=object.metadata.name != "free"`}},
+	}
+	secrets := scaffold.WebhookOptions{
+		Group: "core", Version: "v1", Kind: "Secret", Policy: true, Rules: []string{"what is kept stays=!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)"},
+		Requests: scaffold.Requests{Verbs: []string{"delete"}},
+	}
+	p.create(t, own)
+	p.create(t, secrets)
+	p.wantNothing(t, own)
+	p.wantNothing(t, secrets)
+	if err := os.Remove(filepath.Join(p.dir, project.LockFile)); err != nil {
+		t.Fatal(err)
+	}
+	p.wantNothing(t, own) // without a lock, PROJECT says what the policy was made of
+	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/webhook/...")
+
+	var policies []object.Object
+	for _, policy := range objectsIn(t, p.kustomize(t, "config/policy")) {
+		policies = append(policies, policy)
+	}
+	server := startReal(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases")), testenv.WithObjects(nil, policies...))
+	book := func(name, message string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "webapp.example.com/v1", "kind": "Guestbook", "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"message": message},
+		}}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	refused := func(what, message string, do func() error) {
+		t.Helper()
+		var err error
+		for !apierrors.IsInvalid(err) && ctx.Err() == nil { // which takes some time after the server was told
+			err = do()
+		}
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: got %v, want %q", what, err, message)
+		}
+	}
+	refused("a loud one", "no shouting", func() error { return server.Create(ctx, book("loud", "HELLO"), client.DryRunAll) })
+	for _, one := range []*unstructured.Unstructured{book("free", "HELLO"), book("calm", "Hello")} {
+		if err := server.Create(ctx, one); err != nil {
+			t.Errorf("%s: %v", one.GetName(), err)
+		}
+	}
+	refused("a change", `the message stays "so"`, func() error {
+		return server.Apply(ctx, book("calm", "Bye"), client.FieldOwner("test"), client.ForceOwnership)
+	})
+	if err := server.Apply(ctx, book("calm", "Hello"), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+		t.Errorf("what changes nothing: %v", err)
+	}
+	for _, name := range []string{"kept", "other"} {
+		secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "default"}}}
+		if name == "kept" {
+			secret.SetLabels(map[string]string{"keep": ""})
+		}
+		if err := server.Create(ctx, secret.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		if name == "other" {
+			if err := server.Delete(ctx, secret); err != nil {
+				t.Errorf("a secret that nobody keeps: %v", err)
+			}
+			continue
+		}
+		refused("a secret that is kept", "what is kept stays", func() error { return server.Delete(ctx, secret, client.DryRunAll) })
+	}
+}
+
+// wantNothing runs a command once more, on what nobody has touched since.
+func (p *testProject) wantNothing(t *testing.T, opts any) {
+	t.Helper()
+	plan, err := p.plan(t, forced(opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range plan.Changes() {
+		if c.Path != project.LockFile {
+			t.Errorf("%+v again changes %s:\n%s", opts, c.Path, plan.Diff())
+		}
 	}
 }
 
@@ -119,7 +226,9 @@ func (p *testProject) withComponents(t *testing.T, try func(components string)) 
 		t.Fatal(err)
 	}
 	const file, list = "config/default/kustomization.yaml", "components: ["
-	before, listed, found := strings.Cut(string(readFile(t, p.dir, file)), list)
+	text := readFile(t, p.dir, file)
+	defer writeFile(t, filepath.Join(p.dir, file), text)
+	before, listed, found := strings.Cut(string(text), list)
 	if !found {
 		t.Fatalf("%s has no %s", file, list)
 	}

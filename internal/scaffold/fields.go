@@ -81,7 +81,7 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	if flag := kindFlag(opts.Shape); further && flag != "" {
 		return shaped{}, &diagnostic.Error{
 			Message: fmt.Sprintf("%s is for the first version of a kind: %s has what it says, and further ones copy it", flag, older.Version),
-			Hint:    "write it as a marker into the types: kctrl explain lists them",
+			Hint:    fmt.Sprintf("leave it out; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
 			Class:   diagnostic.ErrUsage,
 		}
 	}

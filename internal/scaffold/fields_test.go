@@ -125,6 +125,45 @@ func TestRandomFieldsMakeKinds(t *testing.T) {
 	p.dryRun(t, inmemory.Start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"))))
 }
 
+// TestOddNamesMakeKinds makes kinds that are named like what Go, the runtime and their own files have, in groups and versions of that sort,
+// of fields of that sort: everything builds, and what was scaffolded passes its tests.
+func TestOddNamesMakeKinds(t *testing.T) {
+	p := newProject(t)
+	p.initialize(t, scaffold.InitOptions{Domain: "3scale.example2.io", Repo: "example.com/guestbook", License: "none", MultiGroup: true})
+	fields := []string{
+		"spec:object", "spec.type:string,enum=Func|Map,default=Func", "list:[]object,key=name", "list[].name:string", "list[].kinds:[]string,enum=A|B,maxItems=3", "status:object",
+		"status.list:map[string]object", "status.list{}.range:int-or-string,default=50%", "type:string", "func:int64,default=-1", "interface:bool,default=true", "string:quantity,default=1Gi",
+		"error:duration,default=1h", "deepCopyObject:time,optional", "apiVersion2:ref=Secret,optional", "getName:map[string]quantity,optional", "objectMeta:[]int32,unique,default=[1],optional",
+		"uRL:string,format=uri", "x:microtime,optional", "nil:[]ref=ConfigMap,optional",
+	}
+	kinds := []string{"Type", "String", "Error", "Config", "Controller", "Manager", "Webhook", "Client", "Test", "Func"}
+	groups, versions := []string{"core", "apps", "3d.a-b"}, []string{"v2alpha1", "v10", "v1beta12"}
+	for i, kind := range kinds {
+		opts := scaffold.APIOptions{
+			Group: groups[i%len(groups)], Version: versions[i%len(versions)], Kind: kind, Resource: true, Controller: true, Namespaced: i%4 != 0,
+		}
+		if i%2 == 0 {
+			opts.Shape.Fields = fields
+		} else if opts.Namespaced {
+			opts.Operand = &scaffold.Operand{Port: 80, Finalizer: i%3 == 0}
+		}
+		p.write(t, opts)
+		p.planned(t, scaffold.WebhookOptions{Group: opts.Group, Version: opts.Version, Kind: kind, Defaulting: true, Validation: true, Policy: true})
+		if i%5 == 0 {
+			opts.Version, opts.Controller, opts.Operand, opts.Shape.Fields = "v11", false, nil, []string{"more:[]string,optional"}
+			p.write(t, opts)
+		}
+	}
+	for _, group := range []string{"v1", "test", "meta", "cmd", "go", "client"} {
+		p.write(t, scaffold.APIOptions{Group: group, Version: "v1", Kind: "List1", Resource: true})
+	}
+	p.generateAll(t)
+	p.check(t)
+	if !t.Failed() {
+		goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
+	}
+}
+
 // TestFieldsOnARealServer dry-runs samples there.
 func TestFieldsOnARealServer(t *testing.T) {
 	t.Setenv("KCTRL", kctrlCommand(t))
@@ -144,15 +183,21 @@ func TestFieldsOnARealServer(t *testing.T) {
 // write does what create api does before it generates.
 func (p *testProject) write(t *testing.T, opts scaffold.APIOptions) {
 	t.Helper()
+	p.planned(t, opts)
+}
+
+// planned does what a create command does before it generates.
+func (p *testProject) planned(t *testing.T, opts any) {
+	t.Helper()
 	root := p.open(t)
 	fsys := afero.NewIOFS(root)
 	proj, err := project.Load(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := scaffold.PlanAPI(fsys, proj, opts)
+	plan, err := planOf(fsys, proj, opts)
 	if err != nil {
-		t.Fatalf("%q: %v", opts.Shape.Fields, err)
+		t.Fatalf("%+v: %v", opts, err)
 	}
 	if err := plan.Apply(t.Context(), root, "test"); err != nil {
 		t.Fatal(err)
@@ -168,7 +213,7 @@ func (p *testProject) generateAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := plan.New(fsys)
-	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
+	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC, "webhook"}})
 	if err != nil {
 		t.Fatal(errors.Join(diagnostic.All(err)...))
 	}

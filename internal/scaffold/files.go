@@ -1,11 +1,14 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"go/parser"
 	"go/scanner"
 	"go/token"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -17,7 +20,9 @@ import (
 // boilerplateFile holds the header of new Go files.
 const boilerplateFile = "hack/boilerplate.go.txt"
 
-func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build) error {
+// writeProjectFiles plans what every project has. With beside, what is there of a name that people have files under for all sorts of
+// programs is kept and noted.
+func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build, beside bool) error {
 	header, err := goHeader(p)
 	if err != nil {
 		return err
@@ -32,7 +37,32 @@ func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build) error {
 		Bundled:      proj.Runtime != project.Module,
 		KctrlVersion: kctrl.installable(),
 	})
-	return renderAll(p, templates.Project(), view, false)
+	list := templates.Project()
+	if beside {
+		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
+	}
+	return renderAll(p, list, view, false)
+}
+
+// keeps reports whether a file of a user's own is in the place of one that a project does without, and notes it.
+func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templates.ProjectView) bool {
+	name := t.Path(view)
+	there, err := p.Read(name)
+	if err != nil || strings.HasPrefix(name, "config/") || path.Ext(name) == ".go" {
+		return false
+	}
+	text, err := t.Render(view)
+	if err != nil || bytes.Equal(text, there) || t.Ownership == templates.Users {
+		return false
+	}
+	if lock, _, err := p.Lock(); err == nil {
+		lock.Offer(name, text, t.Source()) // so that no upgrade says it again
+	}
+	p.Note(&diagnostic.Error{
+		Pos: token.Position{Filename: name}, Message: "is yours, and is kept as it is",
+		Hint: "kctrl init in a new folder shows what kctrl would write; take over what you want",
+	})
+	return true
 }
 
 // goHeader returns what opens a new Go file: the boilerplate of the project and an empty line, or nothing.
@@ -72,6 +102,24 @@ func renderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force 
 		errs = append(errs, render(p, t, view, force))
 	}
 	return errors.Join(errs...)
+}
+
+// renderUnlessEdited plans files that are no command's subject: what the user made of them stays.
+func renderUnlessEdited[V any](p *plan.Plan, list []templates.Template[V], view V) error {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		there, err := p.Read(t.Path(view))
+		if err == nil && lock.Touched(t.Path(view), there) {
+			continue
+		}
+		if err := render(p, t, view, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // render plans one file. With force, what the user made of it is replaced.

@@ -191,6 +191,10 @@ func planOf(fsys fs.FS, proj *project.Project, opts any) (*plan.Plan, error) {
 		return opts.plan(fsys, proj, opts.DeleteOptions)
 	case change:
 		return opts.plan(fsys, proj)
+	case renaming:
+		return opts.plan(fsys, proj, opts.RenameOptions)
+	case upgrading:
+		return opts.plan(fsys, proj)
 	}
 	return nil, fmt.Errorf("no command takes %T", opts)
 }

@@ -38,26 +38,31 @@ type InitOptions struct {
 	Kctrl Build
 }
 
-// PlanInit plans a new project in the folder fsys, which holds nothing yet but what does not get in the way, such as
-// .git, LICENSE and README.md. Everything that is wrong with the options and the folder is reported at once, joined from
+// PlanInit plans a new project in the folder fsys. That holds nothing yet but what does not get in the way, such as .git, LICENSE and
+// README.md; or it is a Go module with code, to which the project is added: go.mod keeps what it says, and files that kctrl would write
+// otherwise stay as they are, and are noted. Everything that is wrong with the options and the folder is reported at once, joined from
 // *diagnostic.Error.
 func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
-	if err := checkNewFolder(fsys); err != nil {
-		return nil, err
-	}
 	existing, err := existingModule(fsys)
 	if err != nil {
+		return nil, errors.Join(projectExists(fsys), err)
+	}
+	if err := checkNewFolder(fsys, existing); err != nil {
 		return nil, err
 	}
-	proj, err := newProject(opts, existing)
+	proj, err := newProject(opts, existing.path)
 	if err != nil {
 		return nil, err
 	}
 	p := plan.New(fsys)
+	modules := func() error { return writeModules(p, proj, opts.Kctrl, existing.path != "") }
+	if existing.used {
+		modules = func() error { return mergeModules(p, proj, opts.Kctrl) }
+	}
 	steps := []func() error{
 		func() error { return writeBoilerplate(p, proj, opts.Year) },
-		func() error { return writeProjectFiles(p, proj, opts.Kctrl) },
-		func() error { return writeModules(p, proj, opts.Kctrl, existing != "") },
+		func() error { return writeProjectFiles(p, proj, opts.Kctrl, existing.used) },
+		modules,
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
 	}
@@ -69,23 +74,22 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	return p, nil
 }
 
-// checkNewFolder refuses a folder that holds more than a new project can start beside.
-func checkNewFolder(fsys fs.FS) error {
+// checkNewFolder refuses a folder that holds a project, and one that holds more than a new project can start beside and is no Go module.
+func checkNewFolder(fsys fs.FS, existing goModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return diagnostic.AtFile("", "cannot read the folder", err)
 	}
+	if err := projectExists(fsys); err != nil {
+		return err
+	}
 	var strange []string
 	for _, entry := range entries {
-		name := entry.Name()
-		if name == project.File {
-			return projectExists(fsys)
-		}
-		if !isHarmless(name) {
+		if name := entry.Name(); !isHarmless(name) {
 			strange = append(strange, name)
 		}
 	}
-	if len(strange) == 0 {
+	if len(strange) == 0 || existing.used {
 		return nil
 	}
 	what := strange[0]
@@ -94,22 +98,28 @@ func checkNewFolder(fsys fs.FS) error {
 	}
 	return &diagnostic.Error{
 		Message: "the folder is not empty: it has " + what,
-		Hint:    "start in a new folder; only .git, LICENSE, README.md, a new go.mod and dot files may be there",
+		Hint:    "start in a new folder; or, if this is your code, go mod init makes it a Go module, to which kctrl init adds",
 	}
 }
 
-// projectExists says which project a folder holds already.
+// projectExists says which project a folder holds already, if it does.
 func projectExists(fsys fs.FS) error {
+	text, err := fs.ReadFile(fsys, project.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	e := &diagnostic.Error{
 		Pos:     token.Position{Filename: project.File},
 		Message: "this folder holds a kctrl project already",
 		Hint:    "kctrl create api adds a kind to it",
 	}
-	text, err := fs.ReadFile(fsys, project.File)
 	if err != nil {
 		return diagnostic.AtFile(project.File, "cannot read", err)
 	}
-	if _, err := project.Parse(text); err != nil {
+	if _, err := project.Parse(text); project.IsPeer(text) {
+		e.Message = "this folder holds a project of kubebuilder"
+		e.Hint = "kctrl migrate makes it one of kctrl"
+	} else if err != nil {
 		e.Message = "this folder holds a project already, which is not one of this kctrl"
 		e.Hint = "start in a new folder"
 	}
@@ -211,6 +221,10 @@ func validateLicense(license string) error {
 	}
 }
 
+// writeBoilerplate plans the header of Go files, unless there is one, which then is what they have.
 func writeBoilerplate(p *plan.Plan, proj *project.Project, year int) error {
+	if _, err := p.Read(boilerplateFile); err == nil {
+		return nil
+	}
 	return render(p, templates.Licenses()[proj.License], templates.NewLicense(year, proj.Owner), false)
 }

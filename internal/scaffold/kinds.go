@@ -78,7 +78,7 @@ func isBuilt(name string, source []byte) bool {
 func (p *apiPackage) add(set *token.FileSet, file *ast.File, base string) {
 	p.name = file.Name.Name
 	for _, name := range packageNames(file) {
-		if base != path.Base(versionRegisterFile) {
+		if base != registerName {
 			p.declared[name.Name] = true
 		}
 	}
@@ -207,47 +207,47 @@ func (p *apiPackage) generatesRegistration() bool {
 
 // unregistered reports the kinds that no code of the package brings into a scheme. generated says that kctrl writes the
 // registration.
-func (p *apiPackage) unregistered(generated bool) []*diagnostic.Error {
+func (p *apiPackage) unregistered(program string, generated bool) []*diagnostic.Error {
 	if p.broken {
 		return nil
 	}
 	var found []*diagnostic.Error
 	for _, name := range slices.Sorted(maps.Keys(p.roots)) {
 		registered := generated && p.used[registerFunc] || p.declared["AddToScheme"] && p.made[name]
-		if registered && p.importable() {
+		if registered && p.importable(program) {
 			continue
 		}
 		found = append(found, &diagnostic.Error{
 			Pos:     p.roots[name],
-			Message: fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle()),
-			Hint:    p.registrationHint(generated, name),
+			Message: fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle(program)),
+			Hint:    p.registrationHint(program, generated, name),
 		})
 	}
 	return found
 }
 
-// importable reports whether cmd may import the package: Go hides what is in a folder named internal from all that is
+// importable reports whether a program may import the package: Go hides what is in a folder named internal from all that is
 // not beside it.
-func (p *apiPackage) importable() bool {
+func (p *apiPackage) importable(program string) bool {
 	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
 		parent := path.Dir(folder)
-		if path.Base(folder) == "internal" && parent != "." && parent != path.Dir(mainFile) {
+		if path.Base(folder) == "internal" && parent != "." && !strings.HasPrefix(program+"/", parent+"/") {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *apiPackage) obstacle() string {
-	if !p.importable() {
-		return "cmd cannot import " + p.folder
+func (p *apiPackage) obstacle(program string) string {
+	if !p.importable(program) {
+		return program + " cannot import " + p.folder
 	}
 	return p.folder + " does not register it"
 }
 
-func (p *apiPackage) registrationHint(generated bool, name string) string {
+func (p *apiPackage) registrationHint(program string, generated bool, name string) string {
 	switch {
-	case !p.importable():
+	case !p.importable(program):
 		return "move the package out of the folder named internal, or register it where it can be imported"
 	case generated:
 		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest", registerFunc, p.folder)

@@ -59,6 +59,28 @@ func TestScaffoldedTestsMissTheLogic(t *testing.T) {
 	}
 }
 
+// TestScaffoldedTestsAskByEachVerb makes webhooks and policies that are asked about nothing but updates, or deletions: their tests pass.
+func TestScaffoldedTestsAskByEachVerb(t *testing.T) {
+	p := newGuestbook(t)
+	shelf := guestbook
+	shelf.Kind, shelf.Namespaced, shelf.Controller = "Shelf", false, false
+	p.createAPI(t, shelf)
+	for _, own := range []bool{true, false} {
+		for verb, kinds := range map[string][2]string{"update": {"Guestbook", "Pod"}, "delete": {"Shelf", "Namespace"}} {
+			opts := scaffold.WebhookOptions{
+				Group: "webapp", Version: "v1", Kind: kinds[0], Defaulting: verb == "update", Validation: true, Policy: true,
+				Requests: scaffold.Requests{Verbs: []string{verb}},
+			}
+			if !own {
+				opts.Group, opts.Kind = "core", kinds[1]
+			}
+			p.create(t, opts)
+		}
+	}
+	p.checkGo(t)
+	goCommand(t, p.dir, cacheEnv(), "test", "./internal/webhook/...")
+}
+
 // results returns the tests of an output of go test -v that have ended in one way, in order of their names.
 func results(out, how string) []string {
 	var names []string

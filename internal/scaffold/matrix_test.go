@@ -39,7 +39,7 @@ func cells() []cell {
 	return all
 }
 
-// TestMatrix makes a project for each cell, and builds, vets and tests it: all of them if the environment has KCTRL_TEST_MATRIX=all, and
+// TestMatrix makes a project for each cell, and builds, vets and tests it, and a real API server accepts what it deploys: all of them if the environment has KCTRL_TEST_MATRIX=all, and
 // three that have each choice otherwise.
 func TestMatrix(t *testing.T) {
 	all := os.Getenv("KCTRL_TEST_MATRIX") == "all"
@@ -75,7 +75,11 @@ func (c cell) test(t *testing.T) {
 	p.createAPI(t, own)
 	switch c.webhooks {
 	case "admission":
-		p.create(t, scaffold.WebhookOptions{Group: own.Group, Version: own.Version, Kind: own.Kind, Defaulting: true, Validation: true})
+		webhooks := scaffold.WebhookOptions{Group: own.Group, Version: own.Version, Kind: own.Kind, Defaulting: true, Validation: true, Policy: true}
+		if c.multiGroup {
+			webhooks.Certificates = project.CertManager
+		}
+		p.create(t, webhooks)
 	case "conversion":
 		further := guestbook
 		further.Version, further.Controller, further.Shape.Fields = "v2", false, []string{"paused:bool,optional"}
@@ -101,7 +105,7 @@ func (c cell) test(t *testing.T) {
 		goCommand(t, p.dir, cacheEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
 	}
 	p.check(t)
-	p.checkComponents(t)
+	p.checkAccepted(t)
 	goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./internal/...")
 }
 

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,28 +24,92 @@ import (
 
 const goModFile = "go.mod"
 
-// existingModule returns the module path of a go.mod that is there already, and "" when there is none. A go.mod that
-// requires modules belongs to a project that init would break.
-func existingModule(fsys fs.FS) (string, error) {
+// goModule is a Go module that is there before the project.
+type goModule struct {
+	path string // empty if there is none
+	// used says that go.mod has more than go mod init writes, or that there is code beside it.
+	used bool
+}
+
+// existingModule returns the module of a go.mod that is there already.
+func existingModule(fsys fs.FS) (goModule, error) {
 	text, err := fs.ReadFile(fsys, goModFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return goModule{}, nil
 	}
 	if err != nil {
-		return "", diagnostic.AtFile(goModFile, "cannot read", err)
+		return goModule{}, diagnostic.AtFile(goModFile, "cannot read", err)
 	}
 	file, err := parseGoMod(text)
 	if err != nil {
-		return "", err
+		return goModule{}, err
 	}
-	if len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool) > 0 || file.Module == nil {
-		return "", &diagnostic.Error{
-			Pos:     token.Position{Filename: goModFile},
-			Message: "the folder holds a Go module with requirements",
-			Hint:    "start in a new folder, and move your packages there afterwards",
+	if file.Module == nil {
+		return goModule{}, &diagnostic.Error{
+			Pos: token.Position{Filename: goModFile}, Message: "names no module", Hint: "write module and its path in the first line, or remove the file",
 		}
 	}
-	return file.Module.Mod.Path, nil
+	found := goModule{path: file.Module.Mod.Path}
+	found.used = len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool)+len(file.Retract) > 0
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return goModule{}, diagnostic.AtFile("", "cannot read the folder", err)
+	}
+	for _, entry := range entries {
+		found.used = found.used || !isHarmless(entry.Name())
+	}
+	return found, nil
+}
+
+// mergeModules plans that the module which is there has what a project needs: in go.mod and go.sum, which keep what they say of other
+// modules and newer versions, and the runtime itself when it is bundled.
+func mergeModules(p *plan.Plan, proj *project.Project, build Build) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	list := templates.Modules()
+	if proj.Runtime == project.Module {
+		view.RuntimeVersion = build.Version
+		list = templates.PublishedModules()
+	}
+	for _, t := range list {
+		name := t.Path(view)
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		switch name {
+		case goModFile:
+			err = adoptRequirements(p, ".", text)
+		case "go.sum":
+			err = addSums(p, text)
+		default:
+			err = render(p, t, view, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	noteVendored(p)
+	if err := checkRequired(p, proj); err != nil {
+		return err
+	}
+	if proj.Runtime == project.Module {
+		return addRuntimeSums(p, build)
+	}
+	return writeBundle(p)
+}
+
+// vendorList is what the go command has vendored.
+const vendorList = "vendor/modules.txt"
+
+// noteVendored tells the user of a go.mod that changes, once, that what is vendored does not follow.
+func noteVendored(p *plan.Plan) {
+	known := slices.ContainsFunc(p.Notes(), func(e *diagnostic.Error) bool { return e.Pos.Filename == vendorList })
+	if _, err := fs.Stat(p.FS(), vendorList); err != nil || known {
+		return
+	}
+	p.Note(&diagnostic.Error{
+		Pos: token.Position{Filename: vendorList}, Message: "is not what " + goModFile + " requires any more", Hint: "go mod tidy && go mod vendor brings it up to date",
+	})
 }
 
 func parseGoMod(text []byte) (*modfile.File, error) {
@@ -162,9 +227,22 @@ func requirement(file *modfile.File, modulePath string) int {
 
 // editRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
 func editRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
-	text, err := p.Read(goModFile)
+	before, _ := p.Read(goModFile) // or it is reported next
+	if err := editRequirementsIn(p, ".", edit); err != nil {
+		return err
+	}
+	if after, err := p.Read(goModFile); err != nil || !bytes.Equal(before, after) {
+		noteVendored(p)
+		return err
+	}
+	return nil
+}
+
+func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	name := path.Join(folder, goModFile)
+	text, err := p.Read(name)
 	if err != nil {
-		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+		return missingFile(name, err, "kctrl works on Go modules: restore it")
 	}
 	file, err := parseGoMod(text)
 	if err != nil || !edit(file) {
@@ -176,7 +254,7 @@ func editRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
 	if err != nil {
 		return err
 	}
-	return p.WriteFile(plan.File{Path: goModFile, Content: out, Policy: plan.Edit})
+	return p.WriteFile(plan.File{Path: name, Content: out, Policy: plan.Edit})
 }
 
 // requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
@@ -244,6 +322,12 @@ func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template
 // mod tidy.
 func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
 	view := templates.ModuleView{Repo: proj.Repo}
+	return errors.Join(AdoptRequirements(p, ".", view.Repo), renderAll(p, bundledModules(), view, true), writeBundle(p))
+}
+
+// AdoptRequirements is the part of [AdoptRuntime] that is about go.mod and go.sum, for a module in a folder of the project.
+func AdoptRequirements(p *plan.Plan, folder, repo string) error {
+	view := templates.ModuleView{Repo: repo}
 	mod, sum := templates.InMemoryModules()
 	pins := []templates.Template[templates.ModuleView]{mod, sum}
 	for _, t := range templates.Modules() {
@@ -257,24 +341,24 @@ func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
 			return err
 		}
 		if strings.HasSuffix(t.Path(view), "go.sum") {
-			err = addSums(p, text)
+			err = addSumsIn(p, folder, text)
 		} else {
-			err = adoptRequirements(p, text)
+			err = adoptRequirements(p, folder, text)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(renderAll(p, bundledModules(), view, true), writeBundle(p))
+	return nil
 }
 
 // adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another go.mod.
-func adoptRequirements(p *plan.Plan, needed []byte) error {
+func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
 	if err != nil {
 		return err
 	}
-	return editRequirements(p, func(file *modfile.File) bool {
+	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
 		if wanted.Go != nil && (file.Go == nil || semver.Compare("v"+file.Go.Version, "v"+wanted.Go.Version) < 0) {
 			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
 			if file.Toolchain != nil && semver.Compare("v"+strings.TrimPrefix(file.Toolchain.Name, "go"), "v"+wanted.Go.Version) < 0 {
@@ -291,7 +375,11 @@ func adoptRequirements(p *plan.Plan, needed []byte) error {
 			}
 		}
 		for _, r := range wanted.Replace {
-			_ = file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, r.New.Version) // one that was parsed
+			target := r.New.Path
+			if folder != "." && modfile.IsDirectoryPath(target) {
+				target = strings.Repeat("../", 1+strings.Count(folder, "/")) + strings.TrimPrefix(target, "./")
+			}
+			_ = file.AddReplace(r.Old.Path, r.Old.Version, target, r.New.Version) // one that was parsed
 		}
 		return true
 	})
@@ -335,8 +423,10 @@ func addRequirements(p *plan.Plan, needed []byte) error {
 }
 
 // addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
-func addSums(p *plan.Plan, needed []byte) error {
-	const name = "go.sum"
+func addSums(p *plan.Plan, needed []byte) error { return addSumsIn(p, ".", needed) }
+
+func addSumsIn(p *plan.Plan, folder string, needed []byte) error {
+	name := path.Join(folder, "go.sum")
 	text, err := p.Read(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

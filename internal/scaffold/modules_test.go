@@ -236,9 +236,9 @@ func bundledTemplate(t *testing.T, name string) []byte {
 }
 
 // TestProjectsMayChooseOlderKubernetes follows docs/kubernetes.md: a scaffolded project takes older k8s.io modules, and it is tidy,
-// builds and vets. Then a test imports the API server in memory again, and the project has the newest. With KCTRL_TEST_MODULES=all
-// it does so with all versions of the page, runs the project's tests on a real API server, and vets the runtime and its tests,
-// which takes minutes.
+// builds, vets and passes its tests on a real API server, those of what is created then among them. Then a test imports the API server
+// in memory again, and the project has the newest. With KCTRL_TEST_MODULES=all it does so with all versions of the page, and vets the
+// runtime and its tests, which takes minutes.
 func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	all := os.Getenv("KCTRL_TEST_MODULES") == "all"
 	versions := []string{olderKubernetes(t, 2) + ".0"}
@@ -261,12 +261,20 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 					t.Errorf("the project has %s, and not %s", got, modules[i])
 				}
 			}
-			p.create(t, scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true})
+			for _, opts := range []any{ // whose tests start a real API server from the beginning
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true},
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true, Operand: &scaffold.Operand{Port: 80}},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true, Policy: true},
+				scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true, Rules: []string{"a=true"}},
+				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},
+			} {
+				p.create(t, opts)
+			}
 			goCommand(t, p.dir, cacheEnv(), "build", "./...")
 			goCommand(t, p.dir, cacheEnv(), "vet", "./...")
 			goCommand(t, p.dir, cacheEnv(), "mod", "tidy", "-diff")
+			t.Log(goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./..."))
 			if all {
-				t.Log(goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./..."))
 				_, chosen, _ := strings.Cut(kubernetesOf(t, p)[0], "@")
 				runtime := writeRuntime(t, chosen, true)
 				goCommand(t, runtime, moduleEnv(), append([]string{"vet"}, withoutServer(t, runtime)...)...)

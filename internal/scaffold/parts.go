@@ -82,7 +82,11 @@ func (c *partList) addKind(proj *project.Project, at int, r project.Resource) {
 	if r.API {
 		c.kinds++
 		addEach(c, []templates.Template[templates.KindView]{templates.Types()}, kind, owner)
-		addEach(c, []templates.Template[templates.VersionView]{templates.Version(), templates.VersionRegister()}, kind.VersionView, ofVersion)
+		ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
+		if _, migrated := migratedFolder(proj, r); migrated {
+			ofPackage = ofPackage[:1]
+		}
+		addEach(c, ofPackage, kind.VersionView, ofVersion)
 		c.add(part{
 			path: path.Join(crdFolder, kind.CRDBase), id: "generate/crd " + ofKind, generated: true,
 			listings: []listing{{crdFolder, "resources", kind.CRDBase}},

@@ -196,25 +196,50 @@ func randomOptions(r *rand.Rand) any {
 	if r.IntN(2) == 0 {
 		requests.Verbs = []string{"create", "delete"}
 	}
+	rules := [][]string{nil, nil, {`it's {{.}}: "so"=object.metadata.name != oldObject.metadata.name`, "b #c=has(object.spec) && \"a=b\" != 'c'"}}[r.IntN(3)]
 	switch r.IntN(6) {
 	case 0:
 		return scaffold.WebhookOptions{
-			Group: "webapp", Version: version, Kind: kind, Defaulting: yes(), Validation: yes(), Policy: yes(), Conversion: r.IntN(4) == 0,
+			Group: "webapp", Version: version, Kind: kind, Defaulting: yes(), Validation: yes(), Policy: yes(), Conversion: r.IntN(4) == 0, Rules: rules,
 			Certificates: pick("", "", project.SelfSigned, project.CertManager), Requests: requests,
 		}
 	case 5:
 		return scaffold.WebhookOptions{
 			Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress", "Client"), Defaulting: yes(),
-			Validation: yes(), Policy: yes(), Requests: requests, Namespaced: true,
+			Validation: yes(), Policy: yes(), Requests: requests, Namespaced: true, Rules: rules,
 		}
 	case 1:
 		return scaffold.ControllerOptions{Group: "webapp", Version: version, Kind: kind, Name: pick("", "backup", "restore")}
 	case 2:
 		return scaffold.ControllerOptions{Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress"), Name: pick("", "other"), Namespaced: true}
 	}
-	return scaffold.APIOptions{
+	api := scaffold.APIOptions{
 		Group: "webapp", Version: version, Kind: kind, Resource: true, Controller: yes(), Namespaced: kind != "Shelf", NoConversion: r.IntN(4) == 0, StorageVersion: r.IntN(4) == 0,
 	}
+	if yes() {
+		api.Shape = randomShape(r)
+	}
+	if r.IntN(4) == 0 {
+		api.Operand = &scaffold.Operand{Image: pick("", "example.com/memcached:1"), Port: []int{0, 8080}[r.IntN(2)], Finalizer: yes()}
+	}
+	return api
+}
+
+// randomShape is what flags of create api say of a kind: of its fields alone in every other case, which further versions can have too.
+func randomShape(r *rand.Rand) scaffold.Shape {
+	some := func(all ...string) []string {
+		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
+	}
+	s := scaffold.Shape{
+		Fields: some("size:int32,min=1,default=3", "mode:string,enum=Fast|Safe", "template.image:string,optional", `note:string,doc="it's {{.}}: \"so\""`,
+			"tags:[]string,maxItems=5,unique", "ports:[]object,key=name", "ports[].name:string", "labels:map[string]string", "configRef:ref=ConfigMap"),
+		StatusFields: some("seen:int32", "since:time,optional"),
+	}
+	if r.IntN(2) == 0 {
+		s.ShortNames, s.Categories, s.Columns = some("gb", "gbs"), some("all"), some("Name:string:.metadata.name")
+		s.Scale = []string{"", "default"}[r.IntN(2)]
+	}
+	return s
 }
 
 // edits are what users do to files of theirs.

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/afero"
+	"golang.org/x/mod/modfile"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/spf13/afero"
 )
 
 // NewProjectPlan returns an empty plan for a project, as [plan.New] does. If PROJECT.lock is gone, the plan makes it anew: it
@@ -67,94 +69,187 @@ func scaffoldAgain(p *plan.Plan, proj *project.Project, kctrl Build) (*project.L
 		}
 	}
 	err = errors.Join(
-		writeProjectFiles(empty, blank, kctrl), writeModules(empty, blank, kctrl, false),
+		writeProjectFiles(empty, blank, kctrl, false), writeModules(empty, blank, kctrl, false),
 		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
 	)
 	if err != nil {
 		return &project.Lock{}, nil
 	}
-	replayKinds(memory, blank, proj, kctrl)
+	replayKinds(memory, blank, proj, kctrl, nil)
 	return project.LoadLock(fsys)
 }
 
-// replayKinds adds the kinds of a project to one in memory, as far as that can be done, and returns it.
-func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build) *project.Project {
-	fsys := afero.NewIOFS(memory)
-	try := func(command func(*project.Project) (*plan.Plan, error)) {
-		made := *blank
-		made.Resources = slices.Clone(blank.Resources)
-		p, err := command(&made)
-		if err == nil && p.Apply(context.Background(), memory, "kctrl") == nil {
-			blank = &made
+// replayed is one command that made a part of a project.
+type replayed struct {
+	// resource is the index of the kind in the project, part what of it is made: kind, controller and so on.
+	resource int
+	part     string
+	// flags are those that PROJECT keeps of it; nil if there are none.
+	flags func(*project.Resource) *[]string
+	plan  func(fs.FS, *project.Project) (*plan.Plan, error)
+}
+
+// noFlags is of what PROJECT keeps no flags.
+func noFlags(*project.Resource) *[]string { return nil }
+
+// commandsOf returns the commands that make the kinds of a project, and what belongs to them, in an order in which they can run.
+func commandsOf(proj *project.Project, kctrl Build) []replayed {
+	var kinds, controllers, webhooks []replayed
+	for i, r := range proj.Resources {
+		// What finds a kind that is not the project's own.
+		group, path, domain := r.Group, r.Path, r.Domain
+		switch {
+		case path == "":
+			domain = ""
+		case strings.HasPrefix(path, "k8s.io/api/"):
+			group, path = cmp.Or(group, "core"), ""
 		}
-	}
-	for _, r := range proj.Resources {
 		if r.API {
-			try(func(made *project.Project) (*plan.Plan, error) {
-				return PlanAPI(fsys, made, APIOptions{
-					Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, NoConversion: true,
-					Resource: true, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
-				})
-			})
+			opts := APIOptions{
+				Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, NoConversion: true,
+				Resource: true, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
+			}
+			err := opts.setFlags(r.APIFlags)
+			kinds = append(kinds, replayed{i, "kind", func(r *project.Resource) *[]string { return &r.APIFlags }, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				if err != nil {
+					return nil, err
+				}
+				return PlanAPI(fsys, made, opts)
+			}})
 		}
-	}
-	for _, r := range proj.Resources {
 		names := slices.Clone(r.Controllers)
 		if r.Controller && !r.API {
 			names = append(names, "")
 		}
 		for _, name := range names {
-			try(func(made *project.Project) (*plan.Plan, error) {
-				opts := ControllerOptions{
-					Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Name: name, Domain: r.Domain, Path: r.Path,
-					Namespaced: r.Namespaced, Kctrl: kctrl,
-				}
-				if r.Path == "" {
-					opts.Domain = ""
-				} else if strings.HasPrefix(r.Path, "k8s.io/api/") {
-					opts.Path, opts.Group = "", cmp.Or(r.Group, "core")
-				}
+			opts := ControllerOptions{
+				Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Name: name, Domain: domain, Path: path,
+				Namespaced: r.Namespaced, Kctrl: kctrl,
+			}
+			controllers = append(controllers, replayed{i, "controller " + name, noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
 				return PlanController(fsys, made, opts)
-			})
+			}})
+		}
+		webhook := WebhookOptions{
+			Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Domain: domain, Path: path, Namespaced: r.Namespaced,
+			Certificates: proj.Certificates, Kctrl: kctrl,
+		}
+		for _, a := range admissionsOf(r) {
+			opts := webhook
+			asked := project.Resource{}
+			*a.has(&asked) = true
+			opts.Defaulting, opts.Validation, opts.Policy = asked.Defaulting, asked.Validation, asked.Policy
+			err := opts.setFlags(a, *a.flags(&r))
+			webhooks = append(webhooks, replayed{i, a.file, a.flags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				if err != nil {
+					return nil, err
+				}
+				return PlanWebhook(fsys, made, opts)
+			}})
+		}
+		if spokes := spokesOf(proj, r); len(spokes) > 0 {
+			webhook.Conversion = true
+			for _, spoke := range spokes {
+				webhook.Spokes = append(webhook.Spokes, spoke.Version)
+			}
+			webhooks = append(webhooks, replayed{i, "conversion", noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				return PlanWebhook(fsys, made, webhook)
+			}})
 		}
 	}
-	for _, r := range proj.Resources {
-		var spokes []string
-		for _, spoke := range spokesOf(proj, r) {
-			spokes = append(spokes, spoke.Version)
-		}
-		if r.Defaulting || r.Validation || len(spokes) > 0 {
-			try(func(made *project.Project) (*plan.Plan, error) {
-				return PlanWebhook(fsys, made, WebhookOptions{
-					Group: r.Group, Version: r.Version, Kind: r.Kind, Defaulting: r.Defaulting, Validation: r.Validation,
-					Conversion: len(spokes) > 0, Spokes: spokes, Certificates: proj.Certificates, Kctrl: kctrl,
-				})
-			})
-		}
-	}
-	return blank
+	return slices.Concat(kinds, controllers, webhooks)
 }
 
-// replay makes a project in memory as the commands of today would, with a header for its Go files. What they cannot make again, such as
-// a controller for a kind of somebody else, is not in it.
-func replay(proj *project.Project, kctrl Build, header []byte) (*project.Lock, fs.FS, error) {
-	memory := afero.NewMemMapFs()
+// replayKinds adds the kinds of a project to one in memory, as far as that can be done and is not left out, and returns the commands
+// that failed.
+func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build, leaveOut []failure) []failure {
 	fsys := afero.NewIOFS(memory)
-	if err := afero.WriteFile(memory, boilerplateFile, header, 0o644); err != nil {
-		return nil, nil, err
+	var failed []failure
+	for _, command := range commandsOf(proj, kctrl) {
+		if slices.ContainsFunc(leaveOut, func(f failure) bool { return f.of(command) }) {
+			continue
+		}
+		made := *blank
+		made.Resources = slices.Clone(blank.Resources)
+		p, err := command.plan(fsys, &made)
+		if err == nil {
+			err = p.Apply(context.Background(), memory, "kctrl")
+		}
+		if err != nil {
+			failed = append(failed, failure{command, err})
+			continue
+		}
+		blank = &made
 	}
-	blank, empty := proj.Blank(), plan.New(fsys)
+	return failed
+}
+
+// failure is a command that cannot run again, and why.
+type failure struct {
+	replayed
+	err error
+}
+
+func (f failure) of(command replayed) bool {
+	return f.resource == command.resource && f.part == command.part
+}
+
+// replay makes the project of a plan in memory as the commands of today would, with a header for its Go files. What they cannot make
+// again is not in it, and among what failed; what is left out was not tried.
+func replay(p *plan.Plan, proj *project.Project, kctrl Build, header []byte, leaveOut []failure) (r replayedProject, err error) {
+	memory := afero.NewMemMapFs()
+	r.FS = afero.NewIOFS(memory)
+	if err := afero.WriteFile(memory, boilerplateFile, header, 0o644); err != nil {
+		return r, err
+	}
+	blank, empty := proj.Blank(), plan.New(r.FS)
 	blank.Certificates = ""
-	err := errors.Join(
-		writeProjectFiles(empty, blank, kctrl), writeModules(empty, blank, kctrl, false),
+	err = errors.Join(
+		writeProjectFiles(empty, blank, kctrl, false), writeModules(empty, blank, kctrl, false),
+		requireForeign(empty, p, proj),
 		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
 	)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
-	replayKinds(memory, blank, proj, kctrl)
-	lock, err := project.LoadLock(fsys)
-	return lock, fsys, err
+	r.failed = replayKinds(memory, blank, proj, kctrl, leaveOut)
+	r.lock, err = project.LoadLock(r.FS)
+	return r, err
+}
+
+// replayedProject is a project as kctrl would write it.
+type replayedProject struct {
+	fs.FS
+	lock   *project.Lock
+	failed []failure
+}
+
+// requireForeign plans that one project requires what another does for the Go types of kinds that are not its own.
+func requireForeign(to, from *plan.Plan, proj *project.Project) error {
+	text, err := from.Read(goModFile)
+	if err != nil {
+		return nil // which others complain of
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return nil
+	}
+	foreign := map[string]string{}
+	for _, r := range proj.Resources {
+		if r.Path != "" {
+			foreign[r.Path] = ""
+		}
+	}
+	return editRequirements(to, func(required *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if importsOf(m, file, foreign) && requirement(required, m.Mod.Path) < 0 {
+				required.AddNewRequire(m.Mod.Path, m.Mod.Version, m.Indirect)
+				changed = true
+			}
+		}
+		return changed
+	})
 }
 
 // yearIn returns the year of the copyright in a header, or 0.

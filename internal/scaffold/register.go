@@ -1,11 +1,9 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"maps"
 	gopath "path"
@@ -19,20 +17,19 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-const (
-	mainFile     = "cmd/main.go"
-	registerFile = "cmd/zz_generated.register.go"
-	// versionRegisterFile is the generated registration of an API package, in its folder.
-	versionRegisterFile = "zz_generated.register.go"
-	managerPackage      = runtimeModule + "/runtime/manager"
-)
+// registerName is the name of the generated registrations: that of all kinds beside the main function, and that of an API package.
+const registerName = "zz_generated.register.go"
 
 // PlanRegistration plans the generated Go files that make the kinds and controllers of the project known to its manager,
-// and checks that cmd/main.go uses them. A project without kinds that has no such files is left without. Errors are
-// *diagnostic.Error.
+// and checks that its program uses them. A project without kinds that has no such files, and asks for none, is left without. Errors
+// are *diagnostic.Error.
 func PlanRegistration(p *plan.Plan, proj *project.Project) error {
 	if len(proj.Resources) == 0 {
-		if _, err := p.Read(registerFile); errors.Is(err, fs.ErrNotExist) {
+		g, err := findProgram(p)
+		if err != nil {
+			return err
+		}
+		if _, err := p.Read(g.registerFile()); errors.Is(err, fs.ErrNotExist) && !g.usesRegister() {
 			return nil
 		}
 	}
@@ -44,14 +41,18 @@ func writeRegistration(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	if err := checkDeclared(p, proj); err != nil {
-		return err
-	}
-	versions, others, err := registrations(p, proj, header)
+	g, err := findProgram(p)
 	if err != nil {
 		return err
 	}
-	view, err := registerView(p, proj, header, others)
+	if err := checkDeclared(p, proj); err != nil {
+		return err
+	}
+	versions, others, err := registrations(p, proj, header, g)
+	if err != nil {
+		return err
+	}
+	view, err := registerView(g, proj, header, others)
 	if err != nil {
 		return err
 	}
@@ -63,79 +64,7 @@ func writeRegistration(p *plan.Plan, proj *project.Project) error {
 			return err
 		}
 	}
-	return ensureRegistered(p)
-}
-
-// ensureRegistered makes sure that something in cmd uses register. Where nothing does, it becomes an argument of
-// manager.Main, unless another function is there already: that is the user's to decide.
-func ensureRegistered(p *plan.Plan) error {
-	source, err := p.Read(mainFile)
-	if err != nil {
-		return missingFile(mainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
-	}
-	if usesRegister(p) {
-		return nil
-	}
-	if pos, found := otherSetup(source); found {
-		return &diagnostic.Error{
-			Pos:     pos,
-			Message: "manager.Main is given a function that does not call register, so no controller would run",
-			Hint:    "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, register)",
-		}
-	}
-	edited, err := edit.EnsureArgument(source, mainFile, managerPackage, "Main", "register")
-	if err != nil {
-		return err
-	}
-	return p.WriteFile(plan.File{Path: mainFile, Content: edited, Policy: plan.Edit})
-}
-
-// usesRegister reports whether a Go file in cmd, other than the one that declares it, names register.
-func usesRegister(p *plan.Plan) bool {
-	names, err := fs.Glob(p.FS(), "cmd/*.go")
-	if err != nil || !slices.Contains(names, mainFile) {
-		names = append(names, mainFile)
-	}
-	return slices.ContainsFunc(names, func(name string) bool {
-		source, err := p.Read(name)
-		if err != nil || name == registerFile || strings.HasSuffix(name, "_test.go") {
-			return false
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
-		if err != nil {
-			return false
-		}
-		used := false
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				return n.Sel.Name != "register"
-			case *ast.Ident:
-				used = used || n.Name == "register"
-			}
-			return true
-		})
-		return used
-	})
-}
-
-// otherSetup returns where manager.Main is given a setup function, if it is.
-func otherSetup(source []byte) (token.Position, bool) {
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, mainFile, source, parser.SkipObjectResolution)
-	if err != nil {
-		return token.Position{}, false
-	}
-	var pos token.Position
-	ast.Inspect(file, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 {
-			if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Main" {
-				pos = files.Position(call.Args[1].Pos())
-			}
-		}
-		return true
-	})
-	return pos, pos.IsValid()
+	return errors.Join(g.ensureRegistered(p), g.follow(p))
 }
 
 func missingFile(name string, err error, hint string) error {
@@ -162,15 +91,98 @@ func kindNames(proj *project.Project, r project.Resource, header string) templat
 		Namespaced:  r.Namespaced,
 		Path:        r.Path,
 	}
+	if r.Path == "" {
+		names.APIFolder, _ = migratedFolder(proj, r)
+	}
 	if proj.Namespaced {
 		names.RestrictedTo = templates.Namespace(proj.Name)
 	}
 	return names
 }
 
+// migratedFolder returns the folder of a version that the project has by kinds which PROJECT lists with their path: those of a project
+// that was migrated.
+func migratedFolder(proj *project.Project, r project.Resource) (folder string, found bool) {
+	for _, other := range proj.Resources {
+		if other.Path != "" && other.APIGroup() == r.APIGroup() && other.Version == r.Version {
+			return folderOf(proj.Repo, other.Path)
+		}
+	}
+	return "", false
+}
+
+// schemePackage has the builders of schemes.
+const schemePackage = "k8s.io/apimachinery/pkg/runtime"
+
+// joinScheme plans that an API package which has a builder of its own gives it what kctrl registers.
+func joinScheme(p *plan.Plan, folder string) error {
+	pkg, err := readPackage(p, folder)
+	if err != nil || pkg.used[registerFunc] || !pkg.declared["AddToScheme"] || !pkg.declared["GroupVersion"] {
+		return err
+	}
+	return editBuilder(p, folder, func(text []byte, name string) []byte {
+		edited, err := edit.EnsureArgument(text, name, schemePackage, "NewSchemeBuilder", registerFunc)
+		if err != nil {
+			return text // which registrations says
+		}
+		return edited
+	})
+}
+
+// leaveSchemes takes back what joinScheme has done to packages that have no kinds of kctrl's any more, and register all others themselves.
+func leaveSchemes(p *plan.Plan, before, after *project.Project) error {
+	for _, r := range before.Resources {
+		folder, migrated := migratedFolder(before, r)
+		stays := slices.ContainsFunc(after.Resources, func(o project.Resource) bool {
+			return o.API && o.APIGroup() == r.APIGroup() && o.Version == r.Version
+		})
+		if !r.API || !migrated || stays {
+			continue
+		}
+		pkg, err := readPackage(p, folder)
+		if err != nil {
+			return err
+		}
+		for root := range pkg.roots {
+			migrated = migrated && pkg.made[root]
+		}
+		if !migrated {
+			continue
+		}
+		err = editBuilder(p, folder, func(text []byte, name string) []byte {
+			return edit.RemoveArgument(text, name, schemePackage, "NewSchemeBuilder", registerFunc)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editBuilder plans what becomes of the file of an API package that has the builder of its scheme.
+func editBuilder(p *plan.Plan, folder string, change func(text []byte, name string) []byte) error {
+	files, err := goFiles(p, folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		text, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if edited := change(text, name); !bytes.Equal(edited, text) {
+			return p.WriteFile(plan.File{Path: name, Content: edited, Policy: plan.Edit})
+		}
+	}
+	return nil
+}
+
 // registrations returns the API packages whose registration kctrl writes, ordered by folder, and the import paths of
 // those that PROJECT does not list and that register their kinds. Kinds that come into no scheme are noted in the plan.
-func registrations(p *plan.Plan, proj *project.Project, header string) (versions []templates.VersionView, others []string, err error) {
+func registrations(p *plan.Plan, proj *project.Project, header string, g program) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
 	listed := map[string][]string{}
 	for _, r := range proj.Resources {
@@ -203,8 +215,8 @@ func registrations(p *plan.Plan, proj *project.Project, header string) (versions
 		if generated {
 			versions = append(versions, view)
 		}
-		p.Note(pkg.unregistered(generated)...)
-		if !known && pkg.declared["AddToScheme"] && pkg.importable() {
+		p.Note(pkg.unregistered(g.folder, generated)...)
+		if !known && pkg.declared["AddToScheme"] && pkg.importable(g.folder) {
 			others = append(others, gopath.Join(proj.Repo, folder))
 		}
 	}
@@ -213,13 +225,11 @@ func registrations(p *plan.Plan, proj *project.Project, header string) (versions
 
 // registerView lists what the manager sets up: each API package, controller and webhook once, in the order of PROJECT, and
 // behind the packages those that PROJECT does not list.
-func registerView(p *plan.Plan, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
-	view := templates.RegisterView{Header: header}
+func registerView(g program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
+	view := templates.RegisterView{Header: header, Folder: g.folder}
 	imports := &importNames{byPath: map[string]string{}}
-	made, err := findMakers(p)
-	if err != nil {
-		return view, err
-	}
+	made := g.makers()
+	var err error
 	setup := func(importPath, wanted, name string) {
 		expr, fallible, failure := made.setup(importPath, name, func() string {
 			alias, _ := imports.name(importPath, wanted)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,9 @@ func (r Requests) validate() error {
 		if !slices.Contains(requestVerbs, verb) {
 			return wrongOption("--verbs", verb, "want "+strings.Join(requestVerbs, ", "), "write --verbs=create,update,delete")
 		}
+	}
+	if len(r.Verbs) == 1 && r.Verbs[0] == "connect" {
+		return wrongOption("--verbs", "connect", "want another one too", "write --verbs=create,connect: connections are to subresources, such as pods/exec")
 	}
 	if r.FailurePolicy != "" && r.FailurePolicy != "fail" && r.FailurePolicy != "ignore" {
 		return wrongOption("--failure-policy", r.FailurePolicy, "want fail or ignore", "write --failure-policy=ignore")
@@ -142,4 +146,46 @@ func compactJSON(value any) string {
 		return ""
 	}
 	return text
+}
+
+// policyRules returns what --rule says: a message, "=" and a CEL expression, which has to be true. A rule that compares with the object
+// before, or asks for the one after, is about the requests that have one, as the rules of CRDs are.
+func (o WebhookOptions) policyRules(verbs []string) ([]templates.PolicyRule, error) {
+	var rules []templates.PolicyRule
+	for _, text := range o.Rules {
+		message, expression, _ := strings.Cut(text, "=")
+		message, expression = strings.TrimSpace(message), strings.TrimSpace(expression)
+		switch {
+		case message == "" || expression == "" || strings.ContainsAny(message[len(message)-1:], "<>!") || expression[0] == '=' || strings.ContainsAny(message, "\r\n"):
+			return nil, wrongOption("--rule", text, "want a message on one line, = and a CEL expression", `write --rule='the size may only grow=object.spec.size >= oldObject.spec.size'`)
+		case slices.ContainsFunc(rules, func(r templates.PolicyRule) bool { return r.Message == message }):
+			return nil, wrongOption("--rule", text, "want a message for each rule", "say in this one what is wrong")
+		}
+		rules = append(rules, templates.PolicyRule{Message: message, Expression: whereThereIs(expression, verbs)})
+	}
+	return rules, nil
+}
+
+var (
+	oldObjectName   = regexp.MustCompile(`\boldObject\b`)
+	objectName      = regexp.MustCompile(`\bobject\b`)
+	absenceHandling = regexp.MustCompile(`\b(object|oldObject) *[!=]= *null\b|\brequest\.operation\b`)
+)
+
+// whereThereIs returns an expression that is true where what it asks for is not there: before a creation, and after a deletion. One that
+// deals with that itself stays as it is.
+func whereThereIs(expression string, verbs []string) string {
+	if absenceHandling.MatchString(expression) {
+		return expression
+	}
+	for _, there := range []struct {
+		name *regexp.Regexp
+		is   string
+		verb string
+	}{{objectName, "object", "delete"}, {oldObjectName, "oldObject", "create"}} {
+		if slices.Contains(verbs, there.verb) && there.name.MatchString(expression) {
+			expression = there.is + " == null || (" + expression + ")"
+		}
+	}
+	return expression
 }

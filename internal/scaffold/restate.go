@@ -29,8 +29,7 @@ type restatement struct {
 	plan          *plan.Plan
 	before, after *project.Project
 	// was and becomes are the project as kctrl would write it, in both states.
-	was, becomes fs.FS
-	wasLock      *project.Lock
+	was, becomes replayedProject
 	// moved has the new paths of files, folders those of packages: several if the files of one go to different ones.
 	moved   map[string]string
 	folders map[string][]string
@@ -57,10 +56,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
 		words: map[string]string{}, force: force,
 	}
-	if r.wasLock, r.was, err = replay(before, kctrl, old); err != nil {
-		return err
-	}
-	if _, r.becomes, err = replay(after, kctrl, header); err != nil {
+	if err := r.replay(kctrl, old, header); err != nil {
 		return err
 	}
 	for i, proj := range []*project.Project{before, after} {
@@ -83,6 +79,39 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		}
 	}
 	return nil
+}
+
+// replay makes the project in both states. What kctrl cannot make again in the first is the user's, in both; what it could there, and
+// not in the second, would be lost. Flags by which a part cannot be made again are not counted, so that what follows from them is the
+// user's too.
+func (r *restatement) replay(kctrl Build, old, header []byte) error {
+	before, after := r.before.Blank(), r.after.Blank()
+	before.Resources, after.Resources = slices.Clone(r.before.Resources), slices.Clone(r.after.Resources)
+	for {
+		var err error
+		if r.was, err = replay(r.plan, before, kctrl, old, nil); err != nil {
+			return err
+		}
+		forgotten := false
+		for _, f := range r.was.failed {
+			flags := f.flags(&before.Resources[f.resource])
+			forgotten = forgotten || flags != nil && len(*flags) > 0
+			if flags != nil {
+				*flags, *f.flags(&after.Resources[f.resource]) = nil, nil
+			}
+		}
+		if forgotten {
+			continue
+		}
+		if r.becomes, err = replay(r.plan, after, kctrl, header, r.was.failed); err != nil {
+			return err
+		}
+		var errs []error
+		for _, f := range r.becomes.failed {
+			errs = append(errs, f.err)
+		}
+		return errors.Join(errs...)
+	}
 }
 
 // findNames says what is called otherwise: groups, kinds and versions, and what Go files call these.
@@ -108,15 +137,15 @@ func (r *restatement) findNames() {
 
 // findRenamed says which names that kctrl's files declare become others: those at the same place of the same file.
 func (r *restatement) findRenamed() error {
-	for entry := range r.wasLock.All() {
+	for entry := range r.was.lock.All() {
 		if path.Ext(entry.Path) != ".go" || isFollowing(entry.Path, entry.Template) {
 			continue
 		}
-		was, err := fs.ReadFile(r.was, entry.Path)
+		was, err := fs.ReadFile(r.was.FS, entry.Path)
 		if err != nil {
 			return err
 		}
-		becomes, err := fs.ReadFile(r.becomes, r.newPath(entry.Path))
+		becomes, err := fs.ReadFile(r.becomes.FS, r.newPath(entry.Path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -181,7 +210,7 @@ func (r *restatement) moveOthers() error {
 	for _, s := range sources {
 		folder := path.Dir(s.name)
 		targets := r.folders[folder]
-		_, scaffolded := r.wasLock.Entry(s.name)
+		_, scaffolded := r.was.lock.Entry(s.name)
 		if scaffolded || len(targets) == 0 || r.moved[s.name] != "" {
 			continue
 		}
@@ -247,7 +276,7 @@ func isFollowing(name, template string) bool {
 func (r *restatement) writeScaffolded() error {
 	var errs []error
 	seen := map[string]bool{}
-	for entry := range r.wasLock.All() {
+	for entry := range r.was.lock.All() {
 		if isFollowing(entry.Path, entry.Template) {
 			if entry.Template == "generate/rbac" {
 				errs = append(errs, r.writeEmptyRole(entry))
@@ -256,11 +285,11 @@ func (r *restatement) writeScaffolded() error {
 		}
 		to := r.newPath(entry.Path)
 		seen[to] = true
-		base, err := fs.ReadFile(r.was, entry.Path)
+		base, err := fs.ReadFile(r.was.FS, entry.Path)
 		if err != nil {
 			return err
 		}
-		theirs, err := fs.ReadFile(r.becomes, to)
+		theirs, err := fs.ReadFile(r.becomes.FS, to)
 		if errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, r.dropScaffolded(entry.Path))
 			continue
@@ -270,29 +299,30 @@ func (r *restatement) writeScaffolded() error {
 		}
 		errs = append(errs, r.writeMerged(entry, to, base, theirs))
 	}
-	err := fs.WalkDir(r.becomes, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(r.becomes.FS, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || seen[name] || isFollowing(name, "") {
 			return err
 		}
-		if _, was := r.wasLock.Entry(name); was {
+		if _, was := r.was.lock.Entry(name); was {
 			return nil
 		}
-		text, err := fs.ReadFile(r.becomes, name)
+		text, err := fs.ReadFile(r.becomes.FS, name)
 		if err != nil {
 			return err
 		}
 		if strings.HasPrefix(name, componentFolder+"/") {
 			return nil
 		}
-		return r.plan.WriteFile(plan.File{Path: name, Content: text, Template: "restated/" + name, Policy: plan.Guarded})
+		written, _ := r.becomes.lock.Entry(name)
+		return r.plan.WriteFile(plan.File{Path: name, Content: text, Template: written.Template, Policy: plan.Guarded})
 	})
 	return errors.Join(append(errs, err)...)
 }
 
 // writeEmptyRole plans the role of a project without markers, of which generators keep what is there.
 func (r *restatement) writeEmptyRole(entry project.LockEntry) error {
-	base, err := fs.ReadFile(r.was, entry.Path)
-	theirs, failure := fs.ReadFile(r.becomes, entry.Path)
+	base, err := fs.ReadFile(r.was.FS, entry.Path)
+	theirs, failure := fs.ReadFile(r.becomes.FS, entry.Path)
 	ours, missing := r.plan.Read(entry.Path)
 	if err := errors.Join(err, failure); err != nil || missing != nil || !bytes.Equal(base, ours) {
 		return err
@@ -336,7 +366,7 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 		return err
 	}
 	touched := lock.Touched(entry.Path, ours)
-	old, known := lock.Entry(entry.Path)
+	known := lock.Entries(entry.Path)
 	content, err := r.merged(entry.Path, to, base, ours, theirs)
 	if err != nil {
 		return err
@@ -347,21 +377,37 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 		}
 	}
 	template := ""
-	if known {
-		template = old.Template
+	if len(known) > 0 {
+		template = known[0].Template
 	}
 	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Template: template, Policy: plan.Own}); err != nil {
 		return err
 	}
 	switch {
-	case !known:
+	case len(known) == 0:
 		lock.Forget(to)
-	case touched: // still, whatever has become of it
-		lock.Forget(to)
-		old.Path = to
-		lock.Add(old)
+	case touched:
+		recordEdited(lock, to, known, base, theirs)
 	}
 	return nil
+}
+
+// recordEdited has the lock know of an edited file what it knew of it, under its new path: it is edited still. What kctrl would have
+// written in the old state becomes what it would write in the new one, so that upgrades have nothing to say of it; but what it wrote
+// first stays known, for git has that.
+func recordEdited(lock *project.Lock, to string, known []project.LockEntry, was, becomes []byte) {
+	lock.Forget(to)
+	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) })
+	if at >= 0 {
+		lock.Offer(to, becomes, known[at].Template)
+	}
+	if at >= 0 && len(known) > 1 {
+		known = slices.Delete(known, at, at+1)
+	}
+	for _, e := range known {
+		e.Path = to
+		lock.Add(e)
+	}
 }
 
 // merged returns what becomes of a file.
@@ -370,7 +416,6 @@ func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte
 		return theirs, nil
 	}
 	crlf := bytes.Contains(ours, []byte("\r\n"))
-	plain := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 	if path.Base(to) == "kustomization.yaml" {
 		return r.mergedLists(to, base, ours, theirs)
 	}
@@ -439,7 +484,7 @@ func (r *restatement) writeOthers() error {
 		return err
 	}
 	done := map[string]bool{}
-	for entry := range r.wasLock.All() {
+	for entry := range r.was.lock.All() {
 		done[r.newPath(entry.Path)] = true
 	}
 	for _, s := range sources {
@@ -590,7 +635,7 @@ func (r *restatement) folderOfName(name goName) string {
 // renames returns the changes of names of packages that a file declares or uses.
 func (r *restatement) renames(s goSource) []splice {
 	var changes []splice
-	_, scaffolded := r.wasLock.Entry(s.name)
+	_, scaffolded := r.was.lock.Entry(s.name)
 	for _, ident := range s.idents(r.before.Repo) {
 		now, found := r.renamed[ident.goName]
 		if !found && scaffolded && ident.pkg == s.pkg() {
@@ -640,7 +685,7 @@ func (r *restatement) packageNames(s goSource) []splice {
 // namespace; in what kctrl writes, of all comments.
 func (r *restatement) groupWords(s goSource) []splice {
 	var changes []splice
-	_, scaffolded := r.wasLock.Entry(s.name)
+	_, scaffolded := r.was.lock.Entry(s.name)
 	for _, group := range s.file.Comments {
 		for _, c := range group.List {
 			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
@@ -710,9 +755,9 @@ func replaceWords(text string, words map[string]string) string {
 			continue
 		}
 		word := text[at:end]
-		plain := strings.TrimRight(word, ".-")
-		if now, found := words[plain]; found {
-			word = now + word[len(plain):]
+		name := strings.TrimRight(word, ".-")
+		if now, found := words[name]; found {
+			word = now + word[len(name):]
 		}
 		out.WriteString(word)
 		at = end

@@ -1,21 +1,17 @@
 package scaffold
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	gopath "path"
 	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// maker is a function of the user's in cmd that makes a part of the operator: a reconciler, a defaulter or a validator.
+// maker is a function of the user's in the program that makes a part of the operator: a reconciler, a defaulter or a validator.
 type maker struct {
 	name string
 	pos  token.Position
@@ -30,30 +26,14 @@ type maker struct {
 // makers are those functions, by what they return a pointer to: an import path, a dot and the name of the type.
 type makers map[string][]maker
 
-// findMakers looks for functions in cmd that return a pointer to a type of another package, alone or with an error. register
+// makers returns the functions of a program that return a pointer to a type of another package, alone or with an error. register
 // uses those that return what it sets up, so that flags, clients and all else that is the operator's own come into it.
-func findMakers(p *plan.Plan) (makers, error) {
-	names, err := goFiles(p, gopath.Dir(mainFile))
-	if err != nil {
-		return nil, err
-	}
+func (g program) makers() makers {
 	found := makers{}
-	for _, name := range names {
-		source, err := p.Read(name)
-		if name == registerFile || errors.Is(err, fs.ErrNotExist) || err == nil && !isBuilt(name, source) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
-		if err != nil {
-			continue // the go command complains of it
-		}
-		found.add(set, file)
+	for _, s := range g.files {
+		found.add(s.set, s.file)
 	}
-	return found, nil
+	return found
 }
 
 func (m makers) add(set *token.FileSet, file *ast.File) {

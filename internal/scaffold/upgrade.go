@@ -3,12 +3,14 @@ package scaffold
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"go/token"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
 // UpgradeOptions say how to bring a project to the templates and the runtime of this kctrl.
@@ -26,12 +29,6 @@ type UpgradeOptions struct {
 	Base func(name, sha256 string) ([]byte, bool)
 	// Kctrl is the kctrl whose templates and runtime the project gets.
 	Kctrl Build
-}
-
-// startingPoints are the templates of files that are their authors' to go on with: what they have become by flags, fields or hand, no
-// template says. Upgrades leave them alone.
-var startingPoints = []string{
-	"kind/api/", "kind/config/samples/", "controller/", "admission/", "conversion/", "version/api/version/groupversion_info.go", "license/", "restated/",
 }
 
 // PlanUpgrade plans that a project has what this kctrl writes: files that nobody has edited become those of today, edited ones are merged
@@ -47,10 +44,10 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 		return nil, err
 	}
 	u := &upgrade{plan: p, project: proj, options: opts}
-	if u.lock, u.now, err = replay(proj, opts.Kctrl, header); err != nil {
+	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{u.files, u.gone, u.runtime, u.modules} {
+	for _, step := range []func() error{u.gone, u.files, u.code, u.runtime, u.modules, u.dropBases} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -64,12 +61,7 @@ type upgrade struct {
 	plan    *plan.Plan
 	project *project.Project
 	options UpgradeOptions
-	now     fs.FS
-	lock    *project.Lock // of now
-}
-
-func isUpgraded(e project.LockEntry) bool {
-	return !isFollowing(e.Path, e.Template) && !slices.ContainsFunc(startingPoints, func(prefix string) bool { return strings.HasPrefix(e.Template, prefix) })
+	now     replayedProject
 }
 
 // isUsers reports whether a template is written once, and then is the user's.
@@ -79,7 +71,12 @@ func isUsers(id string) bool {
 			return t.Ownership == templates.Users
 		}
 	}
-	return strings.HasSuffix(id, "/kustomization.yaml") && (strings.HasPrefix(id, "kind/") || strings.HasPrefix(id, "webhook/config/webhook/"))
+	return path.Base(id) == "doc.go"
+}
+
+// isListOfKinds reports whether a template is a kustomization that has nothing but what commands list there.
+func isListOfKinds(id string) bool {
+	return strings.HasSuffix(id, "/kustomization.yaml") && hasPrefix(id, []string{"kind/", "webhook/config/webhook/"})
 }
 
 // files brings the files of now into the project.
@@ -88,25 +85,51 @@ func (u *upgrade) files() error {
 	if err != nil {
 		return err
 	}
-	for entry := range u.lock.All() {
-		if !isUpgraded(entry) || isUsers(entry.Template) {
+	for entry := range u.now.lock.All() {
+		if isFollowing(entry.Path, entry.Template) || isCode(entry) || hasPrefix(entry.Template, kept) || isListOfKinds(entry.Template) {
 			continue
 		}
-		theirs, err := fs.ReadFile(u.now, entry.Path)
+		theirs, err := fs.ReadFile(u.now.FS, entry.Path)
 		if err != nil {
 			return err
 		}
-		old, known := lock.Entry(entry.Path)
+		_, known := lock.Entry(entry.Path)
 		ours, err := u.plan.Read(entry.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && known:
 			continue // taken away by the user
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
+		}
+		if isUsers(entry.Template) && (ours == nil || lock.Touched(entry.Path, ours)) {
+			continue
+		}
+		asHere, err := u.listed(entry.Path, ours, theirs)
+		if err != nil {
+			return err
+		}
+		if known && !lock.Touched(entry.Path, ours) {
+			theirs = asHere
+		}
+		switch {
+		case bytes.Equal(asHere, ours):
+			continue // but for the order of lists
 		case known && !lock.Touched(entry.Path, theirs):
 			continue // the template is as it was
 		case !known && ours != nil:
-			u.note(entry.Path, 0, "is not kctrl's here, and kctrl writes a file of that name", "compare it with what kctrl init writes in a new folder")
+			u.note(entry.Path, 0, "is not kctrl's here, and kctrl writes a file of that name", compareHint)
+			if strings.HasPrefix(entry.Path, "config/") {
+				continue // what the lock does not have there tells that somebody else deploys the project
+			}
+			if err := u.offer(entry, theirs); err != nil {
+				return err
+			}
+			continue
+		case ours != nil && !lock.Touched(entry.Path, ours) && !sameRequests(entry.Path, ours, theirs):
+			u.note(entry.Path, 0, "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is", compareHint)
+			if err := u.offer(entry, theirs); err != nil {
+				return err
+			}
 			continue
 		case ours == nil, !lock.Touched(entry.Path, ours):
 			if err := u.plan.WriteFile(plan.File{Path: entry.Path, Content: theirs, Template: entry.Template, Policy: plan.Own}); err != nil {
@@ -114,7 +137,7 @@ func (u *upgrade) files() error {
 			}
 			continue
 		}
-		if err := u.merge(old, ours, theirs); err != nil {
+		if err := u.merge(entry, ours, theirs); err != nil {
 			return err
 		}
 	}
@@ -122,27 +145,95 @@ func (u *upgrade) files() error {
 }
 
 // merge plans a file that the user has edited.
-func (u *upgrade) merge(old project.LockEntry, ours, theirs []byte) error {
-	base, found := u.options.Base(old.Path, old.SHA256)
-	if !found {
-		u.note(old.Path, 0, "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged",
-			"compare it with what kctrl init writes in a new folder, and take over what you want")
-		return nil
+func (u *upgrade) merge(now project.LockEntry, ours, theirs []byte) error {
+	base, found := u.base(now.Path)
+	if !found || !sameRequests(now.Path, base, theirs) {
+		u.note(now.Path, 0, "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged", compareHint)
+		return u.offer(now, theirs)
 	}
-	labels := edit.Labels{Ours: "yours", Base: "kctrl " + orDevel(u.project.Kctrl), Theirs: "kctrl " + u.options.Kctrl.Name()}
-	merged, conflicts := edit.Merge(base, ours, theirs, labels)
-	for _, line := range conflicts {
-		u.note(old.Path, line, "has a conflict: you and kctrl have changed the same lines", "choose between the lines, and take the markers out")
-	}
-	if err := u.plan.WriteFile(plan.File{Path: old.Path, Content: merged, Policy: plan.Own}); err != nil {
+	theirs, err := u.listed(now.Path, base, theirs)
+	if err != nil {
 		return err
 	}
-	lock, _, err := u.plan.Lock()
-	if err == nil {
-		lock.Record(old.Path, theirs, old.Template)
+	labels := edit.Labels{Ours: "yours", Base: "kctrl " + orDevel(u.project.Kctrl), Theirs: "kctrl " + u.options.Kctrl.Name()}
+	merged, conflicts := edit.Merge(base, plain(ours), theirs, labels)
+	for _, line := range conflicts {
+		u.note(now.Path, line, "has a conflict: you and kctrl have changed the same lines", "choose between the lines, and take the markers out")
 	}
-	return err
+	if err := u.plan.WriteFile(plan.File{Path: now.Path, Content: merged, Policy: plan.Own}); err != nil {
+		return err
+	}
+	return u.keepBase(now, theirs)
 }
+
+// listed returns what kctrl writes of a kustomization with the lists of the one that is there: which components it has, and in which
+// order commands have listed the rest, is of the project. What is not there any more goes off the lists.
+func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
+	if path.Base(name) != "kustomization.yaml" || there == nil {
+		return theirs, nil
+	}
+	var err error
+	for _, list := range []string{"resources", "components"} {
+		at := []string{list}
+		var wanted []string
+		for _, item := range itemsOf(there, list) {
+			if target := path.Join(path.Dir(name), item); slices.Contains(itemsOf(theirs, list), item) || u.exists(target) {
+				wanted = append(wanted, item)
+				if theirs, err = edit.EnsureListItem(theirs, name, at, item); err != nil {
+					return nil, err
+				}
+			}
+		}
+		items := itemsOf(theirs, list)
+		for _, item := range items {
+			if !slices.Contains(wanted, item) {
+				wanted = append(wanted, item)
+			}
+		}
+		if slices.Equal(items, wanted) || len(items) != len(wanted) {
+			continue
+		}
+		for i, item := range items {
+			theirs, err = edit.ReplaceListItem(theirs, name, at, item, fmt.Sprintf("%d.kctrl", i))
+			if err != nil {
+				return nil, err
+			}
+		}
+		for i, item := range wanted {
+			theirs, err = edit.ReplaceListItem(theirs, name, at, fmt.Sprintf("%d.kctrl", i), item)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return theirs, nil
+}
+
+// exists reports whether the project has a file, or a folder with a kustomization.
+func (u *upgrade) exists(target string) bool {
+	if _, found, err := Kustomization(u.plan, target); found && err == nil {
+		return true
+	}
+	_, err := u.plan.Read(target)
+	return err == nil
+}
+
+// itemsOf returns what a list of a kustomization has.
+func itemsOf(text []byte, list string) []string {
+	docs, err := edit.Documents(text)
+	if err != nil || len(docs) != 1 {
+		return nil // which is merged as text
+	}
+	var items []string
+	if node := yamlnode.Value(docs[0].Content[0], list); node != nil && node.Kind == yaml.SequenceNode {
+		for _, item := range node.Content {
+			items = append(items, item.Value)
+		}
+	}
+	return items
+}
+
+const compareHint = "compare it with what kctrl writes in a new project, and take over what you want"
 
 func orDevel(version string) string {
 	if version == "" {
@@ -162,7 +253,7 @@ func (u *upgrade) gone() error {
 		return err
 	}
 	for entry := range lock.All() {
-		if _, now := u.lock.Entry(entry.Path); now || !isUpgraded(entry) || !strings.HasPrefix(entry.Template, "project/") {
+		if _, now := u.now.lock.Entry(entry.Path); now || isFollowing(entry.Path, entry.Template) || !strings.HasPrefix(entry.Template, "project/") {
 			continue
 		}
 		text, err := u.plan.Read(entry.Path)
@@ -219,7 +310,7 @@ func (u *upgrade) runtime() error {
 
 // modules raises the modules that kctrl pins, adds those that are new, and the go version.
 func (u *upgrade) modules() error {
-	now, err := fs.ReadFile(u.now, goModFile)
+	now, err := fs.ReadFile(u.now.FS, goModFile)
 	if err != nil {
 		return err
 	}
@@ -249,7 +340,7 @@ func (u *upgrade) modules() error {
 	if err != nil {
 		return err
 	}
-	sums, err := fs.ReadFile(u.now, "go.sum")
+	sums, err := fs.ReadFile(u.now.FS, "go.sum")
 	if err != nil || bytes.Equal(sums, nil) {
 		return err
 	}

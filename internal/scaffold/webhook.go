@@ -26,14 +26,26 @@ const (
 type admission struct {
 	// file is what its files are named after, suffix what its Go type ends in. A policy has none: API servers decide by themselves.
 	file, suffix string
-	has          func(*project.Resource) *bool
-	templates    func() []templates.Template[templates.AdmissionView]
+	// flag is what create and delete call it, has and flags are what PROJECT says of it.
+	flag      string
+	has       func(*project.Resource) *bool
+	flags     func(*project.Resource) *[]string
+	templates func() []templates.Template[templates.AdmissionView]
 }
 
 var (
-	defaulting = admission{"defaulter", "Defaulter", func(r *project.Resource) *bool { return &r.Defaulting }, templates.Defaulter}
-	validation = admission{"validator", "Validator", func(r *project.Resource) *bool { return &r.Validation }, templates.Validator}
-	policy     = admission{"policy", "", func(r *project.Resource) *bool { return &r.Policy }, templates.Policy}
+	defaulting = admission{
+		"defaulter", "Defaulter", "--defaulting", func(r *project.Resource) *bool { return &r.Defaulting },
+		func(r *project.Resource) *[]string { return &r.DefaultingFlags }, templates.Defaulter,
+	}
+	validation = admission{
+		"validator", "Validator", "--validation", func(r *project.Resource) *bool { return &r.Validation },
+		func(r *project.Resource) *[]string { return &r.ValidationFlags }, templates.Validator,
+	}
+	policy = admission{
+		"policy", "", "--policy", func(r *project.Resource) *bool { return &r.Policy },
+		func(r *project.Resource) *[]string { return &r.PolicyFlags }, templates.Policy,
+	}
 )
 
 // admissionsOf returns what decides about the objects of a kind.
@@ -59,6 +71,8 @@ type WebhookOptions struct {
 	Defaulting, Validation, Conversion, Policy bool
 	// DefaultingPath and ValidationPath are where the webhooks are served. Empty means the paths that their kind has.
 	DefaultingPath, ValidationPath string
+	// Rules are those of the policy: each a message, "=" and a CEL expression that has to be true. Empty means one to begin with.
+	Rules []string
 	// Requests are those that the webhooks and the policy are about, but for conversion.
 	Requests Requests
 	// Spokes are the versions that conversion turns into Version and back, which becomes the hub. Empty means all others.
@@ -95,6 +109,9 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	kind := templates.NewKind(names)
 	webhookView, policyView, err := opts.Requests.view(kind, !resource.API)
 	if err != nil {
+		return nil, err
+	}
+	if policyView.Rules, err = opts.policyRules(policyView.Verbs); err != nil {
 		return nil, err
 	}
 	var steps []func() error
@@ -226,7 +243,7 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 				}
 			}
 		}
-		*a.has(r) = true
+		*a.has(r), *a.flags(r) = true, opts.flags(a)
 	}
 	if opts.Certificates != "" {
 		proj.Certificates = opts.Certificates
@@ -343,6 +360,18 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 			Hint:    "leave --timeout out",
 			Class:   diagnostic.ErrUsage,
 		}
+	case opts.Defaulting && len(opts.Requests.Verbs) > 0 && !slices.Contains(opts.Requests.Verbs, "create") && !slices.Contains(opts.Requests.Verbs, "update"):
+		return &diagnostic.Error{
+			Message: "a defaulter changes what is created or updated, and is asked about neither",
+			Hint:    "add create or update to --verbs, or leave --defaulting out",
+			Class:   diagnostic.ErrUsage,
+		}
+	case len(opts.Rules) > 0 && !opts.Policy:
+		return &diagnostic.Error{
+			Message: "rules in CEL are those of a policy, which is not asked for",
+			Hint:    "add --policy",
+			Class:   diagnostic.ErrUsage,
+		}
 	case len(opts.Spokes) > 0 && !opts.Conversion:
 		return &diagnostic.Error{
 			Message: "spokes are versions that are converted, and no conversion is asked for",
@@ -405,6 +434,9 @@ func deployWebhooks(p *plan.Plan, proj *project.Project) error {
 	if !found {
 		return nil
 	}
+	if others, err := othersWebhooks(p); err != nil || others {
+		return err
+	}
 	services, err := newOf(p, webhookFolder, "service.yaml")
 	if err != nil {
 		return err
@@ -427,7 +459,7 @@ func deployWebhooks(p *plan.Plan, proj *project.Project) error {
 	if len(view.CRDs) > 0 {
 		list = append(list, templates.WebhookConversion())
 	}
-	if err := errors.Join(renderAll(p, templates.WebhookService(), view, false), renderAll(p, list, view, true)); err != nil {
+	if err := errors.Join(renderUnlessEdited(p, templates.WebhookService(), view), renderAll(p, list, view, true)); err != nil {
 		return err
 	}
 	if err := errors.Join(dropUnused(p, list, view), addResources(p, webhookFolder, called...), addResources(p, policyFolder, allowed...)); err != nil {
@@ -440,6 +472,29 @@ func deployWebhooks(p *plan.Plan, proj *project.Project) error {
 		err = errors.Join(err, addItems(p, defaultFolder, "components", "../components/webhook"))
 	}
 	return err
+}
+
+// othersWebhooks reports whether the webhooks of a project are deployed by what somebody else than kctrl has written, as in one that
+// was migrated: what makes their certificates and has them called is not mixed with kctrl's.
+func othersWebhooks(p *plan.Plan) (bool, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	service := path.Join(webhookFolder, "service.yaml")
+	if _, ours := lock.Entry(service); ours {
+		return false, nil
+	}
+	for name, there := range map[string]bool{service: true, path.Join(componentFolder, "kustomization.yaml"): false} {
+		_, err := p.Read(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if there != (err == nil) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // dropUnused plans that what another way to make certificates needed goes away.

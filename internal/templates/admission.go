@@ -2,6 +2,8 @@ package templates
 
 import (
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +22,67 @@ type AdmissionView struct {
 	More string
 	// NamespaceSelector, ObjectSelector and MatchConditions say which requests a policy is about, in JSON; empty means all.
 	NamespaceSelector, ObjectSelector, MatchConditions string
+	// Rules are those of a policy that were asked for. None means that it has one to begin with.
+	Rules []PolicyRule
+}
+
+// Asked is the operation by which the tests ask: the first in the life of an object that is asked about.
+func (v AdmissionView) Asked() string {
+	for _, verb := range []string{"create", "update", "delete"} {
+		if slices.Contains(v.Verbs, verb) {
+			return verb
+		}
+	}
+	return "create"
+}
+
+// AsksLater says that the tests have to create an object before they can ask.
+func (v AdmissionView) AsksLater() bool { return v.Asked() != "create" }
+
+// AskedMethod is the method of a client that does it.
+func (v AdmissionView) AskedMethod() string { return strings.ToUpper(v.Asked()[:1]) + v.Asked()[1:] }
+
+// AskedOperation is the operation as the API says it.
+func (v AdmissionView) AskedOperation() string { return strings.ToUpper(v.Asked()) }
+
+// AskedObject is what a policy calls the object that it is about then.
+func (v AdmissionView) AskedObject() string {
+	if v.Asked() == "delete" {
+		return "oldObject"
+	}
+	return "object"
+}
+
+// PolicyRule is an expression in CEL that has to be true, and what API servers say where it is not.
+type PolicyRule struct{ Expression, Message string }
+
+// PolicyAdvice says what users do with the rules of a policy.
+func (v AdmissionView) PolicyAdvice() string {
+	if len(v.Rules) > 0 {
+		return "Write a rule as it comes"
+	}
+	return "Replace the rule with your own"
+}
+
+// PolicyRules are the rules of a policy, as YAML says them.
+func (v AdmissionView) PolicyRules() []PolicyRule {
+	if len(v.Rules) > 0 {
+		var rules []PolicyRule
+		for _, r := range v.Rules {
+			rules = append(rules, PolicyRule{strconv.Quote(r.Expression), strconv.Quote(r.Message)})
+		}
+		return rules
+	}
+	begin, object := `request.operation != "`+v.AskedOperation()+`" || `, v.AskedObject()
+	if !v.Foreign {
+		return []PolicyRule{{begin + "size(" + object + ".metadata.name) <= 63", "the name has to be no longer than 63 bytes, as the value of a label"}}
+	}
+	const indent, name = "\n        ", `"app.kubernetes.io/name"`
+	labels := object + ".metadata.labels"
+	return []PolicyRule{{
+		">-" + indent + begin + "!has(" + labels + ") ||" + indent + "!(" + name + " in " + labels + ") || " + labels + "[" + name + `] != ""`,
+		"the label app.kubernetes.io/name has to say something",
+	}}
 }
 
 // MarkerVerbs are the operations as a list of a marker.

@@ -273,9 +273,12 @@ func WebhookDoc() Template[KindView] {
 	}
 }
 
-// Register returns the file that makes the kinds and controllers of a project known to its manager.
+// Register returns the file that makes the kinds and controllers of a project known to its manager, beside its main function.
 func Register() Template[RegisterView] {
-	return at[RegisterView]("register", "cmd/zz_generated.register.go", Generated)
+	return Template[RegisterView]{
+		ID: "register/cmd/zz_generated.register.go", Ownership: Generated,
+		path: func(v RegisterView) string { return path.Join(v.Folder, "zz_generated.register.go") },
+	}
 }
 
 // Chart returns what every Helm chart has besides values and a template for each object. Their paths are relative to the chart.
@@ -290,6 +293,22 @@ func Chart() []Template[ChartView] {
 		list[i].Helm = true
 	}
 	return list
+}
+
+// Bundle returns what every OLM bundle has besides manifests. Their paths are relative to the bundle.
+func Bundle() []Template[BundleView] {
+	return []Template[BundleView]{
+		at[BundleView]("bundle", "bundle.Dockerfile", Shared),
+		at[BundleView]("bundle", "metadata/annotations.yaml", Shared),
+	}
+}
+
+// BundleBase returns what the ClusterServiceVersion of a bundle begins as.
+func BundleBase() Template[BundleView] {
+	return Template[BundleView]{
+		ID: "bundle/config/manifests/bases/name.clusterserviceversion.yaml", Ownership: Users,
+		path: func(v BundleView) string { return "config/manifests/bases/" + v.Name + ".clusterserviceversion.yaml" },
+	}
 }
 
 // Source names where the content comes from, for the lock.

@@ -30,6 +30,8 @@ type KindNames struct {
 	Controller string
 	// Path is the import path of a Go type that is not the project's own.
 	Path string
+	// APIFolder is where the API package is, if that is not where the layout of the project has it.
+	APIFolder string
 	// RealServer has tests start a real API server where they would have one in memory.
 	RealServer bool
 }
@@ -259,6 +261,9 @@ func newVersion(n KindNames) VersionView {
 	}
 	if n.MultiGroup {
 		v.Folder = path.Join("api", n.Group, n.Version)
+	}
+	if n.APIFolder != "" {
+		v.Folder = n.APIFolder
 	}
 	v.ImportPath = path.Join(n.Repo, v.Folder)
 	if n.Path != "" {

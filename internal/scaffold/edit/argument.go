@@ -56,6 +56,38 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 	return out, nil
 }
 
+// RemoveArgument returns src without expr as the last argument of a call, where [EnsureArgument] would have put it. If it is not there, src
+// is returned as it is.
+func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []byte {
+	f, err := parseGo(src, filename)
+	if err != nil {
+		return src
+	}
+	for _, call := range f.calls(importPath, funcName) {
+		if len(call.Args) == 0 || call.Ellipsis.IsValid() || types.ExprString(call.Args[len(call.Args)-1]) != expr {
+			continue
+		}
+		last := call.Args[len(call.Args)-1]
+		from, to := f.offset(call.Lparen)+1, f.offset(last.End())
+		switch end := endOfLine(f.src, to); {
+		case f.startsLine(last) && bytes.Equal(bytes.TrimSpace(f.src[to:end]), []byte(",")):
+			from, to = endOfLine(f.src, f.offset(f.before(call))), end
+		case len(call.Args) > 1:
+			from = f.offset(call.Args[len(call.Args)-2].End())
+		}
+		return slices.Concat(f.src[:from], f.src[to:])
+	}
+	return src
+}
+
+// before returns what the last argument of a call follows: another one, or the parenthesis.
+func (f *goFile) before(call *ast.CallExpr) token.Pos {
+	if len(call.Args) == 1 {
+		return call.Lparen
+	}
+	return call.Args[len(call.Args)-2].End()
+}
+
 func hasArgument(calls []*ast.CallExpr, wanted ast.Expr) bool {
 	return slices.ContainsFunc(calls, func(call *ast.CallExpr) bool {
 		return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {

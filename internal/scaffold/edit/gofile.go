@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -30,16 +29,7 @@ func parseGo(src []byte, filename string) (*goFile, error) {
 	if err == nil {
 		return &goFile{name: filename, src: src, fset: fset, file: file}, nil
 	}
-	e := &diagnostic.Error{
-		Pos:     token.Position{Filename: filename},
-		Message: "not valid Go: " + err.Error(),
-		Hint:    "repair it, then run the command again",
-		Cause:   err,
-	}
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
-		e.Pos.Line, e.Pos.Column, e.Message = list[0].Pos.Line, list[0].Pos.Column, "not valid Go: "+list[0].Msg
-	}
-	return nil, e
+	return nil, diagnostic.NotGo(filename, err)
 }
 
 // position returns where in the file pos is, whatever //line comments say.

@@ -252,6 +252,9 @@ func (f *Field) place(in *object) error {
 			}
 		}
 	}
+	if f.golang == "DeepCopy" || f.golang == "DeepCopyInto" {
+		return f.refuse(f.name, "every object in Go has a method "+f.golang, "give this one another name")
+	}
 	for _, other := range taken {
 		if strings.EqualFold(other.golang, f.golang) {
 			return f.refuse(f.flag.path, "there is a field "+other.path(), "give this one another name")

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,12 +67,16 @@ func resourceFields(r *Resource) []field {
 		{key: "namespaced", value: &r.Namespaced},
 		{key: "api", value: &r.API},
 		{key: "controller", value: &r.Controller},
-		{key: "controllers", value: &r.Controllers, check: ValidateController},
+		{key: "apiFlags", value: &r.APIFlags, check: checkFlag, example: "--field=size:int32"},
+		{key: "controllers", value: &r.Controllers, check: ValidateController, example: "backup"},
 		{key: "path", value: &r.Path, check: validateImportPath},
 		{key: "hub", value: &r.Hub, check: ValidateVersion},
 		{key: "defaulting", value: &r.Defaulting},
+		{key: "defaultingFlags", value: &r.DefaultingFlags, check: checkFlag, example: "--failure-policy=ignore"},
 		{key: "validation", value: &r.Validation},
+		{key: "validationFlags", value: &r.ValidationFlags, check: checkFlag, example: "--failure-policy=ignore"},
 		{key: "policy", value: &r.Policy},
+		{key: "policyFlags", value: &r.PolicyFlags, check: checkFlag, example: "--failure-policy=ignore"},
 	}
 }
 
@@ -112,6 +117,17 @@ func ValidateOwner(owner string) error {
 	return invalidName("owner", owner, "it does not fit into a line of a comment", "The Guestbook Authors")
 }
 
+// checkFlag refuses what is no flag. Which flags there are, the commands know.
+func checkFlag(text string) error {
+	name, _, _ := strings.Cut(text, "=")
+	if rest, isFlag := strings.CutPrefix(name, "--"); isFlag && rest != "" && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" && utf8.ValidString(text) {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("%s is no flag of kctrl create", diagnostic.Quote(text)), Hint: "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
+	}
+}
+
 func checkKctrl(version string) error {
 	if isLine(version) {
 		return nil
@@ -144,7 +160,7 @@ func Load(fsys fs.FS) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkModule(fsys, project); err != nil {
+	if err := errors.Join(checkModule(fsys, project), checkAPIModules(fsys, project)); err != nil {
 		return nil, err
 	}
 	return project, nil
@@ -187,10 +203,24 @@ func isPeer(root *yaml.Node) bool {
 	return version != nil && version.Kind == yaml.ScalarNode && version.Value == peerVersion
 }
 
+// IsPeer reports whether a PROJECT file is one of kubebuilder, of any version.
+func IsPeer(text []byte) bool {
+	doc, err := parseDocument(text)
+	return err == nil && isOfPeer(doc.Content[0])
+}
+
+func isOfPeer(root *yaml.Node) bool {
+	version := yamlnode.Value(root, "version")
+	return yamlnode.Value(root, "layout") != nil || version != nil && isPeerVersion(version.Value)
+}
+
 // parsePeer reads the kinds out of a PROJECT file of kubebuilder. What else is in it, such as plugins, is kubebuilder's to
 // check.
 func parsePeer(root *yaml.Node) (*Project, error) {
-	p := &Project{Foreign: true, places: map[string]place{}}
+	p := &Project{
+		Foreign: true, places: map[string]place{},
+		Name: scalar(yamlnode.Value(root, "projectName")), Domain: scalar(yamlnode.Value(root, "domain")),
+	}
 	list := yamlnode.Value(root, "resources")
 	if list == nil || list.Tag == "!!null" {
 		return p, nil
@@ -244,6 +274,27 @@ func checkModule(fsys fs.FS, p *Project) error {
 		return nil
 	}
 	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", p.Repo, module), "write repo: "+module)
+}
+
+// checkAPIModules refuses a project of whose own kinds some are in a module of their own: for the go command, and so for generators, their
+// packages are not there.
+func checkAPIModules(fsys fs.FS, p *Project) error {
+	for _, r := range p.Resources {
+		if !r.API || r.Path != "" {
+			continue
+		}
+		for _, folder := range []string{"api", "api/" + r.Version, "api/" + r.Group, "api/" + r.Group + "/" + r.Version} {
+			name := path.Join(folder, "go.mod")
+			if _, err := fs.Stat(fsys, name); err != nil {
+				continue
+			}
+			return &diagnostic.Error{
+				Pos: token.Position{Filename: name}, Message: fmt.Sprintf("makes %s a module of its own, and kctrl generates for one module", folder),
+				Hint: "remove it: API packages import apimachinery alone, whoever requires the module of the project; or keep it, with kctrl gen object crd paths=./... in " + folder,
+			}
+		}
+	}
+	return nil
 }
 
 // Parse reads the text of a PROJECT file. Errors are those of [Load].
@@ -316,7 +367,7 @@ func unsupportedVersion(root, version *yaml.Node) error {
 	switch {
 	case version != nil && (version.Kind != yaml.ScalarNode || version.Value == ""):
 		return fileError(version, "version: want a text, got "+edit.Describe(version), hint)
-	case yamlnode.Value(root, "layout") != nil || version != nil && isPeerVersion(version.Value):
+	case isOfPeer(root):
 		if version != nil {
 			at = version
 		}
@@ -334,7 +385,7 @@ func isPeerVersion(version string) bool {
 }
 
 // peerRemedy is what kctrl does for a project of kubebuilder: as much as for any Go module.
-const peerRemedy = "kctrl generate, manifests and gen work in one of version 3; the other commands want a project made by kctrl init"
+const peerRemedy = "kctrl migrate makes it one of kctrl; kctrl generate, manifests and gen work in one of version 3 as it is"
 
 func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}
@@ -387,7 +438,7 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 		}
 		*target = strings.EqualFold(node.Value, "true")
 	case *[]string:
-		values, ok := r.list(node, f.key)
+		values, ok := r.list(node, f)
 		if !ok {
 			return
 		}
@@ -397,14 +448,14 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 }
 
 // list reads a list of texts.
-func (r *reader) list(node *yaml.Node, key string) (values []string, ok bool) {
+func (r *reader) list(node *yaml.Node, f field) (values []string, ok bool) {
 	items := []*yaml.Node{node}
 	if node.Kind == yaml.SequenceNode {
 		items = node.Content
 	}
 	for _, item := range items {
 		if node.Kind != yaml.SequenceNode || item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			r.fail(item, fmt.Sprintf("%s: want a list of texts, got %s", key, edit.Describe(item)), fmt.Sprintf("write %s: [backup]", key))
+			r.fail(item, fmt.Sprintf("%s: want a list of texts, got %s", f.key, edit.Describe(item)), fmt.Sprintf("write %s: [%s]", f.key, f.example))
 			return nil, false
 		}
 		values = append(values, item.Value)

@@ -122,6 +122,18 @@ func (l *Lock) Record(path string, content []byte, template string) {
 	l.Add(entry)
 }
 
+// Offer notes that kctrl would write content to path today, and that what is there stays: neither counts as touched, and what was
+// written before stays known.
+func (l *Lock) Offer(path string, content []byte, template string) {
+	l.Add(LockEntry{Path: path, SHA256: hash(content), Template: template})
+}
+
+// Entries returns all that the lock knows of a path, ordered by hash. The caller may modify it.
+func (l *Lock) Entries(path string) []LockEntry { return slices.Clone(l.entries[path]) }
+
+// IsOf reports whether an entry is of a content.
+func (e LockEntry) IsOf(content []byte) bool { return e.SHA256 == hash(content) }
+
 // Add keeps an entry beside what else is known of its path.
 func (l *Lock) Add(e LockEntry) {
 	if l.entries == nil {
@@ -220,8 +232,9 @@ func lockError(line int, message string, cause error) error {
 	}
 }
 
+// hash returns that of content with lines that end as kctrl ends them: git may check a file out with others, which is no edit.
 func hash(content []byte) string {
-	sum := sha256.Sum256(content)
+	sum := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -89,6 +89,11 @@ type Resource struct {
 	// Defaulting and Validation say that the project has the webhook of that name for the kind, Policy that it has a
 	// ValidatingAdmissionPolicy.
 	Defaulting, Validation, Policy bool
+	// APIFlags is what create api was told of the kind beyond its names, DefaultingFlags, ValidationFlags and PolicyFlags what create
+	// webhook was told of each, as it is typed: "--field=size:int32,min=1". What they say of files is in the files, which may have been
+	// edited since; with them kctrl knows what it had written. They are empty in projects of kctrls that did not keep them. Commands
+	// that change a list make a new one.
+	APIFlags, DefaultingFlags, ValidationFlags, PolicyFlags []string
 }
 
 // APIGroup returns the whole API group: group and domain.

@@ -177,6 +177,32 @@ func TestRemovedResourceLeavesTheFile(t *testing.T) {
 	}
 }
 
+// TestFlagsAreKeptAsTheyAreTyped writes flags with anything in them, and reads them back.
+func TestFlagsAreKeptAsTheyAreTyped(t *testing.T) {
+	flags := []string{
+		"--field=a:string", `--field=b:string,doc="it's {so}, [and] #1: more"`, "--match-condition=a=x == '1' || true", "--finalizer", "--image=", "--image= ", "--image=null",
+		"--field=c:string,doc=\"Grüße\n\tand more\"", "--verbs=- a", "--verbs=: &b *c !d | > % @ `", "--verbs=\u2028\ufeff\x7f",
+	}
+	p := guestbookProject()
+	p.Resources[0].APIFlags, p.Resources[0].PolicyFlags = flags, flags[1:2]
+	text, err := p.Marshal()
+	must(t, err)
+	again, err := loadText(string(text))
+	must(t, err)
+	if diff := cmp.Diff(p, again, cmpopts.IgnoreUnexported(Project{})); diff != "" {
+		t.Error(diff)
+	}
+	if lines := strings.Count(string(text), "\n"); lines != strings.Count(projectText, "\n")-7 {
+		t.Errorf("a kind is not one line, which git merges:\n%s", text)
+	}
+	again.Resources[0].APIFlags = nil
+	text, err = again.Marshal()
+	must(t, err)
+	if strings.Contains(string(text), "apiFlags") {
+		t.Errorf("no flags, and got\n%s", text)
+	}
+}
+
 func TestSaveKeepsLineEnds(t *testing.T) {
 	p, err := loadText(strings.ReplaceAll(projectText, "\n", "\r\n"))
 	must(t, err)
@@ -203,7 +229,7 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"second document", head + "---\na: b\n", []string{"PROJECT:5:1: the file has a second document", "remove it"}},
 		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing", "this kctrl supports projects of version kctrl/v1"}},
 		{"kubebuilder", "layout:\n- go.kubebuilder.io/v4\nversion: \"3\"\n", []string{
-			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl generate, manifests and gen work in one of version 3; the other commands want a project made by kctrl init"}},
+			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl migrate makes it one of kctrl; kctrl generate, manifests and gen work in one of version 3 as it is"}},
 		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version: want a text, got a list`, "this kctrl supports"}},
 		{"missing fields", "version: kctrl/v1\nrepo: example.com/g\n", []string{
 			"PROJECT:1:1: domain is missing", "write domain: example.com",
@@ -232,6 +258,12 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"resource with invalid values", head + "resources:\n- group: Web\n  version: one\n  kind: guest\n  plural: G\n", []string{
 			`PROJECT:6:10: invalid group "Web"`, `use "web"`, `PROJECT:7:12: invalid version "one"`, `use "v1"`,
 			`PROJECT:8:9: invalid kind "guest"`, `use "Guest"`, `PROJECT:9:11: invalid plural "G"`, `use "g"`}},
+		{"flags of another type", head + item + "    apiFlags: yes\n    policyFlags: [1]\n", []string{
+			`PROJECT:12:15: apiFlags: want a list of texts, got "yes"`, "write apiFlags: [--field=size:int32]",
+			"PROJECT:13:19: policyFlags: want a list of texts, got 1", "write policyFlags: [--failure-policy=ignore]"}},
+		{"no flags", head + item + "    apiFlags: [field=a:string]\n    defaultingFlags: [\"--\\x01\"]\n", []string{
+			`PROJECT:12:15: "field=a:string" is no flag of kctrl create`, "write it as it is typed",
+			`PROJECT:13:22: "--\x01" is no flag of kctrl create`, "write it as it is typed"}},
 		{"kind twice", head + item + item[len("resources:\n"):], []string{
 			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
 		{"kinds that differ in case only", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "GuestBook", 1), []string{
@@ -262,6 +294,20 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 				t.Errorf("%d errors, want %d:\n%v", len(errs), len(tt.want)/2, err)
 			}
 		})
+	}
+}
+
+// TestKindsInAModuleOfTheirOwn are not in the project's, whose generated files would go.
+func TestKindsInAModuleOfTheirOwn(t *testing.T) {
+	for _, name := range []string{"api/go.mod", "api/v1/go.mod", "api/webapp/go.mod", "api/webapp/v1/go.mod"} {
+		_, err := Load(fstest.MapFS{File: {Data: []byte(projectText)}, name: {Data: []byte("module example.com/guestbook/api\n")}})
+		e, ok := errors.AsType[*diagnostic.Error](err)
+		if !ok || e.Pos.Filename != name || e.Hint == "" {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := Load(fstest.MapFS{File: {Data: []byte(projectText)}, "pkg/go.mod": {Data: []byte("module example.com/other\n")}}); err != nil {
+		t.Errorf("another module is in the way: %v", err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // versionMarkers say something of one version of a kind that does not hold for another.
@@ -114,7 +116,7 @@ func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte
 	}
 	source, err := format.Source(bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n")))
 	if err != nil {
-		return nil, notGo(f.Path, err)
+		return nil, diagnostic.NotGo(f.Path, err)
 	}
 	return source, nil
 }

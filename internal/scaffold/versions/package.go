@@ -1,10 +1,8 @@
 package versions
 
 import (
-	"errors"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"path"
 	"slices"
@@ -48,7 +46,7 @@ func Parse(files []File) (*Package, error) {
 		set := token.NewFileSet()
 		syntax, err := parser.ParseFile(set, f.Path, f.Source, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, notGo(f.Path, err)
+			return nil, diagnostic.NotGo(f.Path, err)
 		}
 		parsed := &file{File: f, set: set, syntax: syntax, imports: importsOf(syntax)}
 		p.files = append(p.files, parsed)
@@ -99,19 +97,6 @@ func (p *Package) ClusterScoped(kind string) bool {
 		}
 	}
 	return false
-}
-
-func notGo(name string, err error) error {
-	e := &diagnostic.Error{
-		Pos:     token.Position{Filename: name},
-		Message: "not valid Go: " + err.Error(),
-		Hint:    "repair it, then run the command again",
-		Cause:   err,
-	}
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
-		e.Pos.Line, e.Pos.Column, e.Message = list[0].Pos.Line, list[0].Pos.Column, "not valid Go: "+list[0].Msg
-	}
-	return e
 }
 
 // typeSpecs returns the types that a declaration declares.

@@ -1,0 +1,154 @@
+package scaffold_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// TestProjectKeepsWhatFilesFollowFrom: from PROJECT alone kctrl makes the files of a kind again as they are, whatever flags it and its
+// webhooks were created with; so a lock that is lost comes back as it was.
+func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 7))
+			p := newRandomProject(t, r)
+			for {
+				api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true, Shape: randomShape(r)}
+				if r.IntN(3) == 0 {
+					api.Operand = &scaffold.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
+				}
+				if p.run(api) {
+					break
+				}
+			}
+			for range 6 {
+				webhook, ok := randomOptions(r).(scaffold.WebhookOptions)
+				if !ok {
+					continue
+				}
+				webhook.Conversion, webhook.Certificates = false, ""
+				if webhook.Group == "webapp" {
+					webhook.Version, webhook.Kind = "v1", "Guestbook"
+				}
+				if webhook.Defaulting && r.IntN(2) == 0 {
+					webhook.DefaultingPath = "/mine"
+				}
+				if len(webhook.Requests.Verbs) > 0 && (webhook.Defaulting || webhook.Validation) {
+					webhook.Requests.Timeout = 5 * time.Second
+				}
+				p.run(webhook)
+			}
+			// Lists are in the order of the commands, which nobody knows any more.
+			lists := regexp.MustCompile(`(?m)^config/(default|policy)/kustomization.yaml\t.*\n`)
+			tree := func() map[string][]byte {
+				tree := p.tree()
+				tree[project.LockFile] = lists.ReplaceAll(tree[project.LockFile], nil)
+				return tree
+			}
+			want := tree()
+			if err := p.fs.Remove(project.LockFile); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := scaffold.NewProjectPlan(afero.NewIOFS(p.fs), p.load(), memoryKctrl)
+			if err == nil {
+				err = plan.Apply(t.Context(), p.fs, "test")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := sameTree(want, tree()); diff != "" {
+				t.Errorf("PROJECT says\n%s\nand the lock made from it is another (-want +got)\n%s", want[project.File], diff)
+			}
+		})
+	}
+}
+
+// TestEveryChoiceIsKept: a flag of create that files follow from is in PROJECT, as it is typed.
+func TestEveryChoiceIsKept(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	api := scaffold.APIOptions{
+		Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true,
+		Shape: scaffold.Shape{
+			Fields: []string{`note:string,doc="it's {so}, \"and\" #1: more"`}, StatusFields: []string{"seen:int32"}, ShortNames: []string{"gb", "gbs"},
+			Categories: []string{"all"}, Columns: []string{"Note:string:.spec.note"}, Scale: "default",
+		},
+		Operand: &scaffold.Operand{Image: "example.com/a:1", Port: 80, Finalizer: true},
+	}
+	webhook := scaffold.WebhookOptions{
+		Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true, DefaultingPath: "/a", ValidationPath: "/b",
+		Requests: scaffold.Requests{
+			Verbs: []string{"create", "delete"}, FailurePolicy: "ignore", Timeout: 5 * time.Second, NamespaceSelector: "a=b", ObjectSelector: "!c",
+			MatchConditions: []string{"one=1 < 2"},
+		},
+	}
+	for _, options := range []any{api.Shape, *api.Operand, webhook.Requests} {
+		for i, value := 0, reflect.ValueOf(options); i < value.NumField(); i++ {
+			if value.Field(i).IsZero() {
+				t.Errorf("this test leaves %s out", value.Type().Field(i).Name)
+			}
+		}
+	}
+	if !p.run(api) || !p.run(webhook) {
+		t.Fatal("refused")
+	}
+	requests := []string{
+		"--verbs=create", "--verbs=delete", "--failure-policy=ignore", "--timeout=5s", "--namespace-selector=a=b", "--object-selector=!c", "--match-condition=one=1 < 2",
+	}
+	r := p.load().Resources[0]
+	for _, kept := range []struct{ want, got []string }{
+		{[]string{
+			"--from=deployment", "--image=example.com/a:1", "--port=80", "--finalizer", `--field=note:string,doc="it's {so}, \"and\" #1: more"`,
+			"--status-field=seen:int32", "--short-name=gb", "--short-name=gbs", "--category=all", "--print-column=Note:string:.spec.note", "--scale=default",
+		}, r.APIFlags},
+		{append(slices.Clone(requests), "--defaulting-path=/a"), r.DefaultingFlags},
+		{append(slices.Clone(requests), "--validation-path=/b"), r.ValidationFlags},
+		{slices.DeleteFunc(slices.Clone(requests), func(flag string) bool { return strings.HasPrefix(flag, "--timeout") }), r.PolicyFlags},
+	} {
+		if !slices.Equal(kept.want, kept.got) {
+			t.Errorf("kept\n%q, want\n%q", kept.got, kept.want)
+		}
+	}
+}
+
+// TestFlagsOfAnotherKctrlAreKept: what this kctrl cannot make again by them counts as edited, and moves and is renamed all the same.
+func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
+	for flag, inYAML := range map[string]string{
+		"--telepathy=on": "--telepathy=on", "--field=size:telepathy": "'--field=size:telepathy'", "--scale=nowhere": "--scale=nowhere",
+	} {
+		p := newMemoryProject(t, scaffold.InitOptions{})
+		p.run(scaffold.APIOptions{
+			Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true,
+			Shape: scaffold.Shape{Fields: []string{"size:int32", "mode:string,enum=a|b"}},
+		})
+		p.edit(project.File, func(text []byte) []byte {
+			return []byte(strings.Replace(string(text), "'--field=size:int32'", inYAML, 1))
+		})
+		if flags := p.load().Resources[0].APIFlags; !slices.Contains(flags, flag) {
+			t.Fatalf("the flags are %q", flags)
+		}
+		before := p.tree()
+		for _, pair := range changesOf(p.load()) {
+			if !p.run(pair[0]) || !p.run(pair[1]) {
+				t.Fatalf("%s: %+v is refused", flag, pair)
+			}
+			if diff := sameTree(before, p.tree()); diff != "" {
+				t.Errorf("%s: %+v there and back (-want +got)\n%s", flag, pair, diff)
+			}
+		}
+		if !strings.Contains(string(p.tree()["api/v1/guestbook_types.go"]), "Size int32") || !strings.Contains(string(p.tree()[project.File]), flag) {
+			t.Errorf("%s: the field or the flag is gone", flag)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package scaffold_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/testing/fault"
+	"github.com/kctrl-dev/kctrl/internal/transaction"
+)
+
+// renaming is a rename command.
+type renaming struct {
+	scaffold.RenameOptions
+	plan func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)
+}
+
+// upgrading is an upgrade from what git has: nothing.
+type upgrading struct{}
+
+func (upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
+	none := func(string, string) ([]byte, bool) { return nil, false }
+	return scaffold.PlanUpgrade(fsys, proj, scaffold.UpgradeOptions{Base: none, Kctrl: memoryKctrl})
+}
+
+// randomRenaming renames a kind, a version or a group of a project to names with a number; back takes it back.
+func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, back renaming, found bool) {
+	var own []project.Resource
+	for _, resource := range proj.Resources {
+		if resource.API {
+			own = append(own, resource)
+		}
+	}
+	if len(own) == 0 {
+		return there, back, false
+	}
+	one := own[r.IntN(len(own))]
+	there.Kctrl, back.Kctrl = memoryKctrl, memoryKctrl
+	there.Group, back.Group = one.Group, one.Group
+	visitor, version, library := fmt.Sprint("Visitor", number), fmt.Sprint("v2alpha", number), fmt.Sprint("library", number)
+	switch r.IntN(3) {
+	case 0:
+		there.plan, there.Kind, there.To = scaffold.PlanRenameKind, one.Kind, visitor
+		back.plan, back.Kind, back.To, back.Plural = scaffold.PlanRenameKind, visitor, one.Kind, one.Plural
+	case 1:
+		there.plan, there.Version, there.To = scaffold.PlanRenameVersion, one.Version, version
+		back.plan, back.Version, back.To = scaffold.PlanRenameVersion, version, one.Version
+	default:
+		there.plan, there.To = scaffold.PlanRenameGroup, library
+		back.plan, back.Group, back.To = scaffold.PlanRenameGroup, library, one.Group
+	}
+	return there, back, true
+}
+
+// userEdits are what a user writes into random files of kctrl's, in places that no command has to change.
+func (p *randomProject) userEdits(r *rand.Rand) {
+	for name := range p.tree() {
+		isUsers := strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "internal/")
+		if !isUsers || path.Ext(name) != ".go" || strings.Contains(name, "zz_generated") || r.IntN(3) != 0 {
+			continue
+		}
+		p.edit(name, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
+	}
+}
+
+// TestLifeOfAProject runs random commands of all sorts, with edits of a user's between them: after each the tree is one that can be
+// read and deployed, what changes a whole project can be taken back, and what has been done changes nothing the second time.
+func TestLifeOfAProject(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 11))
+			p := newRandomProject(t, r)
+			for i := range 5 {
+				for range 3 {
+					p.run(randomOptions(r))
+				}
+				p.userEdits(r)
+				before := p.tree()
+				mine := bytes.Count(bytes.Join(values(before), nil), []byte("// mine is mine."))
+				var there, back any
+				if a, b, found := randomRenaming(r, p.load(), i+3); found && r.IntN(2) == 0 {
+					there, back = a, b
+				} else {
+					for _, pair := range changesOf(p.load()) { // in a random order
+						there, back = pair[0], pair[1]
+						break
+					}
+				}
+				if !p.run(there) {
+					if diff := sameTree(before, p.tree()); diff != "" {
+						t.Fatalf("%+v is refused, and changes (-want +got)\n%s", there, diff)
+					}
+					continue
+				}
+				p.check()
+				if left := bytes.Count(bytes.Join(values(p.tree()), nil), []byte("// mine is mine.")); left != mine {
+					t.Fatalf("%+v leaves %d of %d edits", there, left, mine)
+				}
+				if c, isChange := there.(change); isChange {
+					p.wantNothing(c)
+				}
+				p.wantNothing(upgrading{})
+				if r.IntN(3) == 0 {
+					continue // and on with it as it is
+				}
+				if !p.run(back) {
+					t.Fatalf("%+v is refused after %+v", back, there)
+				}
+				if diff := sameTree(before, p.tree()); diff != "" {
+					t.Fatalf("%+v and back changes (-want +got)\n%s", there, diff)
+				}
+			}
+			p.check()
+		})
+	}
+}
+
+func values(tree map[string][]byte) [][]byte {
+	var all [][]byte
+	for _, content := range tree {
+		all = append(all, content)
+	}
+	return all
+}
+
+// restore makes the project one with the files of a tree.
+func (p *randomProject) restore(tree map[string][]byte) {
+	p.Helper()
+	p.fs = afero.NewMemMapFs()
+	for name, content := range tree {
+		if err := errors.Join(p.fs.MkdirAll(path.Dir(name), 0o755), afero.WriteFile(p.fs, name, content, 0o644)); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// TestFaultInAnyWriteOfAnyCommand fails writes of every command, from the first to the last: the tree is as it was or, once all is
+// written, as it should be, and the command then does the rest or all.
+func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
+	start := newMemoryProject(t, scaffold.InitOptions{})
+	for _, opts := range []any{
+		scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+		scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true},
+	} {
+		if !start.run(opts) {
+			t.Fatalf("%+v is refused", opts)
+		}
+	}
+	whole := start.tree()
+	outOfDate := newOlderProject(t, rand.New(rand.NewPCG(7, 4))).tree()
+	guest := scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Guest", Kctrl: memoryKctrl}
+	for name, command := range map[string]struct {
+		from map[string][]byte
+		opts any
+	}{
+		"create api":        {whole, scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true}},
+		"create webhook":    {whole, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}},
+		"create controller": {whole, scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true}},
+		"delete webhook":    {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true}, scaffold.PlanDeleteWebhook}},
+		"delete controller": {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteController}},
+		"edit":              {whole, change{scaffold.EditOptions{MultiGroup: new(true), Namespaced: new(true)}}},
+		"rename kind":       {whole, renaming{guest, scaffold.PlanRenameKind}},
+		"upgrade":           {outOfDate, upgrading{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &randomProject{T: t}
+			p.restore(command.from)
+			apply := func(fails func(n int, call string) error) (*fault.FS, error) {
+				made, err := planOf(afero.NewIOFS(p.fs), p.load(), command.opts)
+				if err != nil {
+					return nil, err
+				}
+				faulty := &fault.FS{Fs: p.fs, Fails: fails}
+				return faulty, made.Apply(t.Context(), faulty, "test")
+			}
+			counted, err := apply(func(int, string) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := p.tree()
+			for n := 1; n <= len(counted.Calls); n += 1 + rand.IntN(1+len(counted.Calls)/25) {
+				p.restore(command.from)
+				faulty, err := apply(func(at int, _ string) error {
+					if at == n {
+						return fault.Err
+					}
+					return nil
+				})
+				call := faulty.Calls[n-1]
+				if err == nil && !strings.HasPrefix(call, "link") {
+					t.Errorf("%s failed, and nobody said so", call)
+				}
+				done := err == nil || strings.Contains(err.Error(), "all changes are written")
+				if diff := sameTree(command.from, p.tree()); diff != "" && !done {
+					t.Fatalf("after a failure of %s (-want +got)\n%s", call, diff)
+				}
+				if _, _, err := transaction.Recover(p.fs); err != nil {
+					t.Fatal(err)
+				}
+				if !done {
+					if _, err := apply(func(int, string) error { return nil }); err != nil {
+						t.Fatalf("again after a failure of %s: %v", call, err)
+					}
+				}
+				if diff := sameTree(want, p.tree()); diff != "" {
+					t.Fatalf("again after a failure of %s (-want +got)\n%s", call, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,256 @@
+package scaffold
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	gopath "path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+const (
+	// mainFolder is where init puts the operator's program, and mainFile its main function.
+	mainFolder = "cmd"
+	mainFile   = mainFolder + "/main.go"
+	// managerPackage is what starts it.
+	managerPackage = runtimeModule + "/runtime/manager"
+)
+
+// program is the main package that starts the operator's manager: in cmd, or wherever the user has moved it.
+type program struct {
+	folder string
+	// files are those of it that users write and that can be read, in order of their names.
+	files []programFile
+}
+
+// programFile is a Go file of it.
+type programFile struct {
+	name string
+	text []byte
+	set  *token.FileSet
+	file *ast.File
+}
+
+// FindProgram returns the folder of the main package that starts the operator's manager: cmd, unless it is somewhere else and no longer
+// there. Several of which none has the registration that kctrl wrote are a *diagnostic.Error.
+func FindProgram(p *plan.Plan) (folder string, err error) {
+	found, err := findProgram(p)
+	return found.folder, err
+}
+
+func findProgram(p *plan.Plan) (program, error) {
+	usual, err := readProgram(p, mainFolder)
+	if err != nil || usual.startsManager() {
+		return usual, err
+	}
+	moved, err := movedPrograms(p)
+	if err != nil || len(moved) == 0 {
+		return usual, err // which lacks what is asked of it
+	}
+	if with := slices.DeleteFunc(slices.Clone(moved), func(m program) bool { _, err := p.Read(m.registerFile()); return err != nil }); len(with) == 1 {
+		moved = with
+	}
+	if len(moved) > 1 {
+		var folders []string
+		for _, m := range moved {
+			folders = append(folders, m.folder)
+		}
+		return usual, &diagnostic.Error{
+			Pos:     token.Position{Filename: moved[0].files[0].name},
+			Message: "several programs start a manager, and kctrl cannot tell which is the operator's: they are in " + strings.Join(folders, ", "),
+			Hint:    "move " + usual.registerFile() + " beside the main function of the operator",
+		}
+	}
+	return moved[0], nil
+}
+
+// movedPrograms returns the programs outside of cmd that start a manager, in order of their folders.
+func movedPrograms(p *plan.Plan) ([]program, error) {
+	var found []program
+	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case !entry.IsDir():
+			return nil
+		case isForeign(p.FS(), name):
+			return fs.SkipDir
+		case name == mainFolder:
+			return nil
+		}
+		one, err := readProgram(p, name)
+		if one.startsManager() {
+			found = append(found, one)
+		}
+		return err
+	})
+	return found, err
+}
+
+// readProgram reads the package main of a folder. One that does not parse is left to the go command to complain of.
+func readProgram(p *plan.Plan, folder string) (program, error) {
+	found := program{folder: folder}
+	names, err := goFiles(p, folder)
+	if err != nil {
+		return found, err
+	}
+	for _, name := range names {
+		text, err := p.Read(name)
+		if name == found.registerFile() || errors.Is(err, fs.ErrNotExist) || err == nil && !isBuilt(name, text) {
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+		if err == nil && file.Name.Name == "main" {
+			found.files = append(found.files, programFile{name, text, set, file})
+		}
+	}
+	return found, nil
+}
+
+func (g program) registerFile() string { return gopath.Join(g.folder, registerName) }
+
+// startsManager reports whether the program is an operator's: it imports the manager, or calls register.
+func (g program) startsManager() bool {
+	return g.usesRegister() || slices.ContainsFunc(g.files, programFile.importsManager)
+}
+
+func (s programFile) importsManager() bool {
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool { return strings.Trim(i.Path.Value, "\"`") == managerPackage })
+}
+
+// usesRegister reports whether a file of the program names register.
+func (g program) usesRegister() bool {
+	return slices.ContainsFunc(g.files, func(s programFile) bool {
+		used := false
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				return n.Sel.Name != "register"
+			case *ast.Ident:
+				used = used || n.Name == "register"
+			}
+			return true
+		})
+		return used
+	})
+}
+
+// ensureRegistered makes sure that something in the program uses register. Where nothing does, it becomes an argument of
+// manager.Main, unless another function is there already: that is the user's to decide.
+func (g program) ensureRegistered(p *plan.Plan) error {
+	if g.usesRegister() {
+		return nil
+	}
+	var failure error
+	for _, s := range g.files {
+		if pos, found := s.otherSetup(); found {
+			return &diagnostic.Error{
+				Pos:     pos,
+				Message: "manager.Main is given a function that does not call register, so no controller would run",
+				Hint:    "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, register)",
+			}
+		}
+		edited, err := edit.EnsureArgument(s.text, s.name, managerPackage, "Main", "register")
+		if err == nil {
+			return p.WriteFile(plan.File{Path: s.name, Content: edited, Policy: plan.Edit})
+		}
+		if failure == nil || s.importsManager() || s.hasMain() {
+			failure = err
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	// No file of it can be read, or there is none.
+	source, err := p.Read(mainFile)
+	if err != nil {
+		return missingFile(mainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
+	}
+	edited, err := edit.EnsureArgument(source, mainFile, managerPackage, "Main", "register")
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: mainFile, Content: edited, Policy: plan.Edit})
+}
+
+func (s programFile) hasMain() bool {
+	return slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Recv == nil && f.Name.Name == "main"
+	})
+}
+
+// otherSetup returns where manager.Main is given a setup function, if it is.
+func (s programFile) otherSetup() (token.Position, bool) {
+	var pos token.Position
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && qualifiedName(s.file, call.Fun) == managerPackage+".Main" {
+			pos = s.set.Position(call.Args[1].Pos())
+		}
+		return true
+	})
+	return pos, pos.IsValid()
+}
+
+// follow takes away the registration that kctrl wrote where the program was before, and notes what still builds it there.
+func (g program) follow(p *plan.Plan) error {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	var before []string
+	for entry := range lock.All() {
+		if entry.Template == templates.Register().Source() && entry.Path != g.registerFile() {
+			before = append(before, entry.Path)
+		}
+	}
+	for _, name := range before {
+		if err := p.Delete(name, plan.Own); err != nil {
+			return err
+		}
+	}
+	if g.folder == mainFolder {
+		return nil
+	}
+	return errors.Join(g.noteBuilder(p, "Makefile"), g.noteBuilder(p, "Dockerfile"))
+}
+
+// noteBuilder notes where a file builds what the program was.
+func (g program) noteBuilder(p *plan.Plan, name string) error {
+	text, err := p.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	line := 0
+	for content := range strings.Lines(string(text)) {
+		line++
+		if slices.Contains(strings.Fields(content), "./"+mainFolder) {
+			p.Note(&diagnostic.Error{
+				Pos:     token.Position{Filename: name, Line: line},
+				Message: "builds ./" + mainFolder + ", and the program that starts the manager is in " + g.dotted(),
+				Hint:    "write " + g.dotted() + " there",
+			})
+		}
+	}
+	return err
+}
+
+// dotted is the folder as the go command takes it.
+func (g program) dotted() string {
+	if g.folder == "." {
+		return "."
+	}
+	return "./" + g.folder
+}

@@ -1,0 +1,306 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// kept are the templates of files that upgrades leave as they are from their first minute: what is an API, or follows from one. Types
+// may be a copy of another version, samples and conversions are made from types as they were then, and CRDs must not change because
+// somebody has a newer kctrl.
+var kept = []string{
+	"kind/api/", "kind/config/samples/", "conversion/", "version/api/version/groupversion_info.go", "license/", "restated/",
+	"controller/internal/controller/testdata/", "admission/internal/webhook/testdata/",
+}
+
+// code are the templates of Go files that their authors go on with. What has not been edited becomes that of today, what has is merged;
+// but never so that it does not compile where it did.
+var code = []string{"controller/", "admission/", "policy/internal/", "project/cmd/main.go"}
+
+func hasPrefix(template string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(template, prefix) })
+}
+
+// isCode reports whether a file is brought on with what belongs to it.
+func isCode(e project.LockEntry) bool {
+	return hasPrefix(e.Template, code) && path.Ext(e.Path) == ".go" && path.Base(e.Path) != "doc.go"
+}
+
+// successor is what a file of code would become.
+type successor struct {
+	now      project.LockEntry
+	theirs   []byte // what kctrl writes now
+	becomes  []byte
+	edited   bool
+	obstacle string // why it stays as it is
+}
+
+// code brings controllers, webhooks and the main function to the templates of today, each with its test: both or none. A project of this
+// very kctrl has them: what kctrl would write otherwise by now, in a test after another version of the kind has come, is no other template.
+func (u *upgrade) code() error {
+	if name := u.options.Kctrl.Name(); name != orDevel("") && name == u.project.Kctrl {
+		return nil
+	}
+	units := map[string][]project.LockEntry{}
+	for entry := range u.now.lock.All() {
+		if isCode(entry) {
+			name := strings.TrimSuffix(strings.TrimSuffix(entry.Path, ".go"), "_test")
+			units[name] = append(units[name], entry)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(units)) {
+		if err := u.unit(units[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unit brings some files on together, or notes why they stay as they are: once for each template that is not taken.
+func (u *upgrade) unit(entries []project.LockEntry) error {
+	var all []successor
+	for _, entry := range entries {
+		s, found, err := u.successor(entry)
+		if err != nil {
+			return err
+		}
+		if found {
+			all = append(all, s)
+		}
+	}
+	at := slices.IndexFunc(all, func(s successor) bool { return s.obstacle != "" })
+	if at < 0 && len(all) > 0 {
+		var err error
+		if at, err = u.firstBroken(all); err != nil {
+			return err
+		}
+	}
+	if at >= 0 {
+		u.note(all[at].now.Path, 0, all[at].obstacle+", so it stays as it is", compareHint)
+	}
+	for _, s := range all {
+		if at >= 0 {
+			if err := u.offer(s.now, s.theirs); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := u.plan.WriteFile(plan.File{Path: s.now.Path, Content: s.becomes, Template: s.now.Template, Policy: plan.Own}); err != nil {
+			return err
+		}
+		if s.edited {
+			if err := u.keepBase(s.now, s.theirs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// successor returns what a file would become, if kctrl writes it otherwise than it did.
+func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err error) {
+	s.now = now
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return s, false, err
+	}
+	if s.theirs, err = fs.ReadFile(u.now.FS, now.Path); err != nil {
+		return s, false, err
+	}
+	ours, err := u.plan.Read(now.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil // taken away by the user
+	}
+	if err != nil {
+		return s, false, err
+	}
+	old, known := lock.Entry(now.Path)
+	if !known || !lock.Touched(now.Path, s.theirs) {
+		return s, false, nil // of the user's own, or the template is as it was
+	}
+	s.edited = lock.Touched(now.Path, ours)
+	if old.Template != now.Template {
+		s.obstacle = "was made from another template than kctrl would take by what PROJECT says"
+		return s, true, nil
+	}
+	base := plain(ours)
+	s.becomes = s.theirs
+	if s.edited {
+		if base, found = u.base(now.Path); !found {
+			s.obstacle = "has been edited, kctrl writes it otherwise now, and no version of it in git is what kctrl wrote"
+			return s, true, nil
+		}
+		var conflicts []int
+		s.becomes, conflicts = edit.Merge(base, plain(ours), s.theirs, edit.Labels{})
+		if len(conflicts) > 0 {
+			s.obstacle = "has been edited where kctrl writes it otherwise now"
+		}
+	}
+	if !sameRequests(now.Path, base, s.theirs) {
+		s.obstacle = "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now"
+	}
+	return s, true, nil
+}
+
+// firstBroken returns the first of some files that would not compile as what they would become, and -1 if all would. It says why in
+// the file.
+func (u *upgrade) firstBroken(all []successor) (int, error) {
+	sources, err := goSources(u.plan)
+	if err != nil {
+		return -1, err
+	}
+	changed := map[string][]byte{}
+	for _, s := range all {
+		changed[s.now.Path] = s.becomes
+	}
+	before, err := typeErrors(u.plan, sources, u.project.Repo, nil)
+	if err != nil {
+		return -1, err
+	}
+	after, err := typeErrors(u.plan, sources, u.project.Repo, changed)
+	if err != nil {
+		return -1, err
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(after), func(a, b complaint) int { return strings.Compare(a.file+a.message, b.file+b.message) }) {
+		if len(after[c]) <= len(before[c]) {
+			continue
+		}
+		at := max(0, slices.IndexFunc(all, func(s successor) bool { return s.now.Path == c.file }))
+		all[at].obstacle = fmt.Sprintf("would not compile with %s as kctrl writes it now: %s", c.file, c.message)
+		if c.file == all[at].now.Path {
+			all[at].obstacle = "would not compile with what kctrl writes there now: " + c.message
+		}
+		return at, nil
+	}
+	return -1, nil
+}
+
+// sameRequests reports whether two versions of a file are about the same requests, in the marker of a webhook or in a policy. Projects of
+// kctrls that did not keep what create webhook was told do not tell of them otherwise.
+func sameRequests(name string, one, other []byte) bool {
+	switch path.Ext(name) {
+	case ".go":
+		return slices.Equal(webhookMarkers(one), webhookMarkers(other))
+	case ".yaml":
+		return bytes.Equal(constraints(one), constraints(other))
+	}
+	return true
+}
+
+func webhookMarkers(text []byte) []string {
+	var markers []string
+	for line := range bytes.Lines(text) {
+		if line := strings.TrimSpace(string(line)); strings.HasPrefix(line, "// +kubebuilder:webhook:") {
+			markers = append(markers, line)
+		}
+	}
+	return markers
+}
+
+// constraints returns what policies of a file are about, as text.
+func constraints(text []byte) []byte {
+	docs, err := edit.Documents(text)
+	if err != nil {
+		return nil
+	}
+	var all []byte
+	for _, doc := range docs {
+		for _, field := range []string{"failurePolicy", "matchConstraints", "matchConditions"} {
+			if node := yamlnode.Value(doc.Content[0], "spec", field); node != nil {
+				var value any
+				if node.Decode(&value) != nil {
+					return nil
+				}
+				if text, err := yaml.Marshal(map[string]any{field: value}); err == nil {
+					all = append(all, text...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// plain returns a text with the line ends that kctrl writes.
+func plain(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+
+// offer records that what kctrl writes of a file was not taken, so that no further upgrade says so.
+func (u *upgrade) offer(now project.LockEntry, theirs []byte) error {
+	lock, _, err := u.plan.Lock()
+	if err == nil {
+		lock.Offer(now.Path, theirs, now.Template)
+	}
+	return err
+}
+
+// baseFolder has what kctrl wrote of files that are merged, by hash: of these git has what became of them, and not that.
+const baseFolder = ".kctrl/base"
+
+// keepBase records what kctrl writes of a file that has become another, for the next merge.
+func (u *upgrade) keepBase(now project.LockEntry, theirs []byte) error {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	lock.Record(now.Path, theirs, now.Template)
+	entry, _ := lock.Entry(now.Path)
+	return u.plan.WriteFile(plan.File{Path: path.Join(baseFolder, entry.SHA256), Content: theirs, Policy: plan.Edit})
+}
+
+// base returns what kctrl wrote of a file: as an upgrade has kept it, or as git has it.
+func (u *upgrade) base(name string) ([]byte, bool) {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return nil, false
+	}
+	for _, e := range lock.Entries(name) {
+		if text, err := u.plan.Read(path.Join(baseFolder, e.SHA256)); err == nil && e.IsOf(text) {
+			return plain(text), true
+		}
+		if text, found := u.options.Base(name, e.SHA256); found {
+			return plain(text), true
+		}
+	}
+	return nil, false
+}
+
+// dropBases takes away what no file is merged from any more.
+func (u *upgrade) dropBases() error {
+	entries, err := fs.ReadDir(u.plan.FS(), baseFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{}
+	for entry := range lock.All() {
+		for _, e := range lock.Entries(entry.Path) {
+			used[e.SHA256] = true
+		}
+	}
+	for _, entry := range entries {
+		if !used[entry.Name()] {
+			if err := u.plan.Delete(path.Join(baseFolder, entry.Name()), plan.Own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

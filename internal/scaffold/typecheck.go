@@ -1,0 +1,101 @@
+package scaffold
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// typeChecker checks the packages of a project as far as that can be done without asking anybody: of what they import from other
+// modules it knows the names alone, and takes all that is said of it for right. What it complains of is wrong, or is of a file that it was
+// not given, such as a generated one: so complaints count where there were none before.
+type typeChecker struct {
+	repo     string
+	set      *token.FileSet
+	files    map[goPackage][]*ast.File
+	packages map[goPackage]*types.Package // nil while it is checked
+	found    map[complaint][]token.Position
+}
+
+// complaint is what is wrong in a file, wherever there.
+type complaint struct{ file, message string }
+
+// typeErrors returns what a type checker complains of in the Go files of a module that a plan has, with some of them as they would be.
+func typeErrors(p *plan.Plan, sources []goSource, repo string, changed map[string][]byte) (map[complaint][]token.Position, error) {
+	c := &typeChecker{
+		repo: repo, set: token.NewFileSet(), files: map[goPackage][]*ast.File{}, packages: map[goPackage]*types.Package{},
+		found: map[complaint][]token.Position{},
+	}
+	for _, s := range sources {
+		text, isChanged := changed[s.name]
+		if !isChanged {
+			var err error
+			if text, err = p.Read(s.name); errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		file, err := parser.ParseFile(c.set, s.name, text, parser.SkipObjectResolution)
+		if err != nil {
+			c.complain(token.Position{Filename: s.name}, "does not parse")
+			continue
+		}
+		if isBuilt(s.name, text) {
+			pkg := goSource{s.name, c.set, file}.pkg()
+			c.files[pkg] = append(c.files[pkg], file)
+		}
+	}
+	for _, s := range sources {
+		for _, external := range []bool{false, true} {
+			c.check(goPackage{path.Dir(s.name), external})
+		}
+	}
+	return c.found, nil
+}
+
+func (c *typeChecker) complain(at token.Position, message string) {
+	key := complaint{at.Filename, message}
+	if !slices.Contains(c.found[key], at) {
+		c.found[key] = append(c.found[key], at)
+	}
+}
+
+// check checks a package once, and those of the module that it imports before.
+func (c *typeChecker) check(pkg goPackage) *types.Package {
+	if done, known := c.packages[pkg]; known || len(c.files[pkg]) == 0 {
+		return done
+	}
+	c.packages[pkg] = nil
+	config := types.Config{Importer: c, FakeImportC: true, Error: func(err error) {
+		if e, ok := errors.AsType[types.Error](err); ok && !strings.HasPrefix(e.Msg, "could not import ") {
+			c.complain(e.Fset.Position(e.Pos), e.Msg)
+		}
+	}}
+	// Errors have been told one by one.
+	c.packages[pkg], _ = config.Check(path.Join(c.repo, pkg.folder), c.set, c.files[pkg], nil)
+	return c.packages[pkg]
+}
+
+// errNotOfModule makes the type checker know a package by its name alone.
+var errNotOfModule = errors.New("not of the module")
+
+// Import returns a package of the module, for the type checker.
+func (c *typeChecker) Import(importPath string) (*types.Package, error) {
+	folder, inside := folderOf(c.repo, importPath)
+	if !inside {
+		return nil, errNotOfModule
+	}
+	if pkg := c.check(goPackage{folder: folder}); pkg != nil {
+		return pkg, nil
+	}
+	return nil, errNotOfModule
+}
