@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,12 +25,12 @@ func newBuildCommand(s *streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &diagnostic.Error{
 				Message: "build needs to know what",
-				Hint:    "kctrl build installer --image example.com/guestbook:v1, or kctrl build chart",
+				Hint:    "kctrl build installer --image example.com/guestbook:v1, kctrl build chart, bundle or image",
 				Class:   diagnostic.ErrUsage,
 			}
 		},
 	}
-	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s))
+	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s), newBuildImageCommand(s))
 	return cmd
 }
 
@@ -49,11 +51,18 @@ func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 func (o *buildOptions) validate() error {
-	if strings.ContainsFunc(o.source.Image, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"'{}\`, r) }) {
-		return usageError("--image " + diagnostic.Quote(o.source.Image) + " is no image, such as example.com/guestbook:v1")
+	if err := validImage(o.source.Image); err != nil {
+		return err
 	}
 	if !filepath.IsLocal(o.source.Kustomization) {
 		return usageError("--kustomize wants a folder of the project, such as config/default")
+	}
+	return nil
+}
+
+func validImage(image string) error {
+	if strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"'{}\`, r) }) {
+		return usageError("--image " + diagnostic.Quote(image) + " is no image, such as example.com/guestbook:v1")
 	}
 	return nil
 }
@@ -144,6 +153,123 @@ added, and adds the values that are new.`,
 	return cmd
 }
 
+func newBuildBundleCommand(s *streams) *cobra.Command {
+	opts := buildOptions{write: writeOptions{command: "kctrl build bundle"}}
+	bundle := release.Bundle{Dir: "dist/bundle"}
+	cmd := &cobra.Command{
+		Use:   "bundle",
+		Short: "Write a bundle for the Operator Lifecycle Manager",
+		Long: `Write an OLM bundle of what config/default builds to: a ClusterServiceVersion with the deployments, the permissions of their
+service accounts, the webhooks and the kinds with their samples; the other objects beside it; and a Dockerfile for its image.
+Fields are described as in the CRDs, or as markers of operator-sdk say: +operator-sdk:csv:customresourcedefinitions.
+What people read of the operator, such as its icon, maintainers and description, is yours, in config/manifests/bases: the
+first run writes a file there to begin with. Written again, the bundle keeps files that you have edited, and without a flag its
+version, image and channels.`,
+		Example: `  kctrl build bundle --image example.com/guestbook:v1.0.0 --version 1.0.0 --channels stable,fast
+  docker build -f dist/bundle/bundle.Dockerfile -t example.com/guestbook-bundle:v1.0.0 dist/bundle`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, channel := range append(bundle.Channels, bundle.DefaultChannel) {
+				if strings.ContainsFunc(channel, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'{}#:,\\", r) }) {
+					return usageError(diagnostic.Quote(channel) + " is no name of a channel, such as stable")
+				}
+			}
+			return runBuild(cmd.Context(), s, opts, func(p *plan.Plan, proj *project.Project, source release.Source) error {
+				bundle.Name, bundle.Force = proj.Name, opts.force
+				bundle.Provider = cmp.Or(proj.Owner, proj.Domain)
+				bundle.Dir = filepath.ToSlash(bundle.Dir)
+				return release.PlanBundle(p, bundle, source)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&bundle.Dir, "dir", bundle.Dir, "`folder` of the bundle")
+	flags.StringVar(&bundle.Version, "version", "", "`version` of the operator (default: what the bundle says, or 0.1.0)")
+	flags.StringSliceVar(&bundle.Channels, "channels", nil, "comma-separated `channels` of the catalog that the bundle is in (default: what the bundle says, or alpha)")
+	flags.StringVar(&bundle.DefaultChannel, "default-channel", "", "`channel` for those who name none (default: what the bundle says, or the first)")
+	opts.addFlags(flags)
+	return cmd
+}
+
+func newBuildImageCommand(s *streams) *cobra.Command {
+	opts := writeOptions{command: "kctrl build image", output: outputText}
+	image := release.Image{Platforms: []string{"linux/" + runtime.GOARCH}}
+	file := "bin/image.tar"
+	cmd := &cobra.Command{
+		Use:   "image",
+		Short: "Compile the manager into an OCI image, without Docker",
+		Long: `Compile the manager and write its image as an OCI archive, which docker load, podman load, skopeo and kind take. Nothing but Go is
+needed, and no network: the image has the manager as a static file, and nothing else, and runs as the user 65532. The same source
+makes the same bytes in every folder, so that its digest tells whether something has changed.
+A manager that calls others than its API server over TLS needs their authorities: --ca-certificates. One that loads time zones
+imports time/tzdata.`,
+		Example: `  kctrl build image --image example.com/guestbook:v1.0.0 --platform linux/amd64,linux/arm64
+  skopeo copy --all oci-archive:bin/image.tar docker://example.com/guestbook:v1.0.0`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBuildImage(cmd.Context(), s, opts, filepath.ToSlash(file), image)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&image.Name, "image", "", "`name` that the image has where the archive is loaded, such as example.com/guestbook:v1")
+	flags.StringSliceVar(&image.Platforms, "platform", image.Platforms, "comma-separated `platforms` to compile for, such as linux/amd64,linux/arm64")
+	flags.StringVar(&image.Package, "package", "", "`package` of the manager (default: that with the main function that starts it, such as ./cmd)")
+	flags.StringVar(&image.Authorities, "ca-certificates", "", "`file` in PEM with the authorities that the manager trusts besides that of its API server")
+	flags.StringVar(&file, "file", file, "`file` to write")
+	flags.BoolVar(&opts.dryRun, "dry-run", false, "compile, say what would be written, and write nothing")
+	flags.VarP(&opts.output, "output", "o", "output format: `text|json`")
+	return cmd
+}
+
+// imageResult is what kctrl build image prints with -o json.
+type imageResult struct {
+	result
+	File      string   `json:"file"`
+	Digest    string   `json:"digest"`
+	Platforms []string `json:"platforms"`
+}
+
+func runBuildImage(ctx context.Context, s *streams, o writeOptions, file string, image release.Image) error {
+	if err := validImage(image.Name); err != nil {
+		return err
+	}
+	if local := strings.TrimPrefix(image.Package, "./"); image.Package != "" && !filepath.IsLocal(local) || strings.HasPrefix(image.Package, "-") {
+		return usageError("--package wants a folder of the project, such as ./cmd")
+	}
+	done, err := begin(ctx, s, s.dir, o.access())
+	if err != nil {
+		return err
+	}
+	defer done()
+	project, err := openForeign(s, true)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	p := plan.NewWithoutLock(project.fsys)
+	if image.Package == "" {
+		if image.Package, err = scaffold.FindProgram(p); err != nil {
+			return err
+		}
+	}
+	image.Dir, image.Package = project.dir, "./"+strings.TrimPrefix(image.Package, "./")
+	digest, err := release.PlanImage(ctx, p, file, image)
+	if err != nil {
+		return err
+	}
+	if !o.dryRun {
+		if err := applyPlan(ctx, s.dir, o.command, p); err != nil {
+			return err
+		}
+	}
+	if o.output == outputJSON {
+		return printJSON(s, imageResult{resultOf(o, p, nil), file, digest.String(), image.Platforms})
+	}
+	printChanges(s, o.dryRun, p)
+	s.printf("%s\n", digest)
+	return nil
+}
+
 // runBuild plans what a command below build makes, and writes it or compares with it.
 func runBuild(ctx context.Context, s *streams, o buildOptions, build func(*plan.Plan, *project.Project, release.Source) error) error {
 	if err := o.validate(); err != nil {
@@ -164,6 +290,9 @@ func runBuild(ctx context.Context, s *streams, o buildOptions, build func(*plan.
 		if p, err = scaffold.NewProjectPlan(project.fsys, project.Project, kctrlBuild()); err != nil {
 			return err
 		}
+	}
+	if project.Name == "" { // one of nobody's, or of an old kubebuilder, which named it after its folder
+		project.Name = strings.ToLower(filepath.Base(project.dir))
 	}
 	o.source.Dir = project.dir
 	if err := build(p, project.Project, o.source); err != nil {

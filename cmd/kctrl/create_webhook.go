@@ -18,6 +18,7 @@ func newCreateWebhookCommand(s *streams) *cobra.Command {
 		Long: `Add webhooks to a kind, one at a time or several at once, in any order: each has files of its own. --defaulting fills in what
 users leave out, --validation refuses what should not be stored, --conversion turns the versions of a kind into each other.
 --policy is for rules that CEL can say: a ValidatingAdmissionPolicy, by which API servers decide without asking the manager.
+Its rules are in config/policy; --rule writes them there. One with oldObject is about updates, as the rules of CRDs are.
 
 But for conversion the kind may be the project's, one that every API server has, such as core v1 Pod, or one of somebody else,
 whose Go types --external-api-path names. Webhooks of these are not asked about the namespaces of the control plane and of the
@@ -27,7 +28,7 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 --certificates=cert-manager. make run and the tests have the API server call the webhooks here, by URL.`,
 		Example: `  kctrl create webhook --group webapp --version v1 --kind Guestbook --defaulting --validation
   kctrl create webhook --group core --version v1 --kind Pod --defaulting --object-selector guestbook=yes --failure-policy ignore
-  kctrl create webhook --group webapp --version v1 --kind Guestbook --policy`,
+  kctrl create webhook --group webapp --version v1 --kind Guestbook --policy --rule 'the message stays=object.spec.message == oldObject.spec.message'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -55,6 +56,7 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 	flags.BoolVar(&opts.Conversion, "conversion", false, "write what converts the other versions of the kind to and from this one")
 	flags.StringSliceVar(&opts.Spokes, "spoke", nil, "comma-separated `versions` to convert (default: all others)")
 	flags.BoolVar(&opts.Policy, "policy", false, "write a ValidatingAdmissionPolicy, by which API servers refuse objects themselves")
+	flags.StringArrayVar(&opts.Rules, "rule", nil, "`message=expression` of the policy: in CEL, and true for objects that may be stored; may be given again")
 	flags.StringVar(&opts.DefaultingPath, "defaulting-path", "", "`path` of the defaulter (default: /mutate- and the kind)")
 	flags.StringVar(&opts.ValidationPath, "validation-path", "", "`path` of the validator (default: /validate- and the kind)")
 	addRequestFlags(flags, &opts.Requests)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"runtime/debug"
 	"time"
@@ -22,7 +23,9 @@ func newInitCommand(s *streams) *cobra.Command {
 		Short: "Start a project in this folder",
 		Long: `Start a project in this folder: a manager without controllers, and all that is needed to build, test and deploy it.
 
-The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept.`,
+The folder may hold .git, LICENSE, README.md, a new go.mod and dot files; these are kept. If it is a Go module with code, the project
+is added to it: go.mod keeps what it says and gets what is missing, files that are there stay, and what kctrl would have written
+otherwise is named. --dry-run --diff shows all of it first.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Runtime = project.RuntimeMode(runtimeMode)
@@ -59,8 +62,12 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 	if err != nil {
 		return err
 	}
-	return finishPlan(ctx, s, write, plan,
-		"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller")
+	printNotes(s, plan)
+	next := []string{"kctrl create api --group webapp --version v1 --kind Guestbook --resource --controller"}
+	if change, err := plan.Lookup("go.mod"); err == nil && bytes.Contains(change.Before, []byte("require")) {
+		next = append([]string{"go mod tidy"}, next...)
+	}
+	return finishPlan(ctx, s, write, plan, next...)
 }
 
 // kctrlBuild tells the scaffold which kctrl this is, so that a project can require the same.

@@ -20,7 +20,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fsnotify/fsnotify"
 	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
@@ -205,6 +207,46 @@ func (w *workbench) trees(t *testing.T) (project, outOfDate string) {
 	return project, outOfDate
 }
 
+// peer makes a folder with a project of kubebuilder, that of a script.
+func (w *workbench) peer(t *testing.T) string {
+	t.Helper()
+	script, err := txtar.ParseFile(filepath.Join("..", "..", "testdata", "script", "migrate_layouts.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := w.copy(t, "")
+	for _, f := range script.Files {
+		name, found := strings.CutPrefix(f.Name, "v3/")
+		if !found {
+			continue
+		}
+		target := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, f.Data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(repository, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-module=example.com/guestbook", "-require=sigs.k8s.io/controller-runtime@v0.0.0",
+		"-replace=sigs.k8s.io/controller-runtime="+repository+"/internal/migrate/testdata/controller-runtime")
+	edit.Dir = dir
+	if out, err := edit.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
 // TestKilledCommandsAreTakenBackByTheNext kills commands before one step of their writing after another, and runs them
 // again. See faultsVariable for how many.
 func TestKilledCommandsAreTakenBackByTheNext(t *testing.T) {
@@ -285,6 +327,7 @@ func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line st
 		"generate":   {outOfDate, "generate"},
 		"manifests":  {outOfDate, "manifests"},
 		"gen":        {outOfDate, "gen object crd rbac:roleName=manager-role paths=./..."},
+		"migrate":    {w.peer(t), "migrate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := w.copy(t, command.from)
@@ -298,6 +341,79 @@ func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line st
 			}
 			for _, at := range chosenSteps(steps) {
 				test(t, w, command.from, command.line, want, at)
+			}
+		})
+	}
+}
+
+// TestMigrateThatIsDisturbedLeavesTheProject sends a signal to a migration, or changes the project beside it, while it compiles the
+// result: nothing is written, and the copy in which it is compiled is gone.
+func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
+	w := newWorkbench(t)
+	project := w.peer(t)
+	add := func(name string) func(dir string, _ *os.Process) error {
+		return func(dir string, _ *os.Process) error {
+			file, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteString("// mine\n")
+			return errors.Join(err, file.Close())
+		}
+	}
+	for name, test := range map[string]struct {
+		disturb func(dir string, process *os.Process) error
+		code    int
+		says    string
+	}{
+		"interrupt":   {func(_ string, p *os.Process) error { return p.Signal(syscall.SIGINT) }, 130, ""},
+		"termination": {func(_ string, p *os.Process) error { return p.Signal(syscall.SIGTERM) }, 143, ""},
+		"an edit":     {add("controllers/guestbook_controller.go"), 1, "controllers/guestbook_controller.go: has changed while"},
+		"a new file":  {add("controllers/shelf_controller.go"), 1, "controllers/shelf_controller.go: has changed while"},
+		"go.mod":      {add("go.mod"), 1, "go.mod: has changed"},
+		"a Makefile":  {add("Makefile"), 1, "Makefile: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, scratch := w.copy(t, project), t.TempDir()
+			watcher, err := fsnotify.NewWatcher()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer watcher.Close()
+			if err := watcher.Add(scratch); err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), w.kctrl, "migrate")
+			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(slices.Clone(w.env), "TMPDIR="+scratch), &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for event := range watcher.Events {
+				if event.Has(fsnotify.Create) && strings.Contains(event.Name, "kctrl-migrate-") {
+					break
+				}
+			}
+			err = test.disturb(dir, cmd.Process)
+			_ = cmd.Wait() // its exit code says more
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(said.String(), test.says) {
+				t.Errorf("exit code %d, want %d\n%s", code, test.code, said.String())
+			}
+			before, after := contents(t, project), contents(t, dir)
+			for name := range after {
+				if text, _, _ := strings.Cut(after[name], "// mine\n"); text == before[name] || before[name] == "" && strings.HasSuffix(after[name], "// mine\n") {
+					delete(before, name)
+					delete(after, name)
+				}
+			}
+			if diff := difference(before, after); diff != "" {
+				t.Errorf("the project has changed:\n%s", diff)
+			}
+			if left, err := filepath.Glob(filepath.Join(scratch, "kctrl-migrate-*")); err != nil || len(left) > 0 {
+				t.Errorf("%v is left over, %v", left, err)
 			}
 		})
 	}
@@ -344,7 +460,9 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 	lines := []string{
 		"create api --group webapp --version v1 --kind Apple",
 		"create api --group webapp --version v1 --kind Banana --namespaced=false",
-		"delete api --group webapp --kind Guestbook", "edit --project-name library", "upgrade",
+		"delete api --group webapp --kind Guestbook", "edit --project-name library", "edit --multigroup", "upgrade", "doctor --fix --check generated,roles",
+		"rename kind --group webapp --kind Guestbook --to Guest", "rename group --group webapp --to web",
+		"create webhook --group webapp --version v1 --kind Guestbook --defaulting --failure-policy ignore",
 		"generate", "generate --year 2001", "manifests", "manifests --crd-max-desc-len 0", "manifests --output-crd-dir out",
 		"gen object paths=./...", "gen crd:maxDescLen=0 paths=./... output:crd:dir=out",
 	}
@@ -353,31 +471,65 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 		if a == b {
 			b = "generate --year 2002"
 		}
+		// What one has taken away the other may miss, as it would if it came later.
+		codes := func(of map[string]int) string { return fmt.Sprint(of) }
 		var serial []map[string]string
 		for _, order := range [][]string{{a, b}, {b, a}} {
-			dir := w.copy(t, project)
+			dir, ended := w.copy(t, project), map[string]int{}
 			for _, line := range order {
-				w.mustRun(t, dir, line)
+				ended[line], _ = w.run(t, dir, line)
 			}
-			serial = append(serial, contents(t, dir))
+			if ended[order[0]] != 0 {
+				t.Fatalf("%s: exit code %d", order[0], ended[order[0]])
+			}
+			tree := contents(t, dir)
+			tree["exit codes"] = codes(ended)
+			serial = append(serial, tree)
 		}
-		dir := w.copy(t, project)
-		ended := make(chan struct{})
+		dir, ended := w.copy(t, project), map[string]int{}
+		other := make(chan int)
 		go func() {
-			defer close(ended)
-			if code, said := w.run(t, dir, b); code != 0 {
-				t.Errorf("%s beside %s: exit code %d\n%s", b, a, code, said)
-			}
+			code, _ := w.run(t, dir, b)
+			other <- code
 		}()
-		code, said := w.run(t, dir, a)
-		<-ended
-		if code != 0 {
-			t.Errorf("%s beside %s: exit code %d\n%s", a, b, code, said)
-		}
+		ended[a], _ = w.run(t, dir, a)
+		ended[b] = <-other
 		got := contents(t, dir)
+		got["exit codes"] = codes(ended)
 		first, second := difference(serial[0], got), difference(serial[1], got)
 		if first != "" && second != "" {
 			t.Errorf("%s beside %s gives another tree than the one after the other\n%s\nand\n%s", a, b, first, second)
 		}
+	}
+}
+
+// TestTwoMigrationsAtOnceAreOne starts two in one project: one of them does it, and the other finds a project of kctrl.
+func TestTwoMigrationsAtOnceAreOne(t *testing.T) {
+	w := newWorkbench(t)
+	project := w.peer(t)
+	alone := w.copy(t, project)
+	w.mustRun(t, alone, "migrate")
+	want := contents(t, alone)
+	dir := w.copy(t, project)
+	type end struct {
+		code int
+		said string
+	}
+	ends := make(chan end)
+	for range 2 {
+		go func() {
+			code, said := w.run(t, dir, "migrate")
+			ends <- end{code, said}
+		}()
+	}
+	one, other := <-ends, <-ends
+	if one.code > other.code {
+		one, other = other, one
+	}
+	if one.code != 0 || other.code != 1 || !strings.Contains(other.said, "this is a project of kctrl already") {
+		t.Errorf("they end with %d and %d\n%s\n%s", one.code, other.code, one.said, other.said)
+	}
+	if diff := difference(want, contents(t, dir)); diff != "" {
+		t.Errorf("the tree is not that of one migration:\n%s", diff)
 	}
 }

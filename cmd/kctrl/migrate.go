@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
 
 	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/migrate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
@@ -52,8 +56,12 @@ func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write wri
 		return err
 	}
 	if !write.dryRun {
+		note := withoutUndo(ctx, s.dir, p)
 		if err := applyPlan(ctx, s.dir, write.command, p); err != nil {
 			return err
+		}
+		if note != nil {
+			s.problem("warning: ", note)
 		}
 	}
 	if write.output == outputJSON {
@@ -67,6 +75,42 @@ func runMigrate(ctx context.Context, s *streams, opts migrate.Options, write wri
 		printNext(s, []string{"go vet ./...", "make manifests test"})
 	}
 	return nil
+}
+
+// withoutUndo returns a warning if git could not bring back what a plan changes: there is no repository, or it does not have the files as
+// they are.
+func withoutUndo(ctx context.Context, dir string, p *plan.Plan) error {
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
+		return string(out), err
+	}
+	prefix, err := git("rev-parse", "--show-prefix")
+	if err != nil {
+		return &diagnostic.Error{Message: "there is no git repository here, so that nothing undoes this", Hint: "a copy of the folder, or git init and a commit, is a way back the next time"}
+	}
+	status, err := git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
+	if err != nil {
+		return nil
+	}
+	dirty := map[string]bool{}
+	for entry := range strings.SplitSeq(status, "\x00") {
+		if len(entry) > 3 {
+			dirty[strings.TrimPrefix(entry[3:], strings.TrimSpace(prefix))] = true
+		}
+	}
+	var names []string
+	for change := range p.Changes() {
+		if change.Op != plan.Create && dirty[change.Path] {
+			names = append(names, change.Path)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("%s had changes that are not committed, such as %s: git restore undoes these too", files(len(names)), names[0]),
+		Hint:    "a commit before keeps the two apart",
+	}
 }
 
 // migration is what kctrl migrate prints with -o json.

@@ -20,6 +20,9 @@ var peerCommands = map[string]string{
 // genHint is for what controller-gen takes: its arguments are those of kctrl gen.
 const genHint = "controller-gen's arguments are those of kctrl gen, as in kctrl gen object paths=./..."
 
+// noBranches is for flags about branches and commits.
+const noBranches = "leave it out: kctrl upgrade changes the working tree, as other commands do, and git does the rest"
+
 // peerFlags are flags of kubebuilder that kctrl does not have, each with what to do instead.
 var peerFlags = map[string]string{
 	"component-config":      "leave --component-config out: the manager reads flags, environment and file as it is",
@@ -31,6 +34,21 @@ var peerFlags = map[string]string{
 
 	"create api plugins": "leave --plugins out; what deploy-image makes is kctrl create api --from deployment --image IMAGE",
 	"manifests":          "leave --manifests out: what follows from markers is generated at once",
+
+	"create api status": "leave --status out; what is not to have a status loses its marker +kubebuilder:subresource:status, and the fields of its status, by hand",
+
+	"upgrade from-version":     "leave --from-version out: PROJECT.lock says what was written, and git has it",
+	"upgrade to-version":       "leave --to-version out: it is the version of the binary that is run",
+	"upgrade from-branch":      noBranches,
+	"upgrade output-branch":    noBranches,
+	"upgrade restore-path":     noBranches,
+	"upgrade show-commits":     noBranches,
+	"upgrade push":             noBranches,
+	"upgrade open-gh-issue":    noBranches,
+	"upgrade merge-message":    noBranches,
+	"upgrade git-config":       noBranches,
+	"upgrade conflict-message": noBranches,
+	"upgrade force":            "leave --force out: conflicts are written between the markers of git as it is",
 
 	"image-container-command": "write it into the container, in the controller that --from deployment makes",
 	"image-container-port":    "use --port, with --from deployment",

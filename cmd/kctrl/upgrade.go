@@ -23,8 +23,10 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 		Short: "Bring the project to the templates, the runtime and the modules of this kctrl",
 		Long: `Bring the project to what this kctrl writes. Files that were not edited become those of today. Edited ones are merged, from
 the version in git that is what kctrl wrote, as PROJECT.lock knows it by its hash; where you and kctrl have changed the same lines
-both stand between the conflict markers of git, and are named. The bundled runtime and the modules that kctrl pins become those of
-this kctrl, unless they are newer. Types, controllers, webhooks, samples and what else is yours to go on with stays as it is.
+both stand between the conflict markers of git, and are named. Controllers, webhooks, their tests and the main function are brought
+on in the same way, each with its test, but never to conflicts, nor to what would not compile: they stay as they are then, and are
+named, once. Types, samples and conversions are yours from their first minute: an upgrade changes no API. The bundled runtime and the
+modules that kctrl pins become those of this kctrl, unless they are newer.
 
 git diff shows what was done, and git checkout takes it back.`,
 		Args: noArgs,
@@ -78,7 +80,7 @@ func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
 			continue
 		}
 		content := git("cat-file", "blob", blob)
-		if hash := sha256.Sum256(content); hex.EncodeToString(hash[:]) == sum {
+		if hash := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))); hex.EncodeToString(hash[:]) == sum {
 			return content, true
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -156,13 +158,21 @@ func applyPlan(ctx context.Context, dir, command string, p *plan.Plan) error {
 }
 
 func printResult(s *streams, o writeOptions, done changes, next []string) error {
+	return printJSON(s, resultOf(o, done, next))
+}
+
+func resultOf(o writeOptions, done changes, next []string) result {
 	r := result{DryRun: o.dryRun, Changes: []resultChange{}, Next: next}
 	for change := range done.Changes() {
 		r.Changes = append(r.Changes, resultChange{Op: change.Op.String(), Path: change.Path, Template: change.Template})
 	}
+	return r
+}
+
+func printJSON(s *streams, value any) error {
 	encoder := json.NewEncoder(s.out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(value)
 }
 
 // bundleFolder is printed as one line: its files are nobody's to read after every command.
@@ -176,7 +186,12 @@ func printChanges(s *streams, dryRun bool, done changes) {
 		verb = "would "
 	}
 	bundled, packages := false, map[string]bool{} // of the runtime
+	vendored := map[string]int{}                  // files by vendor folder
 	for change := range done.Changes() {
+		if folder, _, found := strings.Cut("/"+change.Path, "/vendor/"); found {
+			vendored[strings.TrimPrefix(folder+"/vendor", "/")]++
+			continue
+		}
 		if isBundled(change) {
 			bundled = true
 			if path.Ext(change.Path) == ".go" {
@@ -185,6 +200,9 @@ func printChanges(s *streams, dryRun bool, done changes) {
 			continue
 		}
 		s.printf("%s%s %s\n", verb, change.Op, path.Clean(change.Path))
+	}
+	for _, folder := range slices.Sorted(maps.Keys(vendored)) {
+		s.printf("%swrite %s (%s)\n", verb, folder, files(vendored[folder]))
 	}
 	switch {
 	case bundled:
