@@ -92,7 +92,8 @@ func runSuite(ctx context.Context, out io.Writer, o options, suite string) error
 	}
 	test := exec.CommandContext(ctx, "go", "test", "-count", "1", "-v", ".")
 	test.Dir = filepath.Join(o.checkout, suite)
-	test.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig, "GOWORK=off")
+	test.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig, "GOWORK=off",
+		"GOFLAGS=-mod=mod") // kubebuilder keeps no go.sum of them
 	said, err := test.CombinedOutput()
 	specs, passed := "-", "-"
 	if found := counts.FindSubmatch(said); found != nil {

@@ -11,42 +11,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
 
-func FakeClient(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) (*client.REST, error) {
-	env := inmemory.Start(t, testenv.WithObjects(scheme, pod))
-	return client.New(env.Config, client.Options{Scheme: scheme})
+func FakeClient(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
+	return inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
-func FakeLists(t *testing.T, scheme *runtime.Scheme, pods *corev1.PodList) *testenv.Env {
-	var objects []client.Object
-	for i := range pods.Items {
-		objects = append(objects, &pods.Items[i])
-	}
-	return inmemory.Start(t, testenv.WithObjects(scheme, objects...))
+func FakeLists(t *testing.T, scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
+	return inmemory.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
 }
 
-func FakeStatus(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) *testenv.Env {
-	return inmemory.Start(t, testenv.WithCRDs("config/crd"), testenv.WithObjects(scheme, pod))
+func FakeStatus(t *testing.T, scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
+	return inmemory.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
 
-func FakeIndex(ctx context.Context, t *testing.T, owners func(client.Object) []string) error {
-	m, err := manager.New(inmemory.Start(t).Config, manager.Options{})
-	if err != nil {
-		return err
-	}
-	return m.Cache().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
+func FakeIndex(ctx context.Context, scheme *runtime.Scheme, owners func(client.Object) []string) client.Client {
+	return inmemory.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
 }
 
-func FakeInterceptor(live *client.REST) client.Client {
-	return client.Intercept(live, client.Interceptor{
+func FakeInterceptor(scheme *runtime.Scheme) client.Client {
+	return inmemory.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(client.Interceptor{
 		Update: func(ctx context.Context, next client.Client, o client.Object, opts ...client.UpdateOption) error {
 			return errors.New("no")
 		},
-	})
+	}).Build()
 }
 
 func FakeApply(ctx context.Context, c client.Client) error {
