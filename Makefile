@@ -5,13 +5,13 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
 
 demo: build ## From an empty folder to an operator that reconciles, on an API server in memory; SERVER=real: on a real one.
-	go run ./internal/demo
+	CGO_ENABLED=0 go run ./internal/demo # as kctrl is built: what both import is compiled once
 
 test: build ## Run all tests, and the race detector on the runtime; those of it that need an API server on a real one and on the one in memory.
 	bin/kctrl env build --controller-manager
@@ -20,9 +20,11 @@ test: build ## Run all tests, and the race detector on the runtime; those of it 
 	KCTRL_TEST_SERVER=real go test -timeout 40m $(RACE) ./runtime/...
 	KCTRL_TEST_SERVER= go test -timeout 20m $(RACE) -run 'TestOnAServer$$' ./runtime/...
 	go vet -C examples ./...
-	go test -C examples -timeout 10m ./...
+	KCTRL_TEST_SERVER=real go test -C examples -timeout 10m ./...
+	KCTRL_TEST_SERVER=in-memory go test -C examples -timeout 10m ./...
 	go vet -C examples/cronjob ./...
-	go test -C examples/cronjob -timeout 10m ./...
+	KCTRL_TEST_SERVER=real go test -C examples/cronjob -timeout 10m ./...
+	KCTRL_TEST_SERVER=in-memory go test -C examples/cronjob -timeout 10m ./...
 
 check: ## Formatting, vet, staticcheck and dead code; vet for the other systems too.
 	test -z "$$(gofmt -s -l $$(git ls-files '*.go'))"
@@ -60,8 +62,8 @@ bench-inmemory: build ## Measure the API server in memory beside the real one an
 	go run -C bench ./cmd/inmemory -kctrl $(KCTRL)
 
 KUBEBUILDER ?=
-test-peers: build ## Run client-go and a manager of controller-runtime, unmodified, on the API server in memory; and, of the clone KUBEBUILDER, the suites of kubebuilder's samples.
-	cd bench && go vet ./inmemory && go test ./inmemory
+test-peers: build ## Run client-go, a manager of controller-runtime and kubectl, unmodified, on the API server in memory; and, of the clone KUBEBUILDER, the suites of kubebuilder's samples.
+	cd bench && go vet ./inmemory ./cmd/kubectl && go test ./inmemory ./cmd/kubectl
 	$(if $(KUBEBUILDER),go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)))
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
@@ -72,6 +74,18 @@ test-modules: build ## Build, vet and test a scaffolded project, and vet the run
 
 test-chart: build ## Render the charts of the golden projects by Helm's library, and compare them with what kustomize builds.
 	cd bench && go vet ./chart && go test ./chart
+
+OPERATOR_API ?= operator-framework/api
+test-bundle: build ## Have the validators of the Operator Framework look at the bundles of the golden projects; OPERATOR_API is a clone of github.com/operator-framework/api.
+	go build -C $(OPERATOR_API) -o $(CURDIR)/bin/operator-verify ./cmd/operator-verify
+	for project in testdata/project*; do \
+		rm -rf bin/bundle && cp -r $$project bin/bundle && \
+		bin/kctrl -C bin/bundle build bundle --image example.com/operator:v1 --version 1.2.3 && \
+		bin/operator-verify manifests bin/bundle/dist/bundle || exit 1; \
+	done
+
+test-image: build ## Read images of kctrl build image by the library that most tools read images by.
+	cd bench && go vet ./image && go test ./image
 
 corpus: build ## Compare kctrl gen with controller-gen, byte for byte, on the API packages of well known operators. See docs/corpus.md.
 	go run -C bench ./cmd/corpus -kctrl $(KCTRL)

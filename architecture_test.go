@@ -161,7 +161,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/journal", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv/players", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program", "testenv", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv/players", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/komega", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {
@@ -245,7 +245,7 @@ var internalLayers = []internalLayer{
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields", "what commands do to a project; generators come later"},
 	{"migrate", "diagnostic yamlnode scaffold scaffold/project scaffold/plan", "it rewrites projects of others; what it makes is a project like any other"},
 	{"plugin", "diagnostic scaffold/project scaffold/plan", "what executables of others make, as changes: it knows nothing of what kctrl itself would write"},
-	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
+	{"release", "diagnostic regular kustomize yamlnode markers templates scaffold/edit scaffold/plan", "what config/ builds to, for others; it knows neither PROJECT nor generators"},
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "diagnostic markers load generate/artifact", "what a generator is, to all who have one or run some"},
@@ -277,6 +277,7 @@ var internalLayers = []internalLayer{
 	{"testing/randomapi", "", "for tests: API packages as text"},
 	{"testing/guard", "", "for tests: the processes they start, whatever these are"},
 	{"testing/module", "", "for tests: modules in folders, whatever is in them"},
+	{"testing/fault", "", "for tests: files that cannot be written, whoever writes them"},
 }
 
 const (

@@ -48,7 +48,7 @@ func TestDescriptorsAreValid(t *testing.T) {
 	}
 }
 
-func TestOnARealServer(t *testing.T) {
+func TestOnAServer(t *testing.T) {
 	env := testenv.Start(t)
 	t.Run("controllers are switched by names, aliases and gates", func(t *testing.T) { testSwitches(t, env) })
 	t.Run("a wrong name is a usage error", func(t *testing.T) { testWrongName(t, env) })

@@ -68,7 +68,7 @@ func apply(t *testing.T, env *testenv.Env, folder string) {
 	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k", folder)
 }
 
-// TestOperator deploys what config/default has on a real API server, and runs the operator: first as in a cluster, with the
+// TestOperator deploys what config/default has on an API server, and runs the operator: first as in a cluster, with the
 // rights that it has there, then on loopback, where the API server reaches its webhooks. Each step goes on where the one before
 // has ended.
 func TestOperator(t *testing.T) {

@@ -42,7 +42,7 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/controller"
 )
 
-// TestCronJob runs the controller against a real API server, which has nobody who would run Jobs: the test ends them, and says
+// TestCronJob runs the controller against an API server, which has nobody who would run Jobs: the test ends them, and says
 // what time it is. Each subtest has a namespace, a manager and a clock of its own.
 func TestCronJob(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("../../config/crd/bases"))
