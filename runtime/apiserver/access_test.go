@@ -22,9 +22,17 @@ type hooks struct {
 }
 
 func newHooks(t testing.TB) *hooks {
-	server := httptest.NewTLSServer(http.HandlerFunc(answerReview))
+	over := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" { // until all is over: an answer when who asked gives up would sometimes be first
+			<-over
+			return
+		}
+		answerReview(w, r)
+	}))
 	server.Config.ErrorLog = nil
 	t.Cleanup(func() {
+		close(over)
 		server.CloseClientConnections()
 		server.Close()
 	})
@@ -129,9 +137,6 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"go away","reason":"Forbidden","code":403}`)
-		return
-	case "/hang":
-		<-r.Context().Done()
 		return
 	case "/panic":
 		panic(http.ErrAbortHandler)
