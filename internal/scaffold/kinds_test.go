@@ -237,7 +237,7 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 			if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
 				t.Fatal(err)
 			}
-			goCommand(t, p.dir, cacheEnv(), "mod", "tidy")
+			goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
 			again, err := p.planGenerate(t, everything)
 			if err != nil {
 				t.Fatal(err)

@@ -102,7 +102,7 @@ func (c cell) test(t *testing.T) {
 		})
 	}
 	if c.runtime == project.Module {
-		goCommand(t, p.dir, cacheEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
+		goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
 	}
 	p.check(t)
 	p.checkAccepted(t)

@@ -272,7 +272,7 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 			}
 			goCommand(t, p.dir, cacheEnv(), "build", "./...")
 			goCommand(t, p.dir, cacheEnv(), "vet", "./...")
-			goCommand(t, p.dir, cacheEnv(), "mod", "tidy", "-diff")
+			goCommand(t, p.dir, moduleEnv(), "mod", "tidy", "-diff")
 			t.Log(goCommand(t, p.dir, append(cacheEnv(), "KCTRL="+kctrlCommand(t)), "test", "./..."))
 			if all {
 				_, chosen, _ := strings.Cut(kubernetesOf(t, p)[0], "@")

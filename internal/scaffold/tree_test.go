@@ -39,7 +39,7 @@ func (p *testProject) checkGo(t *testing.T) {
 	}
 	goCommand(t, p.dir, cacheEnv(), "build", "./...")
 	goCommand(t, p.dir, cacheEnv(), "vet", "./...")
-	goCommand(t, p.dir, cacheEnv(), "mod", "tidy", "-diff")
+	goCommand(t, p.dir, moduleEnv(), "mod", "tidy", "-diff")
 }
 
 // checkDeployable builds everything that the project deploys.
