@@ -256,20 +256,6 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	}
 }
 
-// connectVersions makes the versions of the kind of r that are of the project convertible, and returns those of which that is new.
-func connectVersions(proj *project.Project, r project.Resource) []project.Resource {
-	spokes := []string{r.Version}
-	for _, other := range proj.Versions(r) {
-		if other.API {
-			spokes = append(spokes, other.Version)
-		}
-	}
-	if len(spokes) == 1 {
-		return nil
-	}
-	return connect(proj, r, hubOf(proj, r), spokes)
-}
-
 // writeKind plans the files of a kind and lists those that are new where kustomize looks.
 func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, opts APIOptions) error {
 	kind := shaped.kind

@@ -1,11 +1,9 @@
 package scaffold
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"slices"
 
@@ -21,42 +19,6 @@ const (
 	// policiesFolder has the policies that API servers decide by.
 	policiesFolder = "config/policy"
 )
-
-// admission is what can decide about the objects of a kind.
-type admission struct {
-	// file is what its files are named after, suffix what its Go type ends in. A policy has none: API servers decide by themselves.
-	file, suffix string
-	// flag is what create and delete call it, has and flags are what PROJECT says of it.
-	flag      string
-	has       func(*project.Resource) *bool
-	flags     func(*project.Resource) *[]string
-	templates func() []templates.Template[templates.AdmissionView]
-}
-
-var (
-	defaulting = admission{
-		"defaulter", "Defaulter", "--defaulting", func(r *project.Resource) *bool { return &r.Defaulting },
-		func(r *project.Resource) *[]string { return &r.DefaultingFlags }, templates.Defaulter,
-	}
-	validation = admission{
-		"validator", "Validator", "--validation", func(r *project.Resource) *bool { return &r.Validation },
-		func(r *project.Resource) *[]string { return &r.ValidationFlags }, templates.Validator,
-	}
-	policy = admission{
-		"policy", "", "--policy", func(r *project.Resource) *bool { return &r.Policy },
-		func(r *project.Resource) *[]string { return &r.PolicyFlags }, templates.Policy,
-	}
-)
-
-// admissionsOf returns what decides about the objects of a kind.
-func admissionsOf(r project.Resource) []admission {
-	return slices.DeleteFunc([]admission{defaulting, validation, policy}, func(a admission) bool { return !*a.has(&r) })
-}
-
-// webhooksOf returns the webhooks that a kind has.
-func webhooksOf(r project.Resource) []admission {
-	return slices.DeleteFunc(admissionsOf(r), func(a admission) bool { return a.suffix == "" })
-}
 
 // WebhookOptions say which webhooks to add to a kind.
 type WebhookOptions struct {
@@ -270,62 +232,6 @@ func checkNamesakes(proj *project.Project, r project.Resource) error {
 	return nil
 }
 
-// addConversion makes r the hub of the spokes that opts name, and returns them.
-func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptions) ([]project.Resource, error) {
-	others := proj.Versions(*r)
-	spokes := opts.Spokes
-	if len(spokes) == 0 {
-		for _, v := range others {
-			if v.API {
-				spokes = append(spokes, v.Version)
-			}
-		}
-	}
-	if len(spokes) == 0 {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is the only version of its kind: there is nothing to convert", r),
-			Hint:    fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group, r.Kind),
-			Class:   diagnostic.ErrUsage,
-		}
-	}
-	for _, version := range spokes {
-		at := slices.IndexFunc(others, func(v *project.Resource) bool { return v.Version == version && v.API })
-		switch {
-		case at < 0:
-			return nil, &diagnostic.Error{
-				Message: fmt.Sprintf("%s has no version %s to convert", r.Kind, diagnostic.Quote(version)),
-				Hint:    fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group, project.ValidOr(version, "v2", project.ValidateVersion), r.Kind),
-				Class:   diagnostic.ErrUsage,
-			}
-		case others[at].Hub != "" && (others[at].Hub != r.Version || !opts.Force):
-			return nil, existsError(fmt.Sprintf("the conversion of %s to %s", others[at], others[at].Hub))
-		}
-		others[at].Hub = ""
-	}
-	if r.Hub != "" {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is no hub itself", r, r.Hub),
-			Hint:    "use --version " + r.Hub,
-			Class:   diagnostic.ErrUsage,
-		}
-	}
-	return connect(proj, *r, r.Version, spokes), nil
-}
-
-func existsError(what string) error {
-	return &diagnostic.Error{Message: what + " exists", Hint: "--force writes its files anew", Class: diagnostic.ErrUsage}
-}
-
-// kindHint names a kind that is there, or how to make the one that is not.
-func kindHint(proj *project.Project, wanted project.Resource) string {
-	for _, r := range proj.Resources {
-		if r.Kind == wanted.Kind && r.API {
-			return fmt.Sprintf("use --group %s --version %s --kind %s", r.Group, r.Version, r.Kind)
-		}
-	}
-	return fmt.Sprintf("kctrl create api --group %s --version %s --kind %s makes it", cmp.Or(wanted.Group, "webapp"), wanted.Version, wanted.Kind)
-}
-
 func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Resource: true}
 	if missing := missingNames(names); missing != "" {
@@ -410,116 +316,4 @@ func writeTestObject(p *plan.Plan, view templates.AdmissionView) error {
 		err = errors.Join(err, render(p, templates.StandIn(view.WebhookFolder), view.KindView, false))
 	}
 	return err
-}
-
-// webhooksView is what the project deploys for its webhooks; found is false if it has none.
-func webhooksView(proj *project.Project) (view templates.WebhooksView, found bool) {
-	view = templates.WebhooksView{Name: proj.Name, Namespace: templates.Namespace(proj.Name)}
-	for _, r := range proj.Resources {
-		view.Mutating = view.Mutating || r.Defaulting
-		view.Validating = view.Validating || r.Validation
-		if r.Hub != "" {
-			view.CRDs = append(view.CRDs, r.Plural+"."+r.APIGroup())
-		}
-	}
-	slices.Sort(view.CRDs)
-	view.CRDs = slices.Compact(view.CRDs)
-	return view, view.Mutating || view.Validating || len(view.CRDs) > 0
-}
-
-// deployWebhooks plans what brings the webhooks of the project into a cluster, and lists what is new of it where kustomize looks.
-// What the user took off a list stays off it.
-func deployWebhooks(p *plan.Plan, proj *project.Project) error {
-	view, found := webhooksView(proj)
-	if !found {
-		return nil
-	}
-	if others, err := othersWebhooks(p); err != nil || others {
-		return err
-	}
-	services, err := newOf(p, webhookFolder, "service.yaml")
-	if err != nil {
-		return err
-	}
-	var called []string
-	if view.Mutating || view.Validating {
-		if called, err = newOf(p, webhookFolder, "manifests.yaml"); err != nil {
-			return err
-		}
-	}
-	components, err := newOf(p, componentFolder, "kustomization.yaml")
-	if err != nil {
-		return err
-	}
-	allowed, err := allowWebhooks(p, view)
-	if err != nil {
-		return err
-	}
-	list := slices.Clone(templates.Webhooks()[cmp.Or(proj.Certificates, project.SelfSigned)])
-	if len(view.CRDs) > 0 {
-		list = append(list, templates.WebhookConversion())
-	}
-	if err := errors.Join(renderUnlessEdited(p, templates.WebhookService(), view), renderAll(p, list, view, true)); err != nil {
-		return err
-	}
-	if err := errors.Join(dropUnused(p, list, view), addResources(p, webhookFolder, called...), addResources(p, policyFolder, allowed...)); err != nil {
-		return err
-	}
-	for range services {
-		err = errors.Join(err, addResources(p, defaultFolder, "../webhook"))
-	}
-	for range components {
-		err = errors.Join(err, addItems(p, defaultFolder, "components", "../components/webhook"))
-	}
-	return err
-}
-
-// othersWebhooks reports whether the webhooks of a project are deployed by what somebody else than kctrl has written, as in one that
-// was migrated: what makes their certificates and has them called is not mixed with kctrl's.
-func othersWebhooks(p *plan.Plan) (bool, error) {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return false, err
-	}
-	service := path.Join(webhookFolder, "service.yaml")
-	if _, ours := lock.Entry(service); ours {
-		return false, nil
-	}
-	for name, there := range map[string]bool{service: true, path.Join(componentFolder, "kustomization.yaml"): false} {
-		_, err := p.Read(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		if there != (err == nil) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// dropUnused plans that what another way to make certificates needed goes away.
-func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView], view templates.WebhooksView) error {
-	var err error
-	for _, list := range templates.Webhooks() {
-		for _, t := range list {
-			name := t.Path(view)
-			if !slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool { return u.Path(view) == name }) {
-				err = errors.Join(err, p.Delete(name, plan.Own))
-			}
-		}
-	}
-	return err
-}
-
-// allowWebhooks plans the network policy that lets API servers in, where there are others, and returns it if it is new.
-func allowWebhooks(p *plan.Plan, view templates.WebhooksView) ([]string, error) {
-	if _, found, err := Kustomization(p, policyFolder); err != nil || !found {
-		return nil, err
-	}
-	t := templates.AllowWebhooks()
-	added, err := newOf(p, policyFolder, path.Base(t.Path(view)))
-	if err != nil || len(added) == 0 {
-		return nil, err
-	}
-	return added, render(p, t, view, false)
 }

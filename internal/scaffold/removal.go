@@ -1,0 +1,285 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// removal takes parts out of a project.
+type removal struct {
+	plan  *plan.Plan
+	repo  string
+	force bool
+	// parts are all that go or, if they are in kept, would.
+	parts []part
+	// kept says why a file stays, by path.
+	kept map[string]string
+}
+
+// planRemoval plans that a project of one state comes into another, which has less.
+func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions) (*plan.Plan, error) {
+	if _, found := webhooksView(after); !found {
+		after.Certificates = ""
+	}
+	p := plan.New(fsys)
+	if err := rebuildLock(p, before, opts.Kctrl); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(PlanRuntime(p, before), checkStored(p, before, after)); err != nil {
+		return nil, err
+	}
+	sources, err := goSources(p)
+	if err != nil {
+		return nil, err
+	}
+	lost := partsLost(before, after)
+	if others, err := othersWebhooks(p); err != nil {
+		return nil, err
+	} else if others { // and may have webhooks that kctrl does not know of
+		lost = slices.DeleteFunc(lost, func(p part) bool { return path.Dir(p.path) == webhookFolder })
+	}
+	r := &removal{plan: p, repo: after.Repo, force: opts.Force, parts: lost, kept: map[string]string{}}
+	for _, step := range []func() error{
+		r.keepEdited,
+		func() error { return r.keepNeeded(sources) },
+		r.remove,
+		func() error { return deployWebhooks(p, after) },
+		func() error { return unmarkStored(p, before, after) },
+		func() error { return leaveSchemes(p, before, after) },
+		func() error { return writeRegistration(p, after) },
+		func() error { return r.releaseModules(after, sources) },
+		func() error { return writeProject(p, after) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// keepEdited keeps the files that the user has edited, or that were never kctrl's.
+func (r *removal) keepEdited() error {
+	lock, _, err := r.plan.Lock()
+	if err != nil || r.force {
+		return err
+	}
+	for _, part := range r.parts {
+		if part.generated || part.kustomization {
+			continue
+		}
+		text, err := r.plan.Read(part.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		}
+		if _, known := lock.Entry(part.path); !known {
+			r.kept[part.path] = "was not written by kctrl, so it is kept"
+		} else if lock.Touched(part.path, text) {
+			r.kept[part.path] = "has been edited since kctrl wrote it, so it is kept"
+		}
+	}
+	return nil
+}
+
+// keepNeeded keeps what Go files need that are kept, and refuses to delete what any other file needs.
+func (r *removal) keepNeeded(sources []goSource) error {
+	for {
+		goes := r.going(sources)
+		declared := map[goName]string{}
+		for _, s := range sources {
+			if goes[s.name] {
+				for _, name := range s.declares() {
+					declared[name] = s.name
+				}
+			}
+		}
+		needed, err := r.needed(sources, goes, declared)
+		if err != nil || len(needed) == 0 {
+			return err
+		}
+		for name, by := range needed {
+			r.kept[name] = fmt.Sprintf("is needed by %s, which is kept, so it is kept too", by)
+		}
+	}
+}
+
+// needed returns the files that go and that kept ones need, each with one that does.
+func (r *removal) needed(sources []goSource, goes map[string]bool, declared map[goName]string) (map[string]string, error) {
+	needed := map[string]string{}
+	var errs []error
+	for _, s := range sources {
+		if goes[s.name] {
+			continue
+		}
+		for _, u := range s.uses(r.repo) {
+			owner, found := declared[u.goName]
+			if !found || u.name == "init" || u.name == "_" {
+				continue
+			}
+			if _, kept := r.kept[s.name]; kept {
+				needed[owner] = s.name
+				continue
+			}
+			errs = append(errs, &diagnostic.Error{
+				Pos:     u.at,
+				Message: fmt.Sprintf("needs %s, which %s declares and which would go away", u.name, owner),
+				Hint:    "take it out there first, or delete what this file belongs to",
+			})
+			break
+		}
+	}
+	return needed, errors.Join(errs...)
+}
+
+// going returns the Go files that go away: those of the parts that are not kept, and what packages have in common where nothing else
+// of them stays.
+func (r *removal) going(sources []goSource) map[string]bool {
+	goes, common := map[string]bool{}, map[string]bool{}
+	for _, part := range r.parts {
+		if _, kept := r.kept[part.path]; !kept {
+			goes[part.path] = true
+			common[part.path] = part.common
+		}
+	}
+	stays := map[string]bool{}
+	for _, s := range sources {
+		if !goes[s.name] {
+			stays[path.Dir(s.name)] = true
+		}
+	}
+	for name := range goes {
+		if common[name] && stays[path.Dir(name)] {
+			delete(goes, name)
+		}
+	}
+	return goes
+}
+
+// remove plans that the parts go away, and that nothing lists them. Kustomizations come last, when what they list of the project's is off.
+func (r *removal) remove() error {
+	sources, err := goSources(r.plan)
+	if err != nil {
+		return err
+	}
+	goes := r.going(sources)
+	for _, part := range r.parts {
+		if part.kustomization {
+			continue
+		}
+		why, kept := r.kept[part.path]
+		switch {
+		case kept:
+			r.note(part.path, why)
+		case goes[part.path]:
+			if err := r.plan.Delete(part.path, plan.Own); err != nil {
+				return err
+			}
+		}
+		if err := r.unlist(part); err != nil {
+			return err
+		}
+	}
+	for _, part := range r.parts {
+		if part.kustomization {
+			if err := r.removeList(part); err != nil {
+				return err
+			}
+		}
+	}
+	return r.removeGenerated(sources, goes)
+}
+
+// note tells the user of a file that is kept.
+func (r *removal) note(name, why string) {
+	r.plan.Note(&diagnostic.Error{
+		Pos: token.Position{Filename: name}, Message: why, Hint: "the same command with --force deletes it, or delete it by hand",
+	})
+}
+
+// unlist takes a part off the lists that name it.
+func (r *removal) unlist(p part) error {
+	for _, l := range p.listings {
+		name, found, err := Kustomization(r.plan, l.folder)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue
+		}
+		text, err := r.plan.Read(name)
+		if err != nil {
+			return err
+		}
+		edited, err := edit.RemoveListItem(text, name, []string{l.list}, l.item)
+		if err != nil {
+			return err
+		}
+		if err := r.plan.WriteFile(plan.File{Path: name, Content: edited, Policy: plan.Edit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeList plans that a kustomization goes away, unless it has more than kctrl has listed there.
+func (r *removal) removeList(p part) error {
+	name, found, err := Kustomization(r.plan, path.Dir(p.path))
+	if err != nil || !found {
+		return err
+	}
+	text, err := r.plan.Read(name)
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	if lock.Touched(name, text) && len(listedFiles(text, name)) > 0 {
+		return nil // of a user's own, deployed as before
+	}
+	if lock.Touched(name, text) && !r.force {
+		r.note(name, "has been edited since kctrl wrote it, so it is kept")
+	} else if err := r.plan.Delete(name, plan.Own); err != nil {
+		return err
+	}
+	return r.unlist(p)
+}
+
+// removeGenerated plans that the generated files go away of packages that have no others any more.
+func (r *removal) removeGenerated(sources []goSource, goes map[string]bool) error {
+	stays, left := map[string]bool{}, map[string]bool{}
+	for _, s := range sources {
+		if !goes[s.name] {
+			stays[path.Dir(s.name)] = true
+		}
+	}
+	for name := range goes {
+		if folder := path.Dir(name); path.Ext(name) == ".go" && !stays[folder] {
+			left[folder] = true
+		}
+	}
+	for folder := range left {
+		names, err := fs.Glob(r.plan.FS(), path.Join(folder, "zz_generated.*.go"))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := r.plan.Delete(name, plan.Own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

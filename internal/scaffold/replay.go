@@ -1,0 +1,207 @@
+package scaffold
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// scaffoldAgain makes the project in memory as it was made on disk, and returns its lock. What cannot be made again, such
+// as a kind that the names of today do not allow, is not in it.
+func scaffoldAgain(p *plan.Plan, proj *project.Project, kctrl Build) (*project.Lock, error) {
+	memory := afero.NewMemMapFs()
+	fsys := afero.NewIOFS(memory)
+	header, err := fs.ReadFile(p.FS(), boilerplateFile)
+	if err == nil {
+		err = afero.WriteFile(memory, boilerplateFile, header, 0o644)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, diagnostic.AtFile(boilerplateFile, "cannot read", err)
+	}
+	blank := proj.Blank()
+	empty := plan.New(fsys)
+	if license, ok := templates.Licenses()[cmp.Or(blank.License, "apache2")]; ok && len(header) > 0 {
+		if text, err := license.Render(templates.NewLicense(yearIn(header), blank.Owner)); err == nil && bytes.Equal(text, header) {
+			err = empty.Write(boilerplateFile, text, license.Source())
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = errors.Join(
+		writeProjectFiles(empty, blank, kctrl, false), writeModules(empty, blank, kctrl, false),
+		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
+	)
+	if err != nil {
+		return &project.Lock{}, nil
+	}
+	replayKinds(memory, blank, proj, kctrl, nil)
+	return project.LoadLock(fsys)
+}
+
+// replayed is one command that made a part of a project.
+type replayed struct {
+	// resource is the index of the kind in the project, part what of it is made: kind, controller and so on.
+	resource int
+	part     string
+	// flags are those that PROJECT keeps of it; nil if there are none.
+	flags func(*project.Resource) *[]string
+	plan  func(fs.FS, *project.Project) (*plan.Plan, error)
+}
+
+// noFlags is of what PROJECT keeps no flags.
+func noFlags(*project.Resource) *[]string { return nil }
+
+// commandsOf returns the commands that make the kinds of a project, and what belongs to them, in an order in which they can run.
+func commandsOf(proj *project.Project, kctrl Build) []replayed {
+	var kinds, controllers, webhooks []replayed
+	for i, r := range proj.Resources {
+		// What finds a kind that is not the project's own.
+		group, path, domain := r.Group, r.Path, r.Domain
+		switch {
+		case path == "":
+			domain = ""
+		case strings.HasPrefix(path, "k8s.io/api/"):
+			group, path = cmp.Or(group, "core"), ""
+		}
+		if r.API {
+			opts := APIOptions{
+				Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, NoConversion: true,
+				Resource: true, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
+			}
+			err := opts.setFlags(r.APIFlags)
+			kinds = append(kinds, replayed{i, "kind", func(r *project.Resource) *[]string { return &r.APIFlags }, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				if err != nil {
+					return nil, err
+				}
+				return PlanAPI(fsys, made, opts)
+			}})
+		}
+		names := slices.Clone(r.Controllers)
+		if r.Controller && !r.API {
+			names = append(names, "")
+		}
+		for _, name := range names {
+			opts := ControllerOptions{
+				Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Name: name, Domain: domain, Path: path,
+				Namespaced: r.Namespaced, Kctrl: kctrl,
+			}
+			controllers = append(controllers, replayed{i, "controller " + name, noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				return PlanController(fsys, made, opts)
+			}})
+		}
+		webhook := WebhookOptions{
+			Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Domain: domain, Path: path, Namespaced: r.Namespaced,
+			Certificates: proj.Certificates, Kctrl: kctrl,
+		}
+		for _, a := range admissionsOf(r) {
+			opts := webhook
+			asked := project.Resource{}
+			*a.has(&asked) = true
+			opts.Defaulting, opts.Validation, opts.Policy = asked.Defaulting, asked.Validation, asked.Policy
+			err := opts.setFlags(a, *a.flags(&r))
+			webhooks = append(webhooks, replayed{i, a.file, a.flags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				if err != nil {
+					return nil, err
+				}
+				return PlanWebhook(fsys, made, opts)
+			}})
+		}
+		if spokes := spokesOf(proj, r); len(spokes) > 0 {
+			webhook.Conversion = true
+			for _, spoke := range spokes {
+				webhook.Spokes = append(webhook.Spokes, spoke.Version)
+			}
+			webhooks = append(webhooks, replayed{i, "conversion", noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+				return PlanWebhook(fsys, made, webhook)
+			}})
+		}
+	}
+	return slices.Concat(kinds, controllers, webhooks)
+}
+
+// replayKinds adds the kinds of a project to one in memory, as far as that can be done and is not left out, and returns the commands
+// that failed.
+func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build, leaveOut []failure) []failure {
+	fsys := afero.NewIOFS(memory)
+	var failed []failure
+	for _, command := range commandsOf(proj, kctrl) {
+		if slices.ContainsFunc(leaveOut, func(f failure) bool { return f.of(command) }) {
+			continue
+		}
+		made := *blank
+		made.Resources = slices.Clone(blank.Resources)
+		p, err := command.plan(fsys, &made)
+		if err == nil {
+			err = p.Apply(context.Background(), memory, "kctrl")
+		}
+		if err != nil {
+			failed = append(failed, failure{command, err})
+			continue
+		}
+		blank = &made
+	}
+	return failed
+}
+
+// failure is a command that cannot run again, and why.
+type failure struct {
+	replayed
+	err error
+}
+
+func (f failure) of(command replayed) bool {
+	return f.resource == command.resource && f.part == command.part
+}
+
+// replay makes the project of a plan in memory as the commands of today would, with a header for its Go files. What they cannot make
+// again is not in it, and among what failed; what is left out was not tried.
+func replay(p *plan.Plan, proj *project.Project, kctrl Build, header []byte, leaveOut []failure) (r replayedProject, err error) {
+	memory := afero.NewMemMapFs()
+	r.FS = afero.NewIOFS(memory)
+	if err := afero.WriteFile(memory, boilerplateFile, header, 0o644); err != nil {
+		return r, err
+	}
+	blank, empty := proj.Blank(), plan.New(r.FS)
+	blank.Certificates = ""
+	err = errors.Join(
+		writeProjectFiles(empty, blank, kctrl, false), writeModules(empty, blank, kctrl, false),
+		requireForeign(empty, p, proj),
+		writeRegistration(empty, blank), writeProject(empty, blank), empty.Apply(context.Background(), memory, "kctrl"),
+	)
+	if err != nil {
+		return r, err
+	}
+	r.failed = replayKinds(memory, blank, proj, kctrl, leaveOut)
+	r.lock, err = project.LoadLock(r.FS)
+	return r, err
+}
+
+// replayedProject is a project as kctrl would write it.
+type replayedProject struct {
+	fs.FS
+	lock   *project.Lock
+	failed []failure
+}
+
+// yearIn returns the year of the copyright in a header, or 0.
+func yearIn(header []byte) int {
+	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
+	if len(rest) < 4 {
+		return 0
+	}
+	year, _ := strconv.Atoi(string(rest[:4]))
+	return year
+}

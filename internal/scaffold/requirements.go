@@ -1,0 +1,328 @@
+package scaffold
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// requireDirectly makes the project's go.mod say that its own packages import a module, as go mod tidy would. A module
+// that is not required at all is left to go mod tidy: the go command names it.
+func requireDirectly(p *plan.Plan, modulePath string) error {
+	return editRequirements(p, func(file *modfile.File) bool {
+		at := requirement(file, modulePath)
+		if at < 0 || !file.Require[at].Indirect {
+			return false
+		}
+		file.Require[at].Indirect = false
+		return true
+	})
+}
+
+// requirement returns where a go.mod requires a module, or -1.
+func requirement(file *modfile.File, modulePath string) int {
+	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
+}
+
+// editRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
+func editRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
+	before, _ := p.Read(goModFile) // or it is reported next
+	if err := editRequirementsIn(p, ".", edit); err != nil {
+		return err
+	}
+	if after, err := p.Read(goModFile); err != nil || !bytes.Equal(before, after) {
+		noteVendored(p)
+		return err
+	}
+	return nil
+}
+
+func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	name := path.Join(folder, goModFile)
+	text, err := p.Read(name)
+	if err != nil {
+		return missingFile(name, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil || !edit(file) {
+		return err
+	}
+	file.SetRequireSeparateIndirect(file.Require)
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return p.WriteFile(plan.File{Path: name, Content: out, Policy: plan.Edit})
+}
+
+// requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
+// code needs no such modules. Versions that are there already stay.
+func requireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
+	lock, _, err := p.Lock()
+	if err != nil || !hasApplyConfigurations(p, lock) {
+		return err
+	}
+	mod, sum := templates.ApplyConfigurationModules()
+	return requireAll(p, proj, mod, sum)
+}
+
+func hasApplyConfigurations(p *plan.Plan, lock *project.Lock) bool {
+	for entry := range lock.All() {
+		if entry.Template != "generate/applyconfig" {
+			continue
+		}
+		if _, err := p.Read(entry.Path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// requireInMemory makes go.mod and go.sum hold what tests on an API server in memory import, if those of the kind are some. No other
+// package of a project does.
+func requireInMemory(p *plan.Plan, proj *project.Project, kind templates.KindView) error {
+	if !kind.InMemory {
+		return nil
+	}
+	mod, sum := templates.InMemoryModules()
+	return requireAll(p, proj, mod, sum)
+}
+
+// hasOlderKubernetes reports whether a project has chosen modules of k8s.io that are older than those of the API server in memory,
+// which then would take the choice from it.
+func hasOlderKubernetes(p *plan.Plan, proj *project.Project) (bool, error) {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return false, missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return false, err
+	}
+	mod, _ := templates.InMemoryModules()
+	needed, err := mod.Render(templates.ModuleView{Repo: proj.Repo})
+	if err != nil {
+		return false, err
+	}
+	server, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return false, err
+	}
+	newest := server.Require[requirement(server, "k8s.io/apiserver")].Mod.Version
+	at := requirement(file, "k8s.io/apimachinery")
+	return at >= 0 && semver.Compare(file.Require[at].Mod.Version, newest) < 0, nil
+}
+
+// requireAll adds to go.mod and go.sum what others have that they do not.
+func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	needed, err := mod.Render(view)
+	if err != nil {
+		return err
+	}
+	sums, err := sum.Render(view)
+	if err != nil {
+		return err
+	}
+	return errors.Join(addRequirements(p, needed), addSums(p, sums))
+}
+
+// addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
+// project imports itself.
+func addRequirements(p *plan.Plan, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return editRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		for _, r := range wanted.Require {
+			at := requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case file.Require[at].Indirect && !r.Indirect:
+				file.Require[at].Indirect = false
+			default:
+				continue
+			}
+			changed = true
+		}
+		return changed
+	})
+}
+
+// AdoptRuntime plans that a Go module which is there already gets the bundled runtime, and in its go.mod and go.sum what that needs and
+// what tests on an API server in memory need: versions that are newer there stay. What is required for nothing any more is left to go
+// mod tidy.
+func AdoptRuntime(p *plan.Plan, proj *project.Project) error {
+	view := templates.ModuleView{Repo: proj.Repo}
+	return errors.Join(AdoptRequirements(p, ".", view.Repo), renderAll(p, bundledModules(), view, true), writeBundle(p))
+}
+
+// AdoptRequirements is the part of [AdoptRuntime] that is about go.mod and go.sum, for a module in a folder of the project.
+func AdoptRequirements(p *plan.Plan, folder, repo string) error {
+	view := templates.ModuleView{Repo: repo}
+	mod, sum := templates.InMemoryModules()
+	pins := []templates.Template[templates.ModuleView]{mod, sum}
+	for _, t := range templates.Modules() {
+		if name := t.Path(view); name == goModFile || name == "go.sum" {
+			pins = append(pins, t)
+		}
+	}
+	for _, t := range pins {
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(t.Path(view), "go.sum") {
+			err = addSumsIn(p, folder, text)
+		} else {
+			err = adoptRequirements(p, folder, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptRequirements raises the requirements, the version of Go and the replacements of go.mod to those of another go.mod.
+func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return err
+	}
+	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
+		if wanted.Go != nil && (file.Go == nil || semver.Compare("v"+file.Go.Version, "v"+wanted.Go.Version) < 0) {
+			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
+			if file.Toolchain != nil && semver.Compare("v"+strings.TrimPrefix(file.Toolchain.Name, "go"), "v"+wanted.Go.Version) < 0 {
+				file.DropToolchainStmt()
+			}
+		}
+		for _, r := range wanted.Require {
+			at := requirement(file, r.Mod.Path)
+			switch {
+			case at < 0:
+				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+			case semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0:
+				file.Require[at].Mod.Version = r.Mod.Version
+			}
+		}
+		for _, r := range wanted.Replace {
+			target := r.New.Path
+			if folder != "." && modfile.IsDirectoryPath(target) {
+				target = strings.Repeat("../", 1+strings.Count(folder, "/")) + strings.TrimPrefix(target, "./")
+			}
+			_ = file.AddReplace(r.Old.Path, r.Old.Version, target, r.New.Version) // one that was parsed
+		}
+		return true
+	})
+}
+
+// addSums adds the lines of another go.sum that a go.sum does not have, in the order of the go command.
+func addSums(p *plan.Plan, needed []byte) error { return addSumsIn(p, ".", needed) }
+
+func addSumsIn(p *plan.Plan, folder string, needed []byte) error {
+	name := path.Join(folder, "go.sum")
+	text, err := p.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	have := len(lines)
+	for line := range strings.Lines(string(needed)) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == have {
+		return nil
+	}
+	slices.SortStableFunc(lines, compareSums)
+	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
+}
+
+// compareSums orders lines of go.sum by path and version of the module, that of its go.mod behind its own.
+func compareSums(a, b string) int {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) < 2 || len(y) < 2 {
+		return len(x) - len(y)
+	}
+	xVersion, xFile, _ := strings.Cut(x[1], "/")
+	yVersion, yFile, _ := strings.Cut(y[1], "/")
+	return cmp.Or(cmp.Compare(x[0], y[0]), semver.Compare(xVersion, yVersion), cmp.Compare(xFile, yFile))
+}
+
+// requirePackage makes the project's go.mod say that its own packages import one, and refuses a package of a module that is not
+// required: which version it should be nobody else can say.
+func requirePackage(p *plan.Plan, importPath, mod string) error {
+	if importPath == "" {
+		return nil
+	}
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return missingFile(goModFile, err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return err
+	}
+	isIn := func(r *modfile.Require) bool {
+		return r.Mod.Path == importPath || strings.HasPrefix(importPath, r.Mod.Path+"/")
+	}
+	at := slices.IndexFunc(file.Require, isIn)
+	if at < 0 && !strings.HasPrefix(importPath, file.Module.Mod.Path+"/") {
+		return &diagnostic.Error{
+			Pos:     token.Position{Filename: goModFile},
+			Message: "requires no module that has the package " + importPath,
+			Hint:    "go get " + cmp.Or(mod, importPath+"@latest") + " adds it, then run the command again",
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return requireDirectly(p, file.Require[at].Mod.Path)
+}
+
+// requireForeign plans that one project requires what another does for the Go types of kinds that are not its own.
+func requireForeign(to, from *plan.Plan, proj *project.Project) error {
+	text, err := from.Read(goModFile)
+	if err != nil {
+		return nil // which others complain of
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return nil
+	}
+	foreign := map[string]string{}
+	for _, r := range proj.Resources {
+		if r.Path != "" {
+			foreign[r.Path] = ""
+		}
+	}
+	return editRequirements(to, func(required *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if importsOf(m, file, foreign) && requirement(required, m.Mod.Path) < 0 {
+				required.AddNewRequire(m.Mod.Path, m.Mod.Version, m.Indirect)
+				changed = true
+			}
+		}
+		return changed
+	})
+}

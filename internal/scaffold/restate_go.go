@@ -1,0 +1,289 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// writeOthers plans the user's own Go files: where they go, with what they name by its new name.
+func (r *restatement) writeOthers() error {
+	sources, err := goSources(r.plan)
+	if err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for entry := range r.was.lock.All() {
+		done[r.newPath(entry.Path)] = true
+	}
+	for _, s := range sources {
+		if done[s.name] {
+			continue
+		}
+		text, err := r.plan.Read(s.name)
+		if err != nil {
+			return err
+		}
+		content, err := r.rewriteGo(s.name, text)
+		if err != nil {
+			return err
+		}
+		to := r.newPath(s.name)
+		lock, _, err := r.plan.Lock()
+		if err != nil {
+			return err
+		}
+		entry, known := lock.Entry(s.name)
+		if to != s.name {
+			if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
+				return errors.Join(err, &diagnostic.Error{
+					Pos: token.Position{Filename: s.name}, Message: "would become " + to + ", which is there", Hint: "rename one of the two first",
+				})
+			}
+			if err := r.plan.Delete(s.name, plan.Own); err != nil {
+				return err
+			}
+		}
+		if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit}); err != nil {
+			return err
+		}
+		if known && to != s.name {
+			entry.Path = to
+			lock.Add(entry)
+		}
+	}
+	return nil
+}
+
+// splice is a change of a text.
+type splice struct {
+	from, to int
+	text     string
+}
+
+// rewriteGo returns a Go file as it has to be in the new state: with the imports, the names and the groups of then. One that does not
+// parse stays as it is.
+func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
+	s, ok := parseSource(name, text)
+	if !ok {
+		return text, nil
+	}
+	var changes []splice
+	replace := func(node ast.Node, with string) {
+		from, to := s.set.PositionFor(node.Pos(), false).Offset, s.set.PositionFor(node.End(), false).Offset
+		changes = append(changes, splice{from, to, with})
+	}
+	for _, spec := range s.file.Imports {
+		old, _ := strconv.Unquote(spec.Path.Value)
+		now, err := r.newImport(s, old)
+		if err != nil {
+			return nil, err
+		}
+		if now != old {
+			replace(spec.Path, strconv.Quote(now))
+		}
+	}
+	changes = append(changes, r.renames(s)...)
+	changes = append(changes, r.packageNames(s)...)
+	changes = append(changes, r.groupWords(s)...)
+	if len(changes) == 0 {
+		return text, nil
+	}
+	formatted, err := format.Source(text)
+	wasFormatted := err == nil && bytes.Equal(formatted, text)
+	out := spliced(text, changes)
+	if wasFormatted {
+		if formatted, err := format.Source(out); err == nil {
+			out = formatted
+		}
+	}
+	return out, nil
+}
+
+// spliced returns a text with changes that do not overlap.
+func spliced(text []byte, changes []splice) []byte {
+	slices.SortFunc(changes, func(a, b splice) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	for _, c := range changes {
+		if c.from < at {
+			continue
+		}
+		out = append(append(out, text[at:c.from]...), c.text...)
+		at = c.to
+	}
+	return append(out, text[at:]...)
+}
+
+// newImport returns what a file has to import instead.
+func (r *restatement) newImport(s goSource, importPath string) (string, error) {
+	folder, inside := folderOf(r.before.Repo, importPath)
+	if !inside {
+		return importPath, nil
+	}
+	targets := r.folders[folder]
+	if len(targets) > 1 {
+		used := map[string]bool{}
+		for _, u := range s.uses(r.before.Repo) {
+			if u.pkg.folder == folder && !u.pkg.external {
+				used[r.folderOfName(u.goName)] = true
+			}
+		}
+		targets = slices.Sorted(maps.Keys(used))
+		if len(targets) > 1 {
+			return "", &diagnostic.Error{
+				Pos:     token.Position{Filename: s.name},
+				Message: fmt.Sprintf("uses what of %s goes to %s", folder, strings.Join(targets, " and ")),
+				Hint:    "use them in files of their own first",
+			}
+		}
+	}
+	if len(targets) == 1 && targets[0] != "" {
+		folder = targets[0]
+	}
+	return path.Join(r.after.Repo, folder), nil
+}
+
+// renames returns the changes of names of packages that a file declares or uses.
+func (r *restatement) renames(s goSource) []splice {
+	var changes []splice
+	_, scaffolded := r.was.lock.Entry(s.name)
+	for _, ident := range s.idents(r.before.Repo) {
+		now, found := r.renamed[ident.goName]
+		if !found && scaffolded && ident.pkg == s.pkg() {
+			now, found = r.locals[ident.name]
+		}
+		if found {
+			from := s.set.PositionFor(ident.node.Pos(), false).Offset
+			changes = append(changes, splice{from, from + len(ident.node.Name), now})
+		}
+	}
+	return changes
+}
+
+// packageNames returns the changes of the name of a package of the API, and of those that a file imports such packages under.
+func (r *restatement) packageNames(s goSource) []splice {
+	var changes []splice
+	replace := func(ident *ast.Ident, now string) {
+		from := s.set.PositionFor(ident.Pos(), false).Offset
+		changes = append(changes, splice{from, from + len(ident.Name), now})
+	}
+	if names := r.packages[path.Dir(s.name)]; names[0] != names[1] && s.file.Name.Name == names[0] {
+		replace(s.file.Name, names[1])
+	}
+	renamed := map[string]string{}
+	for _, spec := range s.file.Imports {
+		folder, inside := folderOf(r.before.Repo, strings.Trim(spec.Path.Value, "\"`"))
+		if alias := r.aliases[folder]; inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] {
+			renamed[alias[0]] = alias[1]
+			replace(spec.Name, alias[1])
+		}
+		if names := r.packages[folder]; inside && spec.Name == nil && names[0] != names[1] {
+			renamed[names[0]] = names[1]
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" {
+				replace(x, renamed[x.Name])
+			}
+		}
+		return true
+	})
+	return changes
+}
+
+// groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers that name a
+// namespace; in what kctrl writes, of all comments.
+func (r *restatement) groupWords(s goSource) []splice {
+	var changes []splice
+	_, scaffolded := r.was.lock.Entry(s.name)
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
+			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
+				continue
+			}
+			now := replaceWords(c.Text, r.words)
+			now = r.inNamespace(now)
+			if now != c.Text {
+				from := s.set.PositionFor(c.Pos(), false).Offset
+				changes = append(changes, splice{from, from + len(c.Text), now})
+			}
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				if now, found := r.words[text]; found {
+					from := s.set.PositionFor(lit.Pos(), false).Offset
+					changes = append(changes, splice{from, from + len(lit.Value), strconv.Quote(now)})
+				}
+			}
+		}
+		_, isImport := n.(*ast.ImportSpec)
+		return !isImport
+	})
+	return changes
+}
+
+const rbacMarker = "+kubebuilder:rbac:"
+
+// inNamespace returns an RBAC marker with the namespace of the new state.
+func (r *restatement) inNamespace(comment string) string {
+	before, args, found := strings.Cut(comment, rbacMarker)
+	if !found || r.namespace[0] == r.namespace[1] {
+		return comment
+	}
+	if old := r.namespace[0]; old != "" {
+		rest, had := strings.CutPrefix(args, "namespace="+old+",")
+		if !had {
+			return comment
+		}
+		args = rest
+	} else if strings.Contains(args, "namespace=") {
+		return comment
+	}
+	if now := r.namespace[1]; now != "" {
+		args = "namespace=" + now + "," + args
+	}
+	return before + rbacMarker + args
+}
+
+// replaceWords replaces words of a text, which are what DNS names are made of.
+func replaceWords(text string, words map[string]string) string {
+	var out strings.Builder
+	isWord := func(c byte) bool {
+		return c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for at := 0; at < len(text); {
+		end := at
+		for end < len(text) && isWord(text[end]) {
+			end++
+		}
+		if end == at {
+			out.WriteByte(text[at])
+			at++
+			continue
+		}
+		word := text[at:end]
+		name := strings.TrimRight(word, ".-")
+		if now, found := words[name]; found {
+			word = now + word[len(name):]
+		}
+		out.WriteString(word)
+		at = end
+	}
+	return out.String()
+}

@@ -1,0 +1,50 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// rewriteManifests plans the user's own manifests below config, with objects of the project's kinds: samples above all.
+func (r *restatement) rewriteManifests() error {
+	renames := map[[2]string][2]string{}
+	for i, o := range r.before.Resources {
+		now := r.after.Resources[i]
+		from, to := [2]string{o.APIGroup() + "/" + o.Version, o.Kind}, [2]string{now.APIGroup() + "/" + now.Version, now.Kind}
+		if o.API && from != to {
+			renames[from] = to
+		}
+	}
+	if len(renames) == 0 {
+		return nil
+	}
+	return fs.WalkDir(r.plan.FS(), "config", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case !entry.Type().IsRegular() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			return nil
+		}
+		to := r.newPath(name)
+		text, err := r.plan.Read(to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		edited, err := edit.ReplaceKinds(text, to, renames)
+		if err != nil || bytes.Equal(edited, text) {
+			return nil // which is left as it is
+		}
+		return r.plan.WriteFile(plan.File{Path: to, Content: edited, Policy: plan.Edit})
+	})
+}

@@ -1,0 +1,221 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+)
+
+// writeScaffolded plans the files that kctrl writes: as they are to be, with what the user has changed.
+func (r *restatement) writeScaffolded() error {
+	var errs []error
+	seen := map[string]bool{}
+	for entry := range r.was.lock.All() {
+		if isFollowing(entry.Path, entry.Template) {
+			if entry.Template == "generate/rbac" {
+				errs = append(errs, r.writeEmptyRole(entry))
+			}
+			continue
+		}
+		to := r.newPath(entry.Path)
+		seen[to] = true
+		base, err := fs.ReadFile(r.was.FS, entry.Path)
+		if err != nil {
+			return err
+		}
+		theirs, err := fs.ReadFile(r.becomes.FS, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, r.dropScaffolded(entry.Path))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		errs = append(errs, r.writeMerged(entry, to, base, theirs))
+	}
+	err := fs.WalkDir(r.becomes.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || seen[name] || isFollowing(name, "") {
+			return err
+		}
+		if _, was := r.was.lock.Entry(name); was {
+			return nil
+		}
+		text, err := fs.ReadFile(r.becomes.FS, name)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(name, componentFolder+"/") {
+			return nil
+		}
+		written, _ := r.becomes.lock.Entry(name)
+		return r.plan.WriteFile(plan.File{Path: name, Content: text, Template: written.Template, Policy: plan.Guarded})
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// writeEmptyRole plans the role of a project without markers, of which generators keep what is there.
+func (r *restatement) writeEmptyRole(entry project.LockEntry) error {
+	base, err := fs.ReadFile(r.was.FS, entry.Path)
+	theirs, failure := fs.ReadFile(r.becomes.FS, entry.Path)
+	ours, missing := r.plan.Read(entry.Path)
+	if err := errors.Join(err, failure); err != nil || missing != nil || !bytes.Equal(base, ours) {
+		return err
+	}
+	return r.plan.WriteFile(plan.File{Path: entry.Path, Content: theirs, Template: entry.Template, Policy: plan.Own})
+}
+
+// dropScaffolded plans that a file goes away that the project has no more, unless the user has edited it.
+func (r *restatement) dropScaffolded(name string) error {
+	text, err := r.plan.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	if lock.Touched(name, text) && !r.force {
+		r.plan.Note(&diagnostic.Error{
+			Pos: token.Position{Filename: name}, Message: "has been edited since kctrl wrote it, so it is kept; the project has no use for it any more", Hint: "delete it by hand, or with --force",
+		})
+		return nil
+	}
+	return r.plan.Delete(name, plan.Own)
+}
+
+// writeMerged plans one file that kctrl writes in both states. One that the user has deleted stays deleted.
+func (r *restatement) writeMerged(entry project.LockEntry, to string, base, theirs []byte) error {
+	ours, err := r.plan.Read(entry.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	touched := lock.Touched(entry.Path, ours)
+	known := lock.Entries(entry.Path)
+	content, err := r.merged(entry.Path, to, base, ours, theirs)
+	if err != nil {
+		return err
+	}
+	if to != entry.Path {
+		if err := r.plan.Delete(entry.Path, plan.Own); err != nil {
+			return err
+		}
+	}
+	template := ""
+	if len(known) > 0 {
+		template = known[0].Template
+	}
+	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Template: template, Policy: plan.Own}); err != nil {
+		return err
+	}
+	switch {
+	case len(known) == 0:
+		lock.Forget(to)
+	case touched:
+		recordEdited(lock, to, known, base, theirs)
+	}
+	return nil
+}
+
+// recordEdited has the lock know of an edited file what it knew of it, under its new path: it is edited still. What kctrl would have
+// written in the old state becomes what it would write in the new one, so that upgrades have nothing to say of it; but what it wrote
+// first stays known, for git has that.
+func recordEdited(lock *project.Lock, to string, known []project.LockEntry, was, becomes []byte) {
+	lock.Forget(to)
+	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) })
+	if at >= 0 {
+		lock.Offer(to, becomes, known[at].Template)
+	}
+	if at >= 0 && len(known) > 1 {
+		known = slices.Delete(known, at, at+1)
+	}
+	for _, e := range known {
+		e.Path = to
+		lock.Add(e)
+	}
+}
+
+// merged returns what becomes of a file.
+func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte, error) {
+	if bytes.Equal(base, ours) {
+		return theirs, nil
+	}
+	crlf := bytes.Contains(ours, []byte("\r\n"))
+	if path.Base(to) == "kustomization.yaml" {
+		return r.mergedLists(to, base, ours, theirs)
+	}
+	base, ours, theirs = plain(base), plain(ours), plain(theirs)
+	if path.Ext(from) == ".go" {
+		var err error
+		if base, err = r.rewriteGo(from, base); err != nil {
+			return nil, err
+		}
+		if ours, err = r.rewriteGo(from, ours); err != nil {
+			return nil, err
+		}
+	}
+	content, conflicts := edit.Merge(base, ours, theirs, edit.Labels{Ours: "yours", Base: "kctrl, before", Theirs: "kctrl"})
+	if len(conflicts) > 0 && !r.force {
+		return nil, &diagnostic.Error{
+			Pos:     token.Position{Filename: from, Line: conflicts[0]},
+			Message: "has been edited where kctrl has to change it",
+			Hint:    "--force writes both between the markers of git, for you to choose",
+		}
+	}
+	if crlf {
+		content = bytes.ReplaceAll(content, []byte("\n"), []byte("\r\n"))
+	}
+	return content, nil
+}
+
+// mergedLists merges a kustomization: its lists by their items, the rest by lines.
+func (r *restatement) mergedLists(name string, base, ours, theirs []byte) ([]byte, error) {
+	target := map[string]part{}
+	for _, p := range partsOf(r.after) {
+		target[p.id] = p
+	}
+	var err error
+	for _, p := range partsOf(r.before) {
+		now := target[p.id]
+		for i, l := range p.listings {
+			if i >= len(now.listings) || path.Join(l.folder, path.Base(name)) != name || now.listings[i].item == l.item {
+				continue
+			}
+			if base, err = edit.ReplaceListItem(base, name, []string{l.list}, l.item, now.listings[i].item); err != nil {
+				return nil, err
+			}
+			if ours, err = edit.ReplaceListItem(ours, name, []string{l.list}, l.item, now.listings[i].item); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if bytes.Equal(base, theirs) {
+		return ours, nil
+	}
+	content, conflicts := edit.Merge(base, ours, theirs, edit.Labels{Ours: "yours", Base: "kctrl, before", Theirs: "kctrl"})
+	if len(conflicts) > 0 && !r.force {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: name, Line: conflicts[0]}, Message: "has been edited where kctrl has to change it",
+			Hint: "--force writes both between the markers of git, for you to choose",
+		}
+	}
+	return content, nil
+}

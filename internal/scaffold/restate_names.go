@@ -1,0 +1,62 @@
+package scaffold
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// findNames says what is called otherwise: groups, kinds and versions, and what Go files call these.
+func (r *restatement) findNames() {
+	for i, old := range r.before.Resources {
+		now := r.after.Resources[i]
+		if old.Path != "" {
+			continue
+		}
+		for from, to := range map[string]string{old.APIGroup(): now.APIGroup(), old.Plural: now.Plural, old.Kind: now.Kind} {
+			if from != to {
+				r.words[from] = to
+			}
+		}
+		was, becomes := templates.NewKind(kindNames(r.before, old, "")), templates.NewKind(kindNames(r.after, now, ""))
+		r.aliases[was.Folder] = [2]string{was.Alias, becomes.Alias}
+		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
+		if was.Variable != becomes.Variable {
+			r.locals[was.Variable] = becomes.Variable
+		}
+	}
+}
+
+// findRenamed says which names that kctrl's files declare become others: those at the same place of the same file.
+func (r *restatement) findRenamed() error {
+	for entry := range r.was.lock.All() {
+		if path.Ext(entry.Path) != ".go" || isFollowing(entry.Path, entry.Template) {
+			continue
+		}
+		was, err := fs.ReadFile(r.was.FS, entry.Path)
+		if err != nil {
+			return err
+		}
+		becomes, err := fs.ReadFile(r.becomes.FS, r.newPath(entry.Path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		old, ok := parseSource(entry.Path, was)
+		now, parsed := parseSource(entry.Path, becomes)
+		if !ok || !parsed {
+			continue
+		}
+		from, to := old.declares(), now.declares()
+		for i := range min(len(from), len(to)) {
+			if from[i].name != to[i].name {
+				r.renamed[from[i]] = to[i].name
+			}
+		}
+	}
+	return nil
+}
