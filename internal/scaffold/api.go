@@ -49,27 +49,16 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	p := plan.New(fsys)
-	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
-		return nil, err
-	}
-	if err := PlanRuntime(p, proj); err != nil {
-		return nil, err
-	}
-	header, err := goHeader(p)
+	w, err := beginWork(fsys, proj, resource, "", opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
-	names := kindNames(proj, resource, header)
-	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
-		return nil, err
-	}
-	kind := templates.NewKind(names)
-	shaped, err := shape(p, proj, resource, kind, opts)
+	p := w.plan
+	shaped, err := shape(p, proj, resource, w.kind, opts)
 	if err != nil {
 		return nil, err
 	}
-	kind = shaped.kind
+	kind := shaped.kind
 	var spokes []project.Resource
 	if opts.Resource && !opts.NoConversion {
 		spokes = connectVersions(proj, resource)
@@ -86,17 +75,12 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 	}
 	steps = append(steps,
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
-		func() error { return writeConversions(p, proj, spokes, header, opts.Force) },
+		func() error { return writeConversions(p, proj, spokes, w.header, opts.Force) },
 		func() error { return deployWebhooks(p, proj) },
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
 	)
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return p, inOrder(steps...)
 }
 
 // addResource records in the project what opts ask for, and returns the whole resource.
@@ -275,15 +259,14 @@ func writeKind(p *plan.Plan, proj *project.Project, r project.Resource, shaped s
 	if len(crds) > 0 && isFirst(proj) {
 		deployed = append(deployed, "../crd")
 	}
-	for _, step := range []func() error{
+	err = inOrder(
 		func() error { return writeTypes(p, proj, r, shaped, opts) },
 		func() error { return markStored(p, proj, r, opts.StorageVersion) },
 		func() error { return writeSample(p, proj, r, shaped, opts.Force) },
 		func() error { return renderAll(p, templates.Roles(), kind, opts.Force) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
+	)
+	if err != nil {
+		return err
 	}
 	if _, err := p.Read(path.Join(samplesFolder, kind.SampleFile)); errors.Is(err, fs.ErrNotExist) {
 		samples = nil
@@ -335,4 +318,59 @@ func checkServed(proj *project.Project, r project.Resource) error {
 		return nil
 	}
 	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// kindParts collects the files of a kind of the project's own.
+func kindParts(c *partList, o owner) {
+	if !o.API {
+		return
+	}
+	ofKind := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Kind == o.Kind })
+	addEach(c, []templates.Template[templates.KindView]{templates.Types()}, o.kind, o.id())
+	ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
+	if _, migrated := migratedFolder(o.project, o.Resource); migrated {
+		ofPackage = ofPackage[:1]
+	}
+	addEach(c, ofPackage, o.kind.VersionView, o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }))
+	c.add(part{
+		path: path.Join(crdFolder, o.kind.CRDBase), id: "generate/crd " + ofKind, generated: true,
+		listings: []listing{{crdFolder, "resources", o.kind.CRDBase}},
+	})
+	c.add(part{
+		path: path.Join(samplesFolder, o.kind.SampleFile), id: templates.Sample().Source() + " " + o.id(),
+		listings: []listing{{samplesFolder, "resources", o.kind.SampleFile}},
+	})
+	for _, t := range templates.Roles() {
+		name := t.Path(o.kind)
+		c.add(part{path: name, id: t.Source() + " " + ofKind, listings: []listing{{rbacFolder, "resources", path.Base(name)}}})
+	}
+}
+
+// kindCommands are create api, with the controller that it makes.
+func kindCommands(o owner, kctrl Build) []replayed {
+	if !o.API {
+		return nil
+	}
+	opts := APIOptions{
+		Group: o.Group, Version: o.Version, Kind: o.Kind, Plural: o.Plural, NoConversion: true,
+		Resource: true, Controller: o.Controller, Namespaced: o.Namespaced, Kctrl: kctrl,
+	}
+	err := opts.setFlags(o.APIFlags)
+	return []replayed{{o.at, "kind", func(r *project.Resource) *[]string { return &r.APIFlags }, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+		if err != nil {
+			return nil, err
+		}
+		return PlanAPI(fsys, made, opts)
+	}}}
+}
+
+func kindPromises(o owner) []promise {
+	return []promise{{o.API, "api", "true", "false", o.kind.TypesFile(), o.kind.Kind}}
+}
+
+// registerKind makes the Go types that the project uses of a kind known to its manager.
+func registerKind(r *registration, o owner) {
+	if o.API || o.Path != "" && usesTypes(o.Resource) {
+		r.addAPI(o.kind.ImportPath, o.kind.Alias)
+	}
 }

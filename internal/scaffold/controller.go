@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -38,23 +39,11 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	if err != nil {
 		return nil, err
 	}
-	p := plan.New(fsys)
-	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
-		return nil, err
-	}
-	if err := PlanRuntime(p, proj); err != nil {
-		return nil, err
-	}
-	header, err := goHeader(p)
+	w, err := beginWork(fsys, proj, resource, opts.Name, opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
-	names := kindNames(proj, resource, header)
-	names.Controller = opts.Name
-	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
-		return nil, err
-	}
-	kind := templates.NewKind(names)
+	p, kind := w.plan, w.kind
 	list, require := templates.FurtherController(), func() error { return nil }
 	if resource.API && opts.Name == "" {
 		list, require = templates.Controller(), func() error { return requireInMemory(p, proj, kind) }
@@ -72,12 +61,7 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return p, inOrder(steps...)
 }
 
 // writeStandIn plans the CRD of a kind that tests cannot have from anywhere else.
@@ -199,4 +183,68 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 		return nil, err
 	}
 	return &proj.Resources[len(proj.Resources)-1], nil
+}
+
+// controllersOf returns the controllers of a kind.
+func controllersOf(proj *project.Project, r project.Resource, header string) []templates.KindView {
+	var all []templates.KindView
+	names := kindNames(proj, r, header)
+	if r.Controller {
+		all = append(all, templates.NewKind(names))
+	}
+	for _, name := range r.Controllers {
+		names.Controller = name
+		all = append(all, templates.NewKind(names))
+	}
+	return all
+}
+
+// controllerParts collects the files of the controllers of a kind.
+func controllerParts(c *partList, o owner) {
+	for _, controller := range controllersOf(o.project, o.Resource, "") {
+		whose := o.id()
+		if slices.Contains(o.Controllers, controller.ControllerName) {
+			whose += " " + controller.ControllerName
+		}
+		addEach(c, templates.Controller(), controller, whose)
+		if o.Path != "" && !strings.HasPrefix(o.Path, "k8s.io/api/") {
+			addEach(c, []templates.Template[templates.KindView]{templates.StandIn(controller.ControllerFolder)}, controller, o.id())
+		}
+	}
+}
+
+// controllerCommands are create controller, for all but the controller that comes with a kind.
+func controllerCommands(o owner, kctrl Build) []replayed {
+	names := slices.Clone(o.Controllers)
+	if o.Controller && !o.API {
+		names = append(names, "")
+	}
+	var all []replayed
+	group, path, domain := o.names()
+	for _, name := range names {
+		opts := ControllerOptions{
+			Group: group, Version: o.Version, Kind: o.Kind, Plural: o.Plural, Name: name, Domain: domain, Path: path,
+			Namespaced: o.Namespaced, Kctrl: kctrl,
+		}
+		all = append(all, replayed{o.at, "controller " + name, noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+			return PlanController(fsys, made, opts)
+		}})
+	}
+	return all
+}
+
+func controllerPromises(o owner) []promise {
+	all := []promise{{o.Controller, "controller", "true", "false", o.kind.ControllerFile(".go"), o.kind.Reconciler}}
+	for _, c := range controllersOf(o.project, o.Resource, "") {
+		if c.ControllerName != o.kind.ControllerName {
+			all = append(all, promise{true, "controllers", "[" + c.ControllerName + "]", "[]", c.ControllerFile(".go"), c.Reconciler})
+		}
+	}
+	return all
+}
+
+func registerControllers(r *registration, o owner) {
+	for _, c := range controllersOf(o.project, o.Resource, o.kind.Header) {
+		r.setUp(c.ControllerImportPath, c.ControllerAlias, c.Reconciler)
+	}
 }

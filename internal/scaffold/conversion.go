@@ -3,6 +3,7 @@ package scaffold
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -175,4 +176,45 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 		}
 	}
 	return connect(proj, *r, r.Version, spokes), nil
+}
+
+// conversionParts collects the files of the conversion of a version to its hub.
+func conversionParts(c *partList, o owner) {
+	if o.Hub != "" {
+		addEach(c, templates.Conversion(), templates.ConversionView{Spoke: o.kind}, o.id())
+	}
+}
+
+// conversionCommands are create webhook --conversion, for the hub of all versions.
+func conversionCommands(o owner, kctrl Build) []replayed {
+	opts := webhookOf(o, kctrl)
+	for _, spoke := range spokesOf(o.project, o.Resource) {
+		opts.Spokes = append(opts.Spokes, spoke.Version)
+	}
+	if opts.Conversion = len(opts.Spokes) > 0; !opts.Conversion {
+		return nil
+	}
+	return []replayed{{o.at, "conversion", noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
+		return PlanWebhook(fsys, made, opts)
+	}}}
+}
+
+func conversionPromises(o owner) []promise {
+	return []promise{{o.Hub != "", "hub", o.Hub, `""`, o.kind.ConversionFile(".go"), o.kind.Conversion}}
+}
+
+// registerConversions registers the conversions of a kind, which is their hub.
+func registerConversions(r *registration, o owner) {
+	spokes := spokesOf(o.project, o.Resource)
+	if len(spokes) == 0 {
+		return
+	}
+	api := r.name(o.kind.ImportPath, o.kind.Alias)
+	webhook := r.name(runtimeModule+"/runtime/webhook", "webhook")
+	conversion := r.name(o.kind.ConversionImportPath, o.kind.ConversionAlias)
+	var names []string
+	for _, spoke := range spokes {
+		names = append(names, conversion+"."+templates.NewKind(kindNames(o.project, spoke, "")).Conversion)
+	}
+	r.view.Setups = append(r.view.Setups, fmt.Sprintf("%s.For[*%s.%s](m).WithSpokes(%s).Complete()", webhook, api, o.Kind, strings.Join(names, ", ")))
 }

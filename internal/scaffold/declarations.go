@@ -51,46 +51,42 @@ func checkUndeclared(p *plan.Plan, folder, except string, names []string) error 
 	return errors.Join(errs...)
 }
 
+// promise is what PROJECT says that a Go file declares.
+type promise struct {
+	listed            bool
+	field, value      string // of PROJECT
+	without           string // the value without it
+	file, declaration string
+}
+
 // checkDeclared refuses a project with a kind or a controller that no Go file declares, so that its registration would
 // not compile.
 func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
-	for i, r := range proj.Resources {
-		kind := templates.NewKind(kindNames(proj, r, ""))
-		type promise struct {
-			listed            bool
-			field, value      string // of PROJECT
-			without           string // the value without it
-			file, declaration string
-		}
-		promises := []promise{
-			{r.API, "api", "true", "false", kind.TypesFile(), kind.Kind},
-			{r.Controller, "controller", "true", "false", kind.ControllerFile(".go"), kind.Reconciler},
-			{r.Hub != "", "hub", r.Hub, `""`, kind.ConversionFile(".go"), kind.Conversion},
-			{r.Defaulting, "defaulting", "true", "false", kind.WebhookFile(defaulting.file, ".go"), kind.Kind + defaulting.suffix},
-			{r.Validation, "validation", "true", "false", kind.WebhookFile(validation.file, ".go"), kind.Kind + validation.suffix},
-		}
-		for _, c := range controllersOf(proj, r, "") {
-			if c.ControllerName != kind.ControllerName {
-				promises = append(promises, promise{true, "controllers", "[" + c.ControllerName + "]", "[]", c.ControllerFile(".go"), c.Reconciler})
-			}
-		}
-		for _, c := range promises {
-			if !c.listed {
-				continue
-			}
-			err := checkDeclares(p, c.file, c.declaration)
-			if missing, ok := errors.AsType[*undeclaredError](err); ok {
-				err = &diagnostic.Error{
-					Pos:     proj.Position(i, c.field),
-					Message: fmt.Sprintf("%s is listed with %s: %s, but %s", r, c.field, c.value, missing),
-					Hint:    fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without),
+	for _, o := range owners(proj, "") {
+		for _, made := range creations() {
+			for _, c := range made.promises(o) {
+				if c.listed {
+					errs = append(errs, c.check(p, o))
 				}
 			}
-			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// check refuses a promise that is not kept.
+func (c promise) check(p *plan.Plan, o owner) error {
+	err := checkDeclares(p, c.file, c.declaration)
+	missing, ok := errors.AsType[*undeclaredError](err)
+	if !ok {
+		return err
+	}
+	return &diagnostic.Error{
+		Pos:     o.project.Position(o.at, c.field),
+		Message: fmt.Sprintf("%s is listed with %s: %s, but %s", o, c.field, c.value, missing),
+		Hint:    fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without),
+	}
 }
 
 // undeclaredError says that a package does not declare a name.

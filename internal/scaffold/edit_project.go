@@ -42,8 +42,8 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err := opts.apply(proj); err != nil {
 		return nil, err
 	}
-	p := plan.New(fsys)
-	if err := errors.Join(rebuildLock(p, &before, opts.Kctrl), PlanRuntime(p, &before)); err != nil {
+	p, err := beginPlan(fsys, &before, opts.Kctrl)
+	if err != nil {
 		return nil, err
 	}
 	header, err := opts.header(p, &before, proj)

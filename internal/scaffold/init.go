@@ -59,19 +59,14 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	if existing.used {
 		modules = func() error { return mergeModules(p, proj, opts.Kctrl) }
 	}
-	steps := []func() error{
+	err = inOrder(
 		func() error { return writeBoilerplate(p, proj, opts.Year) },
 		func() error { return writeProjectFiles(p, proj, opts.Kctrl, existing.used) },
 		modules,
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, inTheWayOfInit(err)
-		}
-	}
-	return p, nil
+	)
+	return p, inTheWayOfInit(err)
 }
 
 // checkNewFolder refuses a folder that holds a project, and one that holds more than a new project can start beside and is no Go module.

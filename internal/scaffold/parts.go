@@ -3,8 +3,6 @@ package scaffold
 import (
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
@@ -32,10 +30,12 @@ type listing struct{ folder, list, item string }
 // partsOf returns the files that a project has because of its kinds, each once. Those that every project has are none of them.
 func partsOf(proj *project.Project) []part {
 	c := &partList{seen: map[string]bool{}}
-	for i, r := range proj.Resources {
-		c.addKind(proj, i, r)
+	for _, o := range owners(proj, "") {
+		for _, made := range creations() {
+			made.parts(c, o)
+		}
 	}
-	if c.kinds > 0 {
+	if slices.ContainsFunc(proj.Resources, func(r project.Resource) bool { return r.API }) {
 		c.add(part{path: path.Join(crdFolder, "kustomization.yaml"), id: "list of CRDs", kustomization: true, listings: []listing{{defaultFolder, "resources", "../crd"}}})
 		c.add(part{path: path.Join(samplesFolder, "kustomization.yaml"), id: "list of samples", kustomization: true})
 	}
@@ -47,7 +47,6 @@ func partsOf(proj *project.Project) []part {
 type partList struct {
 	parts []part
 	seen  map[string]bool // by path
-	kinds int             // of the project's own
 }
 
 func (c *partList) add(p part) {
@@ -66,83 +65,6 @@ func addEach[V any](c *partList, list []templates.Template[V], view V, owner str
 			common: base == "doc.go" || base == "groupversion_info.go", generated: t.Ownership == templates.Generated,
 		})
 	}
-}
-
-// addKind adds what the project has because of the kind at an index, which the parts that it has alone are named after; others after
-// the first that has them.
-func (c *partList) addKind(proj *project.Project, at int, r project.Resource) {
-	kind := templates.NewKind(kindNames(proj, r, ""))
-	owner := strconv.Itoa(at)
-	first := func(same func(project.Resource) bool) string {
-		return strconv.Itoa(slices.IndexFunc(proj.Resources, same))
-	}
-	ofGroup := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() })
-	ofVersion := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() && o.Version == r.Version })
-	ofKind := first(func(o project.Resource) bool { return o.APIGroup() == r.APIGroup() && o.Kind == r.Kind })
-	if r.API {
-		c.kinds++
-		addEach(c, []templates.Template[templates.KindView]{templates.Types()}, kind, owner)
-		ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
-		if _, migrated := migratedFolder(proj, r); migrated {
-			ofPackage = ofPackage[:1]
-		}
-		addEach(c, ofPackage, kind.VersionView, ofVersion)
-		c.add(part{
-			path: path.Join(crdFolder, kind.CRDBase), id: "generate/crd " + ofKind, generated: true,
-			listings: []listing{{crdFolder, "resources", kind.CRDBase}},
-		})
-		c.add(part{
-			path: path.Join(samplesFolder, kind.SampleFile), id: templates.Sample().Source() + " " + owner,
-			listings: []listing{{samplesFolder, "resources", kind.SampleFile}},
-		})
-		for _, t := range templates.Roles() {
-			name := t.Path(kind)
-			c.add(part{path: name, id: t.Source() + " " + ofKind, listings: []listing{{rbacFolder, "resources", path.Base(name)}}})
-		}
-	}
-	for _, controller := range controllersOf(proj, r, "") {
-		whose := owner + " " + controller.ControllerName
-		if !isNamed(r, controller.ControllerName) {
-			whose = owner
-		}
-		addEach(c, templates.Controller(), controller, whose)
-		if r.Path != "" && !strings.HasPrefix(r.Path, "k8s.io/api/") {
-			addEach(c, []templates.Template[templates.KindView]{templates.StandIn(controller.ControllerFolder)}, controller, owner)
-		}
-	}
-	for _, a := range admissionsOf(r) {
-		addEach(c, []templates.Template[templates.KindView]{templates.WebhookDoc()}, kind, ofGroup)
-		c.addAdmission(a, templates.AdmissionView{KindView: kind, Foreign: !r.API}, owner)
-	}
-	if r.Hub != "" {
-		addEach(c, templates.Conversion(), templates.ConversionView{Spoke: kind}, owner)
-	}
-}
-
-// addAdmission adds what a webhook or a policy of a kind consists of, and what its tests send for a kind that is not the project's own.
-func (c *partList) addAdmission(a admission, view templates.AdmissionView, owner string) {
-	if a.suffix == "" {
-		c.add(part{
-			path: path.Join(policiesFolder, view.PolicyFile()), id: a.templates()[0].ID + " " + owner,
-			listings: []listing{{policiesFolder, "resources", view.PolicyFile()}},
-		})
-		c.add(part{
-			path: path.Join(policiesFolder, "kustomization.yaml"), id: "list of policies", kustomization: true,
-			listings: []listing{{defaultFolder, "resources", "../policy"}},
-		})
-	}
-	addEach(c, a.templates(), view, owner)
-	if view.Foreign {
-		addEach(c, []templates.Template[templates.AdmissionView]{templates.TestObject()}, view, owner)
-	}
-	if view.Foreign && view.TestCRDs != "" {
-		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, view.KindView, owner+" of webhooks")
-	}
-}
-
-// isNamed reports whether a controller of a kind has a name of its own.
-func isNamed(r project.Resource, controller string) bool {
-	return slices.Contains(r.Controllers, controller)
 }
 
 // addWebhooks adds what brings the webhooks of a project into a cluster.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	gopath "path"
 	"slices"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
@@ -223,77 +222,57 @@ func registrations(p *plan.Plan, proj *project.Project, header string, g program
 	return versions, others, nil
 }
 
+// registration collects what the manager sets up.
+type registration struct {
+	view    templates.RegisterView
+	imports importNames
+	makers  makers
+	errs    []error
+}
+
 // registerView lists what the manager sets up: each API package, controller and webhook once, in the order of PROJECT, and
 // behind the packages those that PROJECT does not list.
 func registerView(g program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
-	view := templates.RegisterView{Header: header, Folder: g.folder}
-	imports := &importNames{byPath: map[string]string{}}
-	made := g.makers()
-	var err error
-	setup := func(importPath, wanted, name string) {
-		expr, fallible, failure := made.setup(importPath, name, func() string {
-			alias, _ := imports.name(importPath, wanted)
-			return alias
-		})
-		view.Setups = append(view.Setups, expr)
-		view.Fallible = view.Fallible || fallible
-		err = errors.Join(err, failure)
+	r := &registration{
+		view:    templates.RegisterView{Header: header, Folder: g.folder},
+		imports: importNames{byPath: map[string]string{}}, makers: g.makers(),
 	}
-	for _, r := range proj.Resources {
-		kind := templates.NewKind(kindNames(proj, r, header))
-		if r.API || r.Path != "" && usesTypes(r) {
-			if name, first := imports.name(kind.ImportPath, kind.Alias); first {
-				view.APIs = append(view.APIs, name)
-			}
-		}
-		for _, c := range controllersOf(proj, r, header) {
-			setup(c.ControllerImportPath, c.ControllerAlias, c.Reconciler)
-		}
-		for _, w := range webhooksOf(r) {
-			setup(kind.WebhookImportPath, kind.WebhookAlias, kind.Kind+w.suffix)
-		}
-		if spokes := spokesOf(proj, r); len(spokes) > 0 {
-			view.Setups = append(view.Setups, conversionSetup(proj, imports, kind, spokes))
+	for _, o := range owners(proj, header) {
+		for _, made := range creations() {
+			made.setUp(r, o)
 		}
 	}
 	for _, path := range others {
-		if name, first := imports.name(path, templates.Alias(path)); first { // else PROJECT has kinds of it with their path
-			view.APIs = append(view.APIs, name)
-		}
+		r.addAPI(path, templates.Alias(path)) // unless PROJECT has kinds of it with their path
 	}
-	view.Imports = imports.sorted()
-	return view, err
+	r.view.Imports = r.imports.sorted()
+	return r.view, errors.Join(r.errs...)
+}
+
+// name returns the name that the file imports a package under.
+func (r *registration) name(importPath, wanted string) string {
+	name, _ := r.imports.name(importPath, wanted)
+	return name
+}
+
+// addAPI adds an API package, once.
+func (r *registration) addAPI(importPath, wanted string) {
+	if name, first := r.imports.name(importPath, wanted); first {
+		r.view.APIs = append(r.view.APIs, name)
+	}
+}
+
+// setUp adds a type of a package that the manager runs.
+func (r *registration) setUp(importPath, wanted, name string) {
+	expr, fallible, err := r.makers.setup(importPath, name, func() string { return r.name(importPath, wanted) })
+	r.view.Setups = append(r.view.Setups, expr)
+	r.view.Fallible = r.view.Fallible || fallible
+	r.errs = append(r.errs, err)
 }
 
 // usesTypes reports whether code of the project uses the Go types of a kind: API servers decide by a policy without them.
 func usesTypes(r project.Resource) bool {
 	return r.Controller || len(r.Controllers)+len(webhooksOf(r)) > 0
-}
-
-// controllersOf returns the controllers of a kind.
-func controllersOf(proj *project.Project, r project.Resource, header string) []templates.KindView {
-	var all []templates.KindView
-	names := kindNames(proj, r, header)
-	if r.Controller {
-		all = append(all, templates.NewKind(names))
-	}
-	for _, name := range r.Controllers {
-		names.Controller = name
-		all = append(all, templates.NewKind(names))
-	}
-	return all
-}
-
-// conversionSetup returns the expression that registers the conversions of a kind, whose hub is kind.
-func conversionSetup(proj *project.Project, imports *importNames, kind templates.KindView, spokes []project.Resource) string {
-	api, _ := imports.name(kind.ImportPath, kind.Alias)
-	webhook, _ := imports.name(runtimeModule+"/runtime/webhook", "webhook")
-	conversion, _ := imports.name(kind.ConversionImportPath, kind.ConversionAlias)
-	var names []string
-	for _, spoke := range spokes {
-		names = append(names, conversion+"."+templates.NewKind(kindNames(proj, spoke, "")).Conversion)
-	}
-	return fmt.Sprintf("%s.For[*%s.%s](m).WithSpokes(%s).Complete()", webhook, api, kind.Kind, strings.Join(names, ", "))
 }
 
 // importNames gives every import path a name of its own, whatever names the paths would like.

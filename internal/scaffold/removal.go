@@ -30,11 +30,11 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	if _, found := webhooksView(after); !found {
 		after.Certificates = ""
 	}
-	p := plan.New(fsys)
-	if err := rebuildLock(p, before, opts.Kctrl); err != nil {
+	p, err := beginPlan(fsys, before, opts.Kctrl)
+	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(PlanRuntime(p, before), checkStored(p, before, after)); err != nil {
+	if err := checkStored(p, before, after); err != nil {
 		return nil, err
 	}
 	sources, err := goSources(p)
@@ -48,7 +48,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 		lost = slices.DeleteFunc(lost, func(p part) bool { return path.Dir(p.path) == webhookFolder })
 	}
 	r := &removal{plan: p, repo: after.Repo, force: opts.Force, parts: lost, kept: map[string]string{}}
-	for _, step := range []func() error{
+	return p, inOrder(
 		r.keepEdited,
 		func() error { return r.keepNeeded(sources) },
 		r.remove,
@@ -58,12 +58,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 		func() error { return writeRegistration(p, after) },
 		func() error { return r.releaseModules(after, sources) },
 		func() error { return writeProject(p, after) },
-	} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	)
 }
 
 // keepEdited keeps the files that the user has edited, or that were never kctrl's.

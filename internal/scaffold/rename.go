@@ -120,8 +120,8 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	if err := checkOneGroup(proj); err != nil {
 		return nil, err
 	}
-	p := plan.New(fsys)
-	if err := errors.Join(rebuildLock(p, &before, opts.Kctrl), PlanRuntime(p, &before)); err != nil {
+	p, err := beginPlan(fsys, &before, opts.Kctrl)
+	if err != nil {
 		return nil, err
 	}
 	header, err := p.Read(boilerplateFile)

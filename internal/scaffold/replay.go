@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/afero"
 
@@ -66,70 +65,13 @@ func noFlags(*project.Resource) *[]string { return nil }
 
 // commandsOf returns the commands that make the kinds of a project, and what belongs to them, in an order in which they can run.
 func commandsOf(proj *project.Project, kctrl Build) []replayed {
-	var kinds, controllers, webhooks []replayed
-	for i, r := range proj.Resources {
-		// What finds a kind that is not the project's own.
-		group, path, domain := r.Group, r.Path, r.Domain
-		switch {
-		case path == "":
-			domain = ""
-		case strings.HasPrefix(path, "k8s.io/api/"):
-			group, path = cmp.Or(group, "core"), ""
-		}
-		if r.API {
-			opts := APIOptions{
-				Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, NoConversion: true,
-				Resource: true, Controller: r.Controller, Namespaced: r.Namespaced, Kctrl: kctrl,
-			}
-			err := opts.setFlags(r.APIFlags)
-			kinds = append(kinds, replayed{i, "kind", func(r *project.Resource) *[]string { return &r.APIFlags }, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-				if err != nil {
-					return nil, err
-				}
-				return PlanAPI(fsys, made, opts)
-			}})
-		}
-		names := slices.Clone(r.Controllers)
-		if r.Controller && !r.API {
-			names = append(names, "")
-		}
-		for _, name := range names {
-			opts := ControllerOptions{
-				Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Name: name, Domain: domain, Path: path,
-				Namespaced: r.Namespaced, Kctrl: kctrl,
-			}
-			controllers = append(controllers, replayed{i, "controller " + name, noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-				return PlanController(fsys, made, opts)
-			}})
-		}
-		webhook := WebhookOptions{
-			Group: group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Domain: domain, Path: path, Namespaced: r.Namespaced,
-			Certificates: proj.Certificates, Kctrl: kctrl,
-		}
-		for _, a := range admissionsOf(r) {
-			opts := webhook
-			asked := project.Resource{}
-			*a.has(&asked) = true
-			opts.Defaulting, opts.Validation, opts.Policy = asked.Defaulting, asked.Validation, asked.Policy
-			err := opts.setFlags(a, *a.flags(&r))
-			webhooks = append(webhooks, replayed{i, a.file, a.flags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-				if err != nil {
-					return nil, err
-				}
-				return PlanWebhook(fsys, made, opts)
-			}})
-		}
-		if spokes := spokesOf(proj, r); len(spokes) > 0 {
-			webhook.Conversion = true
-			for _, spoke := range spokes {
-				webhook.Spokes = append(webhook.Spokes, spoke.Version)
-			}
-			webhooks = append(webhooks, replayed{i, "conversion", noFlags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
-				return PlanWebhook(fsys, made, webhook)
-			}})
+	var all []replayed
+	for _, made := range creations() {
+		for _, o := range owners(proj, "") {
+			all = append(all, made.commands(o, kctrl)...)
 		}
 	}
-	return slices.Concat(kinds, controllers, webhooks)
+	return all
 }
 
 // replayKinds adds the kinds of a project to one in memory, as far as that can be done and is not left out, and returns the commands

@@ -59,17 +59,12 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 	if err := p.WriteFile(plan.File{Path: boilerplateFile, Content: header, Policy: plan.Edit}); err != nil {
 		return err
 	}
-	for _, step := range []func() error{
+	return inOrder(
 		r.findMoves, r.findRenamed, r.moveOthers, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },
 		func() error { return writeProject(p, after) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // replay makes the project in both states. What kctrl cannot make again in the first is the user's, in both; what it could there, and

@@ -47,10 +47,8 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{u.gone, u.files, u.code, u.runtime, u.modules, u.dropBases} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	if err := inOrder(u.gone, u.files, u.code, u.runtime, u.modules, u.dropBases); err != nil {
+		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
 	return p, errors.Join(deployWebhooks(p, proj), writeRegistration(p, proj), writeProject(p, proj))

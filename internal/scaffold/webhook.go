@@ -53,22 +53,11 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	p := plan.New(fsys)
-	if err := rebuildLock(p, proj, opts.Kctrl); err != nil {
-		return nil, err
-	}
-	if err := PlanRuntime(p, proj); err != nil {
-		return nil, err
-	}
-	header, err := goHeader(p)
+	w, err := beginWork(fsys, proj, *resource, "", opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
-	names := kindNames(proj, *resource, header)
-	if names.RealServer, err = hasOlderKubernetes(p, proj); err != nil {
-		return nil, err
-	}
-	kind := templates.NewKind(names)
+	p, kind := w.plan, w.kind
 	webhookView, policyView, err := opts.Requests.view(kind, !resource.API)
 	if err != nil {
 		return nil, err
@@ -99,18 +88,13 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 		)
 	}
 	steps = append(steps,
-		func() error { return writeConversions(p, proj, spokes, header, opts.Force) },
+		func() error { return writeConversions(p, proj, spokes, w.header, opts.Force) },
 		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
 		func() error { return deployWebhooks(p, proj) },
 		func() error { return writeRegistration(p, proj) },
 		func() error { return writeProject(p, proj) },
 	)
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return p, inOrder(steps...)
 }
 
 // asked returns a resource that has nothing but what opts ask for.
