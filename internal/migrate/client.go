@@ -25,20 +25,42 @@ var clientRules = []Rule{
 	{
 		Name: "a configuration is applied",
 		Matches: func(f *file, n ast.Node) bool {
-			_, selector, key := f.method(n)
-			return key == "client#Apply" && !f.isInterceptor(selector)
+			call, selector, key := f.method(n)
+			return (key == "client#Apply" || f.isOwnApply(call, selector)) && !f.isInterceptor(selector) && len(call.Args) > 1 && !f.isApplied(call.Args[1])
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			name := "ApplyConfiguration"
-			receiver := selector.X
-			if _, status, key := f.method(receiver); key == "client#Status" {
-				name, receiver = "ApplyStatusConfiguration", status.X
-			}
-			args := append([]string{f.text(call.Args[0]), f.text(receiver)}, f.texts(call.Args[1:])...)
-			return fill("{client}."+name+"(") + strings.Join(args, ", ") + ellipsis(call) + ")"
+			args := append([]string{f.text(call.Args[0]), f.text(selector.X)}, f.texts(call.Args[1:])...)
+			return fill("{client}.ApplyConfiguration(") + strings.Join(args, ", ") + ellipsis(call) + ")"
 		},
 		Reason: "Apply of a client takes objects; configurations have a function",
+	},
+	{
+		Name: "what a client of one's own, or an interceptor, is told to apply",
+		Matches: func(f *file, n ast.Node) bool {
+			field, ok := f.around(0).(*ast.Field)
+			if !ok || field.Type != n {
+				return false
+			}
+			function, ok := f.around(2).(*ast.FuncType)
+			return ok && f.appliedField(function, f.around(3)) == field
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{client}.Object") },
+		Reason:  "Apply of a client takes objects; configurations have a function",
+	},
+	{
+		Name: "what a client of one's own, or an interceptor, watches",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			field, isField := f.around(0).(*ast.Field)
+			if !ok || !isField || namedOf(f.info.TypeOf(e)) != "k8s.io/apimachinery/pkg/watch.Interface" {
+				return false
+			}
+			function, ok := f.around(2).(*ast.FuncType)
+			return ok && function.Results != nil && slices.Contains(function.Results.List, field) && f.watches(function)
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{client}.Stream[{client}.Object]") },
+		Reason:  "a watch is a stream of events",
 	},
 	{
 		Name:    "a configuration of an unstructured object",
@@ -80,21 +102,27 @@ var clientRules = []Rule{
 	{
 		Name: "a client in an interceptor",
 		Matches: func(f *file, n ast.Node) bool {
-			if f.symbol(n) != "client.WithWatch" {
+			field, ok := f.around(0).(*ast.Field)
+			if !ok || field.Type != n || f.symbol(n) != "client.WithWatch" {
 				return false
 			}
-			for i := range 8 {
-				field, ok := f.around(i).(*ast.KeyValueExpr)
-				if !ok {
-					continue
-				}
-				ident, ok := field.Key.(*ast.Ident)
-				return ok && strings.HasPrefix(f.member(ident), "client/interceptor#") && ident.Name != "Watch"
-			}
-			return false
+			function, ok := f.around(2).(*ast.FuncType)
+			return ok && f.intercepts(function)
 		},
 		Rewrite: func(*file, ast.Node) string { return fill("{client}.Client") },
 		Reason:  "an interceptor is given a client",
+	},
+	{
+		Name: "an interceptor in front of a client that watches",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "client/interceptor.NewClient" && !f.wrapped[n] && typeKey(f.wanted(call)) == "client.WithWatch"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return f.inside(n) + fill(".({client}.WithWatch)")
+		},
+		Reason: "an intercepted client watches if the one below it does",
 	},
 	{
 		Name:    "an object that says only its metadata, for what wants all of it",
@@ -135,6 +163,113 @@ func (f *file) isPartOfObject(n ast.Node) bool {
 		"ctrl.SetControllerReference", "controllerutil.HasOwnerReference":
 		t := f.info.TypeOf(e)
 		return namedOf(t) == "k8s.io/apimachinery/pkg/apis/meta/v1.Object" || isRuntimeObject(t)
+	}
+	return false
+}
+
+// appliedField returns the parameter by which a function is told what to apply, if the function is an Apply method, as
+// those of clients are, or one of an interceptor. around is what the type of the function stands in.
+func (f *file) appliedField(function *ast.FuncType, around ast.Node) *ast.Field {
+	last := variadic(function)
+	if last == nil {
+		return nil
+	}
+	option := f.typeOf(last.Elt)
+	if option != "client.ApplyOption" && option != "client.SubResourceApplyOption" || !isApplyMethod(around) && !f.intercepts(function) {
+		return nil
+	}
+	for _, field := range function.Params.List {
+		if isConfiguration(f.info.TypeOf(field.Type)) && len(field.Names) < 2 {
+			return field
+		}
+	}
+	return nil
+}
+
+// isApplyMethod reports whether a node declares a method called Apply, of a type or of an interface.
+func isApplyMethod(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		return n.Recv != nil && n.Name.Name == "Apply"
+	case *ast.Field:
+		return len(n.Names) == 1 && n.Names[0].Name == "Apply"
+	}
+	return false
+}
+
+func isConfiguration(t types.Type) bool {
+	return namedOf(t) == "k8s.io/apimachinery/pkg/runtime.ApplyConfiguration"
+}
+
+// intercepts reports whether a function has the parameters of one of an interceptor: a context, the client below, or that and the name of
+// a subresource, and options at the end.
+func (f *file) intercepts(function *ast.FuncType) bool {
+	last := variadic(function)
+	if last == nil || !strings.HasPrefix(f.typeOf(last.Elt), "client.") || len(function.Params.List) < 3 || namedOf(f.info.TypeOf(function.Params.List[0].Type)) != "context.Context" {
+		return false
+	}
+	switch f.typeOf(function.Params.List[1].Type) {
+	case "client.WithWatch":
+		return !f.watches(function)
+	case "client.Client":
+		return strings.HasPrefix(f.typeOf(last.Elt), "client.SubResource") && types.Identical(f.info.TypeOf(function.Params.List[2].Type), types.Typ[types.String])
+	}
+	return false
+}
+
+// watches reports whether a function has the type of Watch, of a client or an interceptor.
+func (f *file) watches(function *ast.FuncType) bool {
+	last := variadic(function)
+	return last != nil && f.typeOf(last.Elt) == "client.ListOption" && function.Results != nil && len(function.Results.List) == 2 &&
+		namedOf(f.info.TypeOf(function.Results.List[0].Type)) == "k8s.io/apimachinery/pkg/watch.Interface"
+}
+
+// variadic returns the type of the last parameter of a function that takes any number of them, or nil.
+func variadic(function *ast.FuncType) *ast.Ellipsis {
+	if function.Params.NumFields() == 0 {
+		return nil
+	}
+	last, _ := function.Params.List[len(function.Params.List)-1].Type.(*ast.Ellipsis)
+	return last
+}
+
+// isOwnApply reports whether a call is of the Apply method of a type of the project's that is as that of a client.
+func (f *file) isOwnApply(call *ast.CallExpr, selector *ast.SelectorExpr) bool {
+	if call == nil || selector == nil || selector.Sel.Name != "Apply" {
+		return false
+	}
+	method, ok := f.info.Uses[selector.Sel].(*types.Func)
+	if !ok || method.Pkg() == nil || !f.isOwn(method.Pkg().Path()) {
+		return false
+	}
+	parameters := method.Signature().Params()
+	if !method.Signature().Variadic() || parameters.Len() != 3 || !isConfiguration(parameters.At(1).Type()) {
+		return false
+	}
+	option := typeKey(parameters.At(2).Type().(*types.Slice).Elem())
+	return option == "client.ApplyOption" || option == "client.SubResourceApplyOption"
+}
+
+// isApplied reports whether an expression is the parameter by which the function that it is in is told what to apply, see [file.appliedField].
+func (f *file) isApplied(e ast.Expr) bool {
+	ident, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	for i, n := range f.stack {
+		var function *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			function = n.Type
+		case *ast.FuncLit:
+			function = n.Type
+		default:
+			continue
+		}
+		field := f.appliedField(function, f.stack[i])
+		if field != nil && len(field.Names) == 1 && f.info.Defs[field.Names[0]] == f.info.Uses[ident] {
+			return true
+		}
 	}
 	return false
 }

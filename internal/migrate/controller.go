@@ -1,8 +1,10 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -71,12 +73,55 @@ var controllerRules = []Rule{
 		Name: "an assertion about a handler",
 		Matches: func(f *file, n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
-			return ok && len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && len(spec.Values) == 1 && f.symbol(spec.Type) == "handler.EventHandler" && f.isOwnType(f.info.TypeOf(spec.Values[0]))
+			return ok && len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && len(spec.Values) == 1 && isHandler(f.info.TypeOf(spec.Type)) && f.isOwnType(f.info.TypeOf(spec.Values[0]))
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return "_ " + fill("{handler}.Events") + " = " + f.text(n.(*ast.ValueSpec).Values[0])
+			spec := n.(*ast.ValueSpec)
+			of := cmp.Or(f.argumentsOf(spec.Type), fill("[{client}.Object, {reconcile}.Request]"))
+			f.wrapped[spec.Values[0]] = true
+			return "_ " + fill("{handler}.Events") + of + " = " + f.text(spec.Values[0])
 		},
 		Reason: "a handler is a function; what has four methods becomes one by Of",
+	},
+	{
+		Name: "a handler of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && isHandler(f.wanted(e))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.handlerOf(n.(ast.Expr)) },
+		Reason:  "a handler is a function; what has four methods becomes one by Of",
+	},
+	{
+		Name: "a predicate of functions for a Go type",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && literal.Type != nil && f.typeOf(literal) == "predicate.TypedFuncs"
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.typedPredicate(n.(*ast.CompositeLit)) },
+		Reason:  "a predicate is for all kinds; Event makes one of a function for a Go type",
+	},
+	{
+		Name: "a source of a kind",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "source.Kind" || key == "source.TypedKind") && len(call.Args) > 2
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			args := append(f.texts(call.Args[:3]), f.predicates(call.Args[3:])...)
+			return fill("{source}.Kind") + f.argumentsOf(call.Fun) + "(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+		},
+		Reason: "predicates are functions",
+	},
+	{
+		Name: "a controller without a builder",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "controller.New" || key == "controller.NewTyped") && len(call.Args) == 3 && f.reconcilerOf(call.Args[2]) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.controllerOf(n.(*ast.CallExpr)) },
+		Reason:  "a builder makes controllers of any requests",
 	},
 	{
 		Name: "functions of events in a type",
@@ -102,8 +147,13 @@ var controllerRules = []Rule{
 	{
 		Name:    "a handler for the object",
 		Matches: func(f *file, n ast.Node) bool { return f.isLiteral(n, "handler.EnqueueRequestForObject") },
-		Rewrite: func(*file, ast.Node) string { return fill("{handler}.ForObject[{client}.Object]()") },
-		Reason:  "a handler is a function",
+		Rewrite: func(f *file, n ast.Node) string {
+			if unary, ok := n.(*ast.UnaryExpr); ok {
+				n = unary.X
+			}
+			return fill("{handler}.ForObject[") + f.argumentOf(n.(*ast.CompositeLit).Type) + "]()"
+		},
+		Reason: "a handler is a function",
 	},
 	{
 		Name:    "a handler for the owner",
@@ -119,7 +169,7 @@ var controllerRules = []Rule{
 					only = "true"
 				}
 			}
-			return fill("{handler}.ForOwnerOf[{client}.Object](") + f.text(call.Args[2]) + ", " + f.text(call.Args[0]) + ", " + f.text(call.Args[1]) + ", " + only + ")"
+			return fill("{handler}.ForOwnerOf[") + f.argumentOf(call.Fun) + "](" + f.text(call.Args[2]) + ", " + f.text(call.Args[0]) + ", " + f.text(call.Args[1]) + ", " + only + ")"
 		},
 		Reason: "a handler is a function",
 	},
@@ -448,9 +498,77 @@ func (f *file) predicates(list []ast.Expr) []string {
 // handlerOf returns a handler, as a function.
 func (f *file) handlerOf(e ast.Expr) string {
 	if f.isOwnType(f.info.TypeOf(e)) {
+		f.wrapped[e] = true
 		return fill("{handler}.Of(") + f.text(e) + ")"
 	}
 	return f.text(e)
+}
+
+// isHandler reports whether a type is that of handlers, of objects or of a Go type.
+func isHandler(t types.Type) bool {
+	key := typeKey(t)
+	return key == "handler.EventHandler" || key == "handler.TypedEventHandler"
+}
+
+// argumentOf returns the first type argument of what is written with some, else that of what is for all objects.
+func (f *file) argumentOf(generic ast.Expr) string {
+	switch generic := generic.(type) {
+	case *ast.IndexExpr:
+		return f.text(generic.Index)
+	case *ast.IndexListExpr:
+		return f.text(generic.Indices[0])
+	}
+	return fill("{client}.Object")
+}
+
+// argumentsOf returns the type arguments of what is written with some, between brackets.
+func (f *file) argumentsOf(generic ast.Expr) string {
+	switch generic := generic.(type) {
+	case *ast.IndexExpr:
+		return "[" + f.text(generic.Index) + "]"
+	case *ast.IndexListExpr:
+		return "[" + strings.Join(f.texts(generic.Indices), ", ") + "]"
+	}
+	return ""
+}
+
+// typedPredicate makes a predicate of functions for a Go type.
+func (f *file) typedPredicate(literal *ast.CompositeLit) string {
+	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{predicate}.Funcs")}}
+	for _, element := range literal.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok {
+			edits = append(edits, edit{f.offset(field.Value.Pos()), f.offset(field.Value.End()), fill("{predicate}.Event(") + f.text(field.Value) + ")"})
+		}
+	}
+	return fill("{predicate}.Of(") + f.splice(literal, edits) + ")"
+}
+
+// reconcilerOf returns the field of the options of a controller that has its reconciler, or nil.
+func (f *file) reconcilerOf(options ast.Expr) *ast.KeyValueExpr {
+	literal, ok := options.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	for _, element := range literal.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, "Reconciler") {
+			return field
+		}
+	}
+	return nil
+}
+
+// controllerOf returns the builder of a controller that is made without one.
+func (f *file) controllerOf(call *ast.CallExpr) string {
+	requests := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
+	text := fill("{controller}.Of") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ")"
+	literal, field := call.Args[2].(*ast.CompositeLit), f.reconcilerOf(call.Args[2])
+	reconciler := f.text(field.Value)
+	if len(literal.Elts) > 1 {
+		from, to := f.offset(field.Pos()), f.offset(field.End())
+		edits := slices.DeleteFunc(f.within(literal), func(e edit) bool { return from <= e.from && e.to <= to })
+		text += ".WithOptions(" + f.splice(literal, append(edits, f.removal(field))) + ")"
+	}
+	return text + ".Build(" + reconciler + ")"
 }
 
 // isOwnType reports whether a type is a struct, or a pointer to one, that the project declares.
@@ -573,7 +691,9 @@ func (f *file) rawSource(gap string, link *ast.CallExpr) (string, bool) {
 	if handled, of := f.called(h); of == "handler.TypedEnqueueRequestsFromMapFunc" {
 		t := f.typeText(prototype)
 		args[1] = fill("{handler}.Map(func(ctx {context}.Context, o {client}.Object) []{reconcile}.Request { return ") + f.operand(handled.Args[0]) + "(ctx, o.(" + t + ")) })"
-	} else if f.isLiteral(h, "handler.EnqueueRequestForObject") || f.typeOf(h) == "handler.EventHandler" {
+	} else if f.isLiteral(h, "handler.EnqueueRequestForObject") {
+		args[1] = fill("{handler}.ForObject[{client}.Object]()")
+	} else if f.typeOf(h) == "handler.EventHandler" {
 		args[1] = f.handlerOf(h)
 	} else {
 		return "", false

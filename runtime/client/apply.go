@@ -12,10 +12,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
+// Applier applies objects: a [Client] does, and what writes a subresource, such as its status.
+type Applier interface {
+	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
+}
+
 // ApplyConfiguration applies what a typed apply configuration says, such as one of the applyconfiguration packages that
 // kctrl and client-go's generators write: any pointer to a type whose JSON is an object with apiVersion, kind and a name.
 // What is not in its JSON is not applied. configuration is set to the answer of the server, and is untouched on an error.
-func ApplyConfiguration(ctx context.Context, c Writer, configuration any, opts ...ApplyOption) error {
+// With c.Status() in place of a client it is that for the status.
+func ApplyConfiguration(ctx context.Context, c Applier, configuration any, opts ...ApplyOption) error {
 	return applyTyped(configuration, func(u *unstructured.Unstructured) error { return c.Apply(ctx, u, opts...) })
 }
 

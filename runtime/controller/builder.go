@@ -66,7 +66,7 @@ func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T, reconcile
 		}
 	}
 	b.name = strings.ToLower(b.kind.Kind)
-	return b.fail(explainKind(err)).watch(func() (source.Source[reconcile.Request], error) {
+	return b.fail(explainKind(err)).watch(func() source.Source[reconcile.Request] {
 		accept := predicate.OrEnding(predicate.And(slices.Concat(b.filters, b.predicates)...))
 		return source.Kind(m.Cache(), prototype, handler.ForObject[T](), accept)
 	}, false)
@@ -179,15 +179,15 @@ func WatchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, 
 }
 
 func watchKind[K, T object.Object, R comparable](b *Builder[T, R], prototype K, h handler.Handler[K, R], optional bool, predicates []predicate.Predicate) *Builder[T, R] {
-	return b.watch(func() (source.Source[R], error) {
+	return b.watch(func() source.Source[R] {
 		return source.Kind(b.manager.Cache(), prototype, h, slices.Concat(b.filters, predicates)...)
 	}, optional)
 }
 
-func (b *Builder[T, R]) watch(declare func() (source.Source[R], error), optional bool) *Builder[T, R] {
+func (b *Builder[T, R]) watch(declare func() source.Source[R], optional bool) *Builder[T, R] {
 	b.watches = append(b.watches, func() (source.Source[R], error) {
-		s, err := declare()
-		if err != nil || !optional {
+		s := declare()
+		if err := source.Failure(s); err != nil || !optional {
 			return s, explainKind(err)
 		}
 		return source.Optional(s), nil

@@ -284,8 +284,12 @@ type feed[R comparable] struct {
 }
 
 // Subscribe adds a source, also while the controller runs. Run waits for all that are added before they have synced. It
-// does not stop for one that comes later, though Ready names that until it has synced. It fails after Run.
+// does not stop for one that comes later, though Ready names that until it has synced. It fails after Run, and for a
+// source that cannot run, see [source.Failure].
 func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
+	if err := source.Failure(s); err != nil {
+		return nil, fmt.Errorf("watch %s: %w", s, err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {

@@ -161,17 +161,17 @@ func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, m
 }
 
 // Events is a handler as four methods, one for each thing that may happen to an object. [Of] makes a Handler of it.
-type Events interface {
-	Create(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
-	Update(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
-	Delete(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
-	Generic(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+type Events[T object.Object, R comparable] interface {
+	Create(ctx context.Context, e informer.Event[T], queue Queue[R])
+	Update(ctx context.Context, e informer.Event[T], queue Queue[R])
+	Delete(ctx context.Context, e informer.Event[T], queue Queue[R])
+	Generic(ctx context.Context, e informer.Event[T], queue Queue[R])
 }
 
 // Of is a handler that calls the method of h that is for the type of the event: Create for an Added one, Update for an Updated one,
 // Delete for a Deleted one, and Generic for all others, such as those of a resync and of channels.
-func Of(h Events) Handler[object.Object, reconcile.Request] {
-	return func(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func Of[T object.Object, R comparable](h Events[T, R]) Handler[T, R] {
+	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 		switch e.Type {
 		case informer.Added:
 			h.Create(ctx, e, queue)
@@ -185,7 +185,7 @@ func Of(h Events) Handler[object.Object, reconcile.Request] {
 	}
 }
 
-// Funcs is [Events] of functions. What has none is left out.
+// Funcs is [Events] of functions, for objects of any Go type. What has none is left out.
 type Funcs struct {
 	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
 }

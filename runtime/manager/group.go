@@ -30,7 +30,7 @@ var startOrder = []groupName{servers, caches, recorders, others, controllers}
 
 // groupOf returns where something that was added belongs.
 func groupOf(r Runnable) groupName {
-	if elected, ok := r.(interface{ NeedLeaderElection() bool }); ok && !elected.NeedLeaderElection() {
+	if elected, ok := r.(LeaderElectionRunnable); ok && !elected.NeedLeaderElection() {
 		return others
 	}
 	return controllers

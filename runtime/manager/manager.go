@@ -35,6 +35,11 @@ import (
 // /readyz.
 type Runnable = controller.Runnable
 
+// LeaderElectionRunnable is the method by which a [Runnable] says whether it runs only while this manager leads.
+type LeaderElectionRunnable interface {
+	NeedLeaderElection() bool
+}
+
 // RunnableFunc is a function that a manager runs, while it leads. It returns after the last goroutine that it started has
 // ended, and its error ends the manager.
 type RunnableFunc func(ctx context.Context) error

@@ -32,14 +32,36 @@ type Source[R comparable] interface {
 }
 
 // Kind is a source of the events of the kind of prototype, which it declares at informers. The events that count for
-// all predicates go to h.
-func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) (Source[R], error) {
+// all predicates go to h. Where the cache cannot have the kind, the source has a [Failure], and a controller that is to
+// watch it fails with that.
+func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	i, err := informers.Informer(prototype)
 	if err != nil {
-		return nil, err
+		return failed[R]{err, fmt.Sprintf("kind of %T", prototype)}
 	}
-	return &kind[T, R]{informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}, nil
+	return &kind[T, R]{informer: i, journal: informers.Journal(), name: i.GVK().GroupKind().String(), handler: h, accept: predicate.And(predicates...)}
 }
+
+// Failure returns why s cannot run at all, such as one of a kind that the scheme does not know, or nil.
+func Failure[R comparable](s Source[R]) error {
+	switch s := s.(type) {
+	case failed[R]:
+		return s.err
+	case optional[R]:
+		return Failure(s.Source)
+	}
+	return nil
+}
+
+// failed is a source that cannot run.
+type failed[R comparable] struct {
+	err  error
+	name string
+}
+
+func (f failed[R]) Run(context.Context, handler.Queue[R], func()) error { return f.err }
+func (f failed[R]) Err() error                                          { return f.err }
+func (f failed[R]) String() string                                      { return f.name }
 
 type kind[T object.Object, R comparable] struct {
 	informer *cache.Informer

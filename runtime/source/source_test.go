@@ -98,10 +98,7 @@ func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s sour
 		a := newAPI()
 		a.refused = refused
 		c := newCache(t, a)
-		s, err := source.Kind(c, &corev1.ConfigMap{}, describe, predicates...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := source.Kind(c, &corev1.ConfigMap{}, describe, predicates...)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
@@ -178,13 +175,10 @@ func TestKindPassesAContextThatEndsWithTheController(t *testing.T) {
 		a := newAPI()
 		c := newCache(t, a)
 		var ended error
-		s, err := source.Kind(c, &corev1.ConfigMap{}, func(ctx context.Context, _ informer.Event[*corev1.ConfigMap], _ handler.Queue[string]) {
+		s := source.Kind(c, &corev1.ConfigMap{}, func(ctx context.Context, _ informer.Event[*corev1.ConfigMap], _ handler.Queue[string]) {
 			<-ctx.Done()
 			ended = ctx.Err()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		a.send("ADDED", configMap("a", "1"))
 		a.sync()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -203,12 +197,9 @@ func TestKindWorksOnObjectsInGeneral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, q := newAPI(), &queue{}
 		c := newCache(t, a)
-		s, err := source.Kind(c, object.Object(&corev1.ConfigMap{}), func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[string]) {
+		s := source.Kind(c, object.Object(&corev1.ConfigMap{}), func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[string]) {
 			queue.Add(fmt.Sprintf("%s %T %v", e.Type, e.Object, e.Old != nil))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		a.send("ADDED", configMap("a", "1"))
 		a.sync()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -225,10 +216,15 @@ func TestKindWorksOnObjectsInGeneral(t *testing.T) {
 }
 
 func TestKindThatTheSchemeDoesNotKnowIsAnError(t *testing.T) {
-	_, err := source.Kind(newCache(t, newAPI()), &metav1.PartialObjectMetadata{},
+	s := source.Kind(newCache(t, newAPI()), &metav1.PartialObjectMetadata{},
 		func(context.Context, informer.Event[*metav1.PartialObjectMetadata], handler.Queue[string]) {})
-	if err == nil {
-		t.Error("no error")
+	for what, err := range map[string]error{
+		"Failure": source.Failure(s), "Failure of an optional one": source.Failure(source.Optional(s)), "Err": s.Err(),
+		"Run": s.Run(t.Context(), &queue{}, func() { t.Error("has synced") }),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
 	}
 }
 

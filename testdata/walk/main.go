@@ -71,11 +71,7 @@ func run(folder string) error {
 		first = false
 		return reconcile.Result{}, nil
 	}), controller.Options{})
-	s, err := source.Kind(informers, &corev1.ConfigMap{}, handler.ForObject[*corev1.ConfigMap]())
-	if err != nil {
-		return err
-	}
-	if err := c.Watch(s); err != nil {
+	if err := c.Watch(source.Kind(informers, &corev1.ConfigMap{}, handler.ForObject[*corev1.ConfigMap]())); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

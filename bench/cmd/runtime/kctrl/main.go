@@ -56,10 +56,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	}
 	q := newQueue()
 	informers := cache.New(live, options)
-	widgets, err := source.Kind(informers, &v1.Widget{}, handler.ForObject[*v1.Widget]())
-	if err != nil {
-		return nil, err
-	}
+	widgets := source.Kind(informers, &v1.Widget{}, handler.ForObject[*v1.Widget]())
 	synced := make(chan struct{})
 	failed := make(chan error, 2)
 	go func() { failed <- informers.Run(ctx) }()

@@ -24,3 +24,5 @@ type Config struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 }
+
+type Cache interface{ client.Reader }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
 
@@ -32,6 +33,10 @@ type (
 	UpdateOption interface{ ApplyToUpdate() }
 	PatchOption  interface{ ApplyToPatch() }
 	DeleteOption interface{ ApplyToDelete() }
+	ApplyOption  interface{ ApplyToApply() }
+
+	SubResourceApplyOption  interface{ ApplyToSubResourceApply() }
+	SubResourceUpdateOption interface{ ApplyToSubResourceUpdate() }
 )
 
 type Reader interface {
@@ -42,10 +47,12 @@ type Reader interface {
 type StatusWriter interface {
 	Update(ctx context.Context, obj Object, opts ...UpdateOption) error
 	Patch(ctx context.Context, obj Object, patch Patch, opts ...PatchOption) error
+	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...SubResourceApplyOption) error
 }
 
 type Client interface {
 	Reader
+	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...ApplyOption) error
 	Create(ctx context.Context, obj Object, opts ...CreateOption) error
 	Update(ctx context.Context, obj Object, opts ...UpdateOption) error
 	Patch(ctx context.Context, obj Object, patch Patch, opts ...PatchOption) error
@@ -56,7 +63,7 @@ type Client interface {
 
 type WithWatch interface {
 	Client
-	Watch(ctx context.Context, obj ObjectList, opts ...ListOption) (any, error)
+	Watch(ctx context.Context, obj ObjectList, opts ...ListOption) (watch.Interface, error)
 }
 
 type Patch interface {
@@ -78,6 +85,10 @@ func MergeFromWithOptions(o Object, opts ...MergeFromOption) Patch { return nil 
 type FieldOwner string
 
 func (FieldOwner) ApplyToPatch() {}
+
+func (FieldOwner) ApplyToApply() {}
+
+func (FieldOwner) ApplyToSubResourceApply() {}
 
 type InNamespace string
 

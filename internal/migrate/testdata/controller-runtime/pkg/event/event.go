@@ -3,8 +3,13 @@ package event
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
 type (
-	CreateEvent  struct{ Object client.Object }
-	UpdateEvent  struct{ ObjectOld, ObjectNew client.Object }
-	DeleteEvent  struct{ Object client.Object }
-	GenericEvent struct{ Object client.Object }
+	TypedCreateEvent[T any]  struct{ Object T }
+	TypedUpdateEvent[T any]  struct{ ObjectOld, ObjectNew T }
+	TypedDeleteEvent[T any]  struct{ Object T }
+	TypedGenericEvent[T any] struct{ Object T }
+
+	CreateEvent  = TypedCreateEvent[client.Object]
+	UpdateEvent  = TypedUpdateEvent[client.Object]
+	DeleteEvent  = TypedDeleteEvent[client.Object]
+	GenericEvent = TypedGenericEvent[client.Object]
 )

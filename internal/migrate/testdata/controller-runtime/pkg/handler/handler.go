@@ -13,23 +13,33 @@ import (
 
 type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-type EventHandler interface {
-	Create(context.Context, event.CreateEvent, Queue)
-	Update(context.Context, event.UpdateEvent, Queue)
-	Delete(context.Context, event.DeleteEvent, Queue)
-	Generic(context.Context, event.GenericEvent, Queue)
+type TypedEventHandler[object any, request comparable] interface {
+	Create(context.Context, event.TypedCreateEvent[object], workqueue.TypedRateLimitingInterface[request])
+	Update(context.Context, event.TypedUpdateEvent[object], workqueue.TypedRateLimitingInterface[request])
+	Delete(context.Context, event.TypedDeleteEvent[object], workqueue.TypedRateLimitingInterface[request])
+	Generic(context.Context, event.TypedGenericEvent[object], workqueue.TypedRateLimitingInterface[request])
 }
 
-type MapFunc func(context.Context, client.Object) []reconcile.Request
+type EventHandler = TypedEventHandler[client.Object, reconcile.Request]
+
+type MapFunc = TypedMapFunc[client.Object, reconcile.Request]
 
 func EnqueueRequestsFromMapFunc(f MapFunc) EventHandler { return nil }
 
-type EnqueueRequestForObject struct{}
+type TypedEnqueueRequestForObject[object client.Object] struct{}
 
-func (EnqueueRequestForObject) Create(context.Context, event.CreateEvent, Queue)   {}
-func (EnqueueRequestForObject) Update(context.Context, event.UpdateEvent, Queue)   {}
-func (EnqueueRequestForObject) Delete(context.Context, event.DeleteEvent, Queue)   {}
-func (EnqueueRequestForObject) Generic(context.Context, event.GenericEvent, Queue) {}
+func (TypedEnqueueRequestForObject[T]) Create(context.Context, event.TypedCreateEvent[T], Queue)   {}
+func (TypedEnqueueRequestForObject[T]) Update(context.Context, event.TypedUpdateEvent[T], Queue)   {}
+func (TypedEnqueueRequestForObject[T]) Delete(context.Context, event.TypedDeleteEvent[T], Queue)   {}
+func (TypedEnqueueRequestForObject[T]) Generic(context.Context, event.TypedGenericEvent[T], Queue) {}
+
+type EnqueueRequestForObject = TypedEnqueueRequestForObject[client.Object]
+
+type TypedMapFunc[object any, request comparable] func(context.Context, object) []request
+
+func TypedEnqueueRequestsFromMapFunc[object any, request comparable](fn TypedMapFunc[object, request]) TypedEventHandler[object, request] {
+	return nil
+}
 
 type OwnerOption func()
 

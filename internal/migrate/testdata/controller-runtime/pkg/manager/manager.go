@@ -22,6 +22,8 @@ type Runnable interface {
 	Start(ctx context.Context) error
 }
 
+type LeaderElectionRunnable interface{ NeedLeaderElection() bool }
+
 type RunnableFunc func(ctx context.Context) error
 
 func (f RunnableFunc) Start(ctx context.Context) error { return f(ctx) }

@@ -6,24 +6,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-type Predicate interface {
-	Create(event.CreateEvent) bool
-	Update(event.UpdateEvent) bool
-	Delete(event.DeleteEvent) bool
-	Generic(event.GenericEvent) bool
+type TypedPredicate[object any] interface {
+	Create(event.TypedCreateEvent[object]) bool
+	Update(event.TypedUpdateEvent[object]) bool
+	Delete(event.TypedDeleteEvent[object]) bool
+	Generic(event.TypedGenericEvent[object]) bool
 }
 
-type Funcs struct {
-	CreateFunc  func(event.CreateEvent) bool
-	UpdateFunc  func(event.UpdateEvent) bool
-	DeleteFunc  func(event.DeleteEvent) bool
-	GenericFunc func(event.GenericEvent) bool
+type Predicate = TypedPredicate[client.Object]
+
+type TypedFuncs[object any] struct {
+	CreateFunc  func(event.TypedCreateEvent[object]) bool
+	UpdateFunc  func(event.TypedUpdateEvent[object]) bool
+	DeleteFunc  func(event.TypedDeleteEvent[object]) bool
+	GenericFunc func(event.TypedGenericEvent[object]) bool
 }
 
-func (Funcs) Create(event.CreateEvent) bool   { return true }
-func (Funcs) Update(event.UpdateEvent) bool   { return true }
-func (Funcs) Delete(event.DeleteEvent) bool   { return true }
-func (Funcs) Generic(event.GenericEvent) bool { return true }
+func (TypedFuncs[T]) Create(event.TypedCreateEvent[T]) bool   { return true }
+func (TypedFuncs[T]) Update(event.TypedUpdateEvent[T]) bool   { return true }
+func (TypedFuncs[T]) Delete(event.TypedDeleteEvent[T]) bool   { return true }
+func (TypedFuncs[T]) Generic(event.TypedGenericEvent[T]) bool { return true }
+
+type Funcs = TypedFuncs[client.Object]
 
 type GenerationChangedPredicate struct{ Funcs }
 
