@@ -47,9 +47,10 @@ type program struct {
 	registers bool
 }
 
-// loadMode gives syntax and types of the project, and of what it imports the types alone.
+// loadMode gives syntax and types of the project, and of what it imports the types alone. These come from source, without the bodies of
+// functions: nothing is compiled, which a project that was just cloned takes minutes for.
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
-	packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
+	packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule | packages.NeedDeps
 
 // load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own.
 func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
@@ -57,7 +58,7 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 		rules: Rules, dir: dir, modules: modules, fset: token.NewFileSet(),
 		runnables: map[string]bool{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{},
 	}
-	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: parseFile}
+	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
 	if tags := ownTags(dir); len(tags) > 0 {
 		config.BuildFlags = []string{"-tags=" + strings.Join(tags, ",")}
 	}
@@ -78,10 +79,33 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 	return p, nil
 }
 
-// parseFile parses a Go file as it is rewritten: with the line ends of Unix.
-func parseFile(set *token.FileSet, name string, source []byte) (*ast.File, error) {
+// parseFile parses a Go file of the project as it is rewritten, with the line ends of Unix, and of others what they declare.
+func (p *program) parseFile(set *token.FileSet, name string, source []byte) (*ast.File, error) {
+	rel, err := filepath.Rel(p.dir, name)
+	if foreign := err != nil || !filepath.IsLocal(rel) || isForeign(filepath.ToSlash(rel)); foreign && filepath.Ext(name) == ".go" { // the go command's own, such as the main function of tests, have no extension
+		return parseDeclarations(set, name, source)
+	}
 	plain, _ := withoutCarriageReturns(string(source))
 	return parser.ParseFile(set, name, plain, parser.AllErrors|parser.ParseComments)
+}
+
+// isForeign reports whether a file below the folder of the project is not its own, but of what it imports.
+func isForeign(rel string) bool {
+	return strings.HasPrefix(rel, "vendor/") || strings.HasPrefix(rel, "third_party/kctrl/")
+}
+
+// parseDeclarations parses a Go file without comments and bodies of functions.
+func parseDeclarations(set *token.FileSet, name string, source []byte) (*ast.File, error) {
+	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
+	if file == nil {
+		return nil, err
+	}
+	for _, decl := range file.Decls {
+		if function, ok := decl.(*ast.FuncDecl); ok && function.Body != nil {
+			function.Body = &ast.BlockStmt{Lbrace: function.Body.Lbrace, Rbrace: function.Body.Rbrace}
+		}
+	}
+	return file, err
 }
 
 // ownTags returns the build tags that files of the project are behind, but for those of platforms.
@@ -152,7 +176,7 @@ func (p *program) files() []*file {
 		for _, syntax := range pkg.Syntax {
 			name := p.fset.PositionFor(syntax.Package, false).Filename
 			rel, err := filepath.Rel(p.dir, name)
-			if err != nil || seen[name] || strings.HasPrefix(rel, "..") || strings.HasPrefix(filepath.ToSlash(rel), "vendor/") || strings.HasPrefix(filepath.ToSlash(rel), "third_party/kctrl/") {
+			if err != nil || seen[name] || strings.HasPrefix(rel, "..") || isForeign(filepath.ToSlash(rel)) {
 				continue
 			}
 			seen[name] = true
