@@ -1,6 +1,8 @@
 // Command migrate migrates copies of projects of kubebuilder and operator-sdk with kctrl, and prints a Markdown table of what became of
-// them: how much was rewritten, what is left, whether the result compiles, whether its tests pass, and whether the manifests that markers
-// ask for stay the same, byte for byte. The arguments are folders of the projects. Run it from bench/.
+// them: how much was rewritten, what is left, whether the result compiles, in how many packages tests pass before and after, and whether
+// the manifests that markers ask for stay the same, byte for byte. The arguments are folders of the projects. Run it from bench/.
+//
+// Tests of before that start an API server want KUBEBUILDER_ASSETS. Packages whose path has e2e in it are left out: they want a cluster.
 package main
 
 import (
@@ -12,17 +14,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
 
 func main() {
 	kctrl := flag.String("kctrl", "../bin/kctrl", "the kctrl binary")
-	tests := flag.Bool("test", false, "run the tests of what was migrated")
+	tests := flag.Bool("test", false, "run the tests before and after")
 	keep := flag.Bool("keep", false, "leave the copies, and say where they are")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -86,6 +90,12 @@ func migrate(ctx context.Context, out io.Writer, kctrl string, tests, keep bool,
 	if err != nil {
 		return err
 	}
+	var passed map[string]bool
+	if tests {
+		if passed, err = tested(ctx, work); err != nil {
+			return fmt.Errorf("%s: tests before: %w", project, err)
+		}
+	}
 	text, err := command(kctrl, "migrate", "-o", "json")
 	if err != nil {
 		return fmt.Errorf("%s: kctrl migrate: %w", project, err)
@@ -107,20 +117,75 @@ func migrate(ctx context.Context, out io.Writer, kctrl string, tests, keep bool,
 	if !r.Checked {
 		compiles = r.Unchecked
 	}
-	tested := "not run"
+	compared := "not run"
 	if tests {
-		if _, err := command("sh", "-c", "go test $(go list ./... | grep -v /e2e)"); err != nil {
-			tested = "fail"
-		} else {
-			tested = "pass"
+		after, err := tested(ctx, work)
+		if err != nil {
+			return fmt.Errorf("%s: tests after: %w", project, err)
 		}
+		compared = compare(os.Stderr, passed, after)
 	}
 	same, err := unchanged(before, work)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "| %s | %d | %.1f %% | %d | %d | %s | %s | %s |\n", filepath.Base(project), r.Uses, 100*float64(r.Uses-r.UsesLeft)/float64(max(1, r.Uses)), r.Lines, open, compiles, tested, same)
+	fmt.Fprintf(out, "| %s | %d | %.1f %% | %d | %d | %s | %s | %s |\n", filepath.Base(project), r.Uses, 100*float64(r.Uses-r.UsesLeft)/float64(max(1, r.Uses)), r.Lines, open, compiles, compared, same)
 	return nil
+}
+
+// tested runs the tests of the packages in dir and reports which pass, of those that have some.
+func tested(ctx context.Context, dir string) (map[string]bool, error) {
+	list := exec.CommandContext(ctx, "go", "list", "./...")
+	list.Dir, list.Stderr = dir, os.Stderr
+	text, err := list.Output()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"test"}
+	for name := range strings.FieldsSeq(string(text)) {
+		if !strings.Contains(name, "e2e") {
+			args = append(args, name)
+		}
+	}
+	test := exec.CommandContext(ctx, "go", args...)
+	test.Dir, test.Stderr = dir, os.Stderr
+	text, err = test.Output()
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		return nil, err
+	}
+	passed := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		switch fields := strings.Split(strings.TrimSpace(line), "\t"); {
+		case len(fields) < 2, strings.Contains(line, "[no tests to run]"):
+		case strings.TrimSpace(fields[0]) == "ok":
+			passed[fields[1]] = true
+		case fields[0] == "FAIL":
+			name, _, _ := strings.Cut(fields[1], " ")
+			passed[name] = false
+		}
+	}
+	return passed, nil
+}
+
+// compare says in how many packages tests pass before and after, and tells w of those in which they did and do not.
+func compare(w io.Writer, before, after map[string]bool) string {
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if before[name] && !after[name] {
+			fmt.Fprintln(w, name, "passes before, and not after")
+		}
+	}
+	return fmt.Sprintf("%s packages pass before, %s after", passing(before), passing(after))
+}
+
+// passing says how many of the packages pass.
+func passing(packages map[string]bool) string {
+	n := 0
+	for _, passes := range packages {
+		if passes {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d", n, len(packages))
 }
 
 // manifests returns the files in config/crd/bases, config/rbac and config/webhook.
