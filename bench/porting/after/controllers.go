@@ -84,6 +84,14 @@ func Channel(b *builder, events chan informer.Event[client.Object]) *builder {
 	return b.WatchesSource(source.Channel(events, handler.ForObject[client.Object]()))
 }
 
+func New(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
+	return controller.Of[reconcile.Request](m, "pods").Build(r)
+}
+
+func WatchLater(c *controller.Controller[reconcile.Request], m *manager.Manager) error {
+	return c.Watch(source.Kind(m.Cache(), &corev1.Pod{}, handler.ForObject[*corev1.Pod]()))
+}
+
 func Handler() handler.Handler[client.Object, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[client.Object], queue handler.Queue[reconcile.Request]) {
 		if e.Type == informer.Deleted {

@@ -98,6 +98,16 @@ func Channel(b *ctrl.Builder, events chan event.GenericEvent) *ctrl.Builder {
 	return b.WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{}))
 }
 
+// A controller without a builder
+func New(m ctrl.Manager, r reconcile.Reconciler) (controller.Controller, error) {
+	return controller.New("pods", m, controller.Options{Reconciler: r})
+}
+
+// A kind that is watched later
+func WatchLater(c controller.Controller, m ctrl.Manager) error {
+	return c.Watch(source.Kind(m.GetCache(), &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{}))
+}
+
 // A handler of one's own
 func Handler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
