@@ -160,7 +160,7 @@ func (r *reading) await(ctx context.Context, p *part, w *write) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return r.late(written, p.Err())
+			return r.late(written, p.informer.Err())
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -22,7 +21,7 @@ type Index[T object.Object, K comparable] struct {
 	cache     *Cache
 	informer  *Informer
 	prototype T
-	index     *informer.Index[object.Object, K]
+	index     values[K]
 }
 
 // NewIndex declares the kind of prototype, as [Cache.Informer] does, and indexes it: each object under the values that
@@ -37,7 +36,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	if i.live {
 		return nil, fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	}
-	index := informer.NewIndex(of(i.gvk, prototype, values))
+	index := newValues(of(i.gvk, prototype, values))
 	i.addIndex(index)
 	return &Index[T, K]{cache: c, informer: i, prototype: prototype, index: index}, nil
 }
@@ -58,15 +57,15 @@ func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values
 }
 
 // addIndex adds an index to all parts, those to come included.
-func (k *kind) addIndex(index informer.Indexer[object.Object]) {
+func (k *kind) addIndex(ix index) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.addIndexLocked(index)
+	k.addIndexLocked(ix)
 }
 
-func (k *kind) addIndexLocked(index informer.Indexer[object.Object]) {
-	k.indexes = append(k.indexes[:len(k.indexes):len(k.indexes)], index)
-	k.stored.Load().informers.AddIndex(index)
+func (k *kind) addIndexLocked(ix index) {
+	k.indexes = append(k.indexes[:len(k.indexes):len(k.indexes)], ix)
+	ix.addTo(k.stored.Load().informers)
 }
 
 // IndexerFunc returns the values of a field of an object; none leaves it out. It must depend on nothing but the object, which
@@ -83,7 +82,7 @@ var _ FieldIndexer = (*Cache)(nil)
 // fieldIndex is what [Cache.IndexField] has made.
 type fieldIndex struct {
 	values func(object.Object) []string
-	index  *informer.Index[object.Object, string]
+	index  values[string]
 }
 
 // IndexField declares the kind of prototype, as [Cache.Informer] does, and indexes it by a field, so that a List with
@@ -102,7 +101,7 @@ func (c *Cache) IndexField(_ context.Context, prototype object.Object, field str
 		return fmt.Errorf("cache: index %s by %q: this needs no index, or has no name", i.gvk.Kind, field)
 	}
 	typed := of(i.gvk, prototype, values)
-	index := &fieldIndex{typed, informer.NewIndex(typed)}
+	index := &fieldIndex{typed, newValues(typed)}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.fields[field] != nil {
@@ -138,22 +137,14 @@ func (e *NotIndexedError) Error() string {
 // are those of a List, of which selectors, the namespace, and consistency count. After an error, which comes with
 // the zero value of T, the iteration ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
-	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return slices.Values(ix.index.Get(p.Store(), value)) })
+	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return slices.Values(ix.index.get(p, value)) })
 }
 
 // Range returns an iterator over the objects with values that are not less than from and less than to, in the order of
 // the values within each cached namespace. It is otherwise like [Index.Get]. An object with several such values comes
 // several times.
 func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.ListOption) iter.Seq2[T, error] {
-	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] {
-		return func(yield func(object.Object) bool) {
-			for _, o := range ix.index.Range(p.Store(), from, to) {
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	})
+	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.between(p, from, to) })
 }
 
 func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all func(*part) iter.Seq[object.Object]) iter.Seq2[T, error] {

@@ -136,40 +136,19 @@ type kind struct {
 
 	mu      sync.Mutex
 	handled bool // there was a handler
-	indexes []informer.Indexer[object.Object]
+	indexes []index
 	fields  map[string]*fieldIndex // replaced when it changes
 }
 
 // stored is where the objects of a kind are.
 type stored struct {
 	prototype object.Object // of the objects in the stores
-	informers *informer.Scoped[object.Object]
+	informers informers
 }
-
-// part is the informer of one namespace, or of all, and what a cache knows of it: it is its observer.
-type part struct {
-	*informer.Informer[object.Object]
-	ledger *ledger
-	server server
-}
-
-// Applied tells the ledger of a change of the store.
-func (p *part) Applied(version string, events []informer.Event[object.Object]) {
-	p.ledger.applied(version, events)
-}
-
-func partOf(i *informer.Informer[object.Object]) *part { return i.Observer().(*part) }
 
 // in returns the parts that together have the objects of a namespace, or of all that are cached when it is "". There
 // are none when the namespace is not cached.
-func (k *kind) in(namespace string) []*part {
-	informers := k.stored.Load().informers.In(namespace)
-	parts := make([]*part, len(informers))
-	for n, i := range informers {
-		parts[n] = partOf(i)
-	}
-	return parts
-}
+func (k *kind) in(namespace string) []*part { return k.stored.Load().informers.in(namespace) }
 
 // Informer declares the kind of prototype and returns its informer, which runs as long as the cache does. prototype is
 // a typed object, or an unstructured or metadata-only one with its kind set; its Go type is that of the objects that
@@ -259,43 +238,15 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 
 // storeLocked makes k one that stores objects like prototype, and no others. Its mutex is held, or nobody else knows it.
 func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
-	opts := informer.KindOptions[object.Object]{Kind: k.gvk, Namespaces: k.opts.Namespaces}
-	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
-	opts.Name = plural.GroupResource().String()
-	opts.Indexes = k.indexes
-	if k.opts.Packed {
-		var err error
-		if opts.Packed, err = informer.NewPacking(prototype); err != nil {
-			return err
-		}
-	}
-	if was := k.stored.Load(); was != nil {
-		informer.Forget(c.factory, was.informers)
-	}
-	informers, err := informer.Shared(c.factory, c.open(k, prototype), opts)
+	informers, err := newInformers(c, k, prototype)
 	if err != nil {
 		return err
 	}
+	for _, index := range k.indexes {
+		index.addTo(informers)
+	}
 	k.stored.Store(&stored{prototype, informers})
 	return nil
-}
-
-// open returns what makes the parts of k, of objects like prototype, while c is locked.
-func (c *Cache) open(k *kind, prototype object.Object) informer.Open[object.Object] {
-	return func(opts informer.Options[object.Object]) (*informer.Informer[object.Object], error) {
-		scope := k.opts.scope(opts.Namespace, c.opts)
-		watcher, err := client.NewListWatcher(c.live, prototype, scope)
-		if err != nil {
-			return nil, err
-		}
-		p := &part{ledger: newLedger(scope, c.bounds), server: server{c.live, k.gvk, scope}}
-		opts.Observer = p
-		opts.Transform = named(k.gvk, marking(k.opts.Transform, scope.Mask))
-		p.Informer = informer.New(watcher, opts)
-		p.ledger.store = p.Store()
-		c.floors[storedAs(k.gvk.GroupKind())].lay(p.ledger)
-		return p.Informer, nil
-	}
 }
 
 // named returns the transform that gives objects the apiVersion and the kind of gvk, if they have none, before then, which
@@ -390,9 +341,9 @@ func (i *Informer) wait(ctx context.Context) error {
 // ready blocks until p has synced. It does not wait for what cannot come any more, nor for a kind that the server does not
 // know, or knows no longer.
 func (k *kind) ready(ctx context.Context, p *part) error {
-	err := p.Wait(ctx)
-	if err != nil && errors.Is(err, ErrEnded) && !slices.Contains(k.stored.Load().informers.In(""), p.Informer) {
-		return fmt.Errorf("%s has not synced: %w", p.Name(), ErrNamespaceRemoved)
+	err := p.informer.Wait(ctx)
+	if err != nil && errors.Is(err, ErrEnded) && !slices.Contains(k.in(""), p) {
+		return fmt.Errorf("%s has not synced: %w", p.informer.Name(), ErrNamespaceRemoved)
 	}
 	return err
 }

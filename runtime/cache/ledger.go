@@ -32,7 +32,7 @@ var defaultBounds = bounds{unheld: 8192, past: 1024}
 // there may be writes that the store has to reach first; and what it then has found may be older than a write, or be gone.
 // Memory is bounded by the number of objects in the store, and by bounds.
 type ledger struct {
-	store informer.Store[object.Object]
+	store store
 	scope client.Scope // of the store
 	// partial is that the store selects: an object that it does not have may come into it, although it is older.
 	partial bool

@@ -124,20 +124,20 @@ func (q *query) find(p *part) (matching []object.Object) {
 			matching = append(matching, cached)
 		}
 	}
-	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.Namespace()) != "" {
-		key := object.Key{Namespace: cmp.Or(q.Namespace, p.Namespace()), Name: name}
-		if cached, has := p.Store().Get(key); has {
+	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.informer.Namespace()) != "" {
+		key := object.Key{Namespace: cmp.Or(q.Namespace, p.informer.Namespace()), Name: name}
+		if cached, has := p.store.Get(key); has {
 			keep(key, cached)
 		}
 		return matching
 	}
 	if index, value := q.shortest(p); index != nil {
-		for _, cached := range index.index.Get(p.Store(), value) {
+		for _, cached := range index.index.get(p, value) {
 			keep(object.KeyOf(cached), cached)
 		}
 		return matching
 	}
-	for _, cached := range p.Store().Select(q.Namespace, q.selectsKey) {
+	for _, cached := range p.store.Select(q.Namespace, q.selectsKey) {
 		if q.matches(cached) {
 			matching = append(matching, cached)
 		}
@@ -153,7 +153,7 @@ func (q *query) shortest(p *part) (shortest *fieldIndex, value string) {
 			continue
 		}
 		index := q.indexes[r.Field]
-		if count := index.index.Len(p.Store(), r.Value); shortest == nil || count < fewest {
+		if count := index.index.count(p, r.Value); shortest == nil || count < fewest {
 			shortest, value, fewest = index, r.Value, count
 		}
 	}

@@ -81,11 +81,11 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 		return nil, false, nil
 	}
 	convert, ok := i.to(prototype)
-	in := i.stored.Load().informers.In(key.Namespace)
-	if !ok || len(in) != 1 {
+	p := i.stored.Load().informers.of(key.Namespace)
+	if !ok || p == nil {
 		return nil, false, nil
 	}
-	cached, err := i.get(ctx, partOf(in[0]), key, o)
+	cached, err := i.get(ctx, p, key, o)
 	switch {
 	case err != nil:
 		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
@@ -116,7 +116,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	}
 	// Nothing was open when the read began, or nobody minds: whatever the store has will do.
 	if !m.open {
-		obj, _ := p.Store().Get(key)
+		obj, _ := p.store.Get(key)
 		return obj, nil
 	}
 	r := &reading{informer: i}
@@ -125,7 +125,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 		return nil, err
 	}
 	found, err := r.read(ctx, func(p *part) []object.Object {
-		if obj, ok := p.Store().Get(key); ok {
+		if obj, ok := p.store.Get(key); ok {
 			return []object.Object{obj}
 		}
 		return nil
@@ -213,7 +213,7 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 		return nil, "", err
 	}
 	matching, err = i.find(ctx, parts, q, func(p *part) []object.Object {
-		version = p.Store().ResourceVersion()
+		version = p.store.ResourceVersion()
 		return q.find(p)
 	})
 	if len(parts) > 1 {

@@ -29,7 +29,7 @@ type Broadcaster struct {
 	reference func(object.Object) (Reference, error)
 	metrics   *instruments
 	// queue has the records that are unwritten, those among them that failed after a pause, and now and then sweep.
-	queue *workqueue.Queue[*record]
+	queue queue
 	// sweep is no record: when it is got, it is time to look for series that are over.
 	sweep *record
 
@@ -51,6 +51,18 @@ type Broadcaster struct {
 	watchers []*Watcher
 	// started is set by Run, closed at the end of its context: the sink gets nothing new then.
 	started, closed bool
+}
+
+// queue is a [workqueue.Queue]. As an interface it leaves its code here: the compiler makes that of a generic type again in each
+// package that knows a type with a field of it, and all that has a recorder knows a Broadcaster.
+type queue interface {
+	Get(ctx context.Context) (r *record, ok bool)
+	Done(r *record)
+	Add(records ...*record)
+	AddAfter(r *record, d time.Duration)
+	AddRateLimited(r *record)
+	Forget(r *record)
+	ShutDown()
 }
 
 // ErrStarted is returned by a second [Broadcaster.Run].

@@ -45,11 +45,21 @@ type Options struct {
 // kube-controller-manager's, do no harm but work twice.
 type Collector struct {
 	graph   *Graph
-	queue   *workqueue.Queue[task]
+	queue   queue
 	workers int
 	timeout time.Duration
 	events  *events.Recorder
 	log     *slog.Logger
+}
+
+// queue is a [workqueue.Queue], as an interface for the reason that [reflector] is one.
+type queue interface {
+	Get(ctx context.Context) (t task, ok bool)
+	Done(t task)
+	AddWith(o workqueue.AddOptions, tasks ...task)
+	AddRateLimited(t task)
+	Forget(t task)
+	ShutDown()
 }
 
 // task is to look at a node: at an object whose owners or dependents have changed, or at a virtual node that may be absent.

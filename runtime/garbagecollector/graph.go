@@ -274,13 +274,20 @@ type monitor struct {
 	kind         unique.Handle[kindName]
 	former       unique.Handle[kindName] // that of the monitor whose place it took, or zero
 	definesKinds bool
-	reflector    *informer.Reflector[*metav1.PartialObjectMetadata]
+	reflector    reflector
 	cancel       context.CancelFunc
 	done         chan struct{}
 
 	// Guarded by the graph's mu.
 	listed  bool
 	awaited bool // the graph is not synced without its first list
+}
+
+// reflector is an [informer.Reflector]. As an interface it leaves its code here: the compiler makes that of a generic type again
+// in each package that knows a type with a field of it.
+type reflector interface {
+	Run(ctx context.Context)
+	Err() error
 }
 
 // stop ends the reflector, and returns when it pushes no more.

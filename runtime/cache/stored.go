@@ -1,0 +1,165 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// This file has all that the cache does with informers of [object.Object], behind interfaces. The compiler makes the code of a
+// generic type again in each package that knows a type with a field of it, however far down: with informers in the fields of
+// a [Cache] that were two thirds of what is compiled for a package with one controller (TestNobodyCompilesInformersAgain).
+
+// informers are the informers of a kind, one for each namespace or one for all.
+type informers interface {
+	// in returns the parts that together have the objects of a namespace, or all when it is "".
+	in(namespace string) []*part
+	// of returns the part that has all objects of a namespace, or nil when none has, or several have some.
+	of(namespace string) *part
+	// forget ends the informers, and makes the factory have none of the kind.
+	forget()
+	AddHandler(h informer.Handler[object.Object]) *informer.Registration
+	Err() error
+}
+
+// part is the informer of one namespace, or of all, and what a cache knows of it: it is its observer.
+type part struct {
+	informer following
+	store    store // of the informer
+	ledger   *ledger
+	server   server
+}
+
+// Applied tells the ledger of a change of the store.
+func (p *part) Applied(version string, events []informer.Event[object.Object]) {
+	p.ledger.applied(version, events)
+}
+
+// following is an [informer.Informer].
+type following interface {
+	Name() string
+	Namespace() string
+	Wait(ctx context.Context) error
+	Err() error
+}
+
+// store is an [informer.Store].
+type store interface {
+	Get(key object.Key) (object.Object, bool)
+	Select(namespace string, selected func(object.Key) bool) iter.Seq2[object.Key, object.Object]
+	ResourceVersion() string
+}
+
+// index is one of the values that a function takes from the objects.
+type index interface{ addTo(i informers) }
+
+// values is an index by values of a type.
+type values[K comparable] interface {
+	index
+	// get returns the objects of p with that value.
+	get(p *part, value K) []object.Object
+	// count returns how many these are.
+	count(p *part, value K) int
+	// between iterates over the objects of p with values from from, and less than to, in their order.
+	between(p *part, from, to K) iter.Seq[object.Object]
+}
+
+// newInformers makes the informers of k, of objects like prototype, in place of those that there were, while c is locked.
+func newInformers(c *Cache, k *kind, prototype object.Object) (informers, error) {
+	opts := informer.KindOptions[object.Object]{Kind: k.gvk, Namespaces: k.opts.Namespaces}
+	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
+	opts.Name = plural.GroupResource().String()
+	if k.opts.Packed {
+		var err error
+		if opts.Packed, err = informer.NewPacking(prototype); err != nil {
+			return nil, err
+		}
+	}
+	if was := k.stored.Load(); was != nil {
+		was.informers.forget()
+	}
+	made, err := informer.Shared(c.factory, opens(c, k, prototype), opts)
+	if err != nil {
+		return nil, err
+	}
+	return scoped{made, c.factory}, nil
+}
+
+// opens returns what makes the parts of k, of objects like prototype, while c is locked.
+func opens(c *Cache, k *kind, prototype object.Object) informer.Open[object.Object] {
+	return func(opts informer.Options[object.Object]) (*informer.Informer[object.Object], error) {
+		scope := k.opts.scope(opts.Namespace, c.opts)
+		watcher, err := client.NewListWatcher(c.live, prototype, scope)
+		if err != nil {
+			return nil, err
+		}
+		p := &part{ledger: newLedger(scope, c.bounds), server: server{c.live, k.gvk, scope}}
+		opts.Observer = p
+		opts.Transform = named(k.gvk, marking(k.opts.Transform, scope.Mask))
+		made := informer.New(watcher, opts)
+		p.informer, p.store = made, made.Store()
+		p.ledger.store = p.store
+		c.floors[storedAs(k.gvk.GroupKind())].lay(p.ledger)
+		return made, nil
+	}
+}
+
+// scoped are the informers of a kind as package informer has them.
+type scoped struct {
+	*informer.Scoped[object.Object]
+	factory *informer.Factory
+}
+
+func (s scoped) in(namespace string) []*part {
+	informers := s.In(namespace)
+	parts := make([]*part, len(informers))
+	for n, i := range informers {
+		parts[n] = partOf(i)
+	}
+	return parts
+}
+
+func (s scoped) of(namespace string) *part {
+	in := s.In(namespace)
+	if len(in) != 1 {
+		return nil
+	}
+	return partOf(in[0])
+}
+
+func partOf(i *informer.Informer[object.Object]) *part { return i.Observer().(*part) }
+
+func (s scoped) forget() { informer.Forget(s.factory, s.Scoped) }
+
+// indexed is an index as package informer has it.
+type indexed[K cmp.Ordered] struct {
+	*informer.Index[object.Object, K]
+}
+
+func newValues[K cmp.Ordered](of func(object.Object) []K) values[K] {
+	return indexed[K]{informer.NewIndex(of)}
+}
+
+func (ix indexed[K]) addTo(i informers) { i.(scoped).AddIndex(ix.Index) }
+
+func (ix indexed[K]) get(p *part, value K) []object.Object { return ix.Get(viewOf(p), value) }
+
+func (ix indexed[K]) count(p *part, value K) int { return ix.Len(viewOf(p), value) }
+
+func (ix indexed[K]) between(p *part, from, to K) iter.Seq[object.Object] {
+	return func(yield func(object.Object) bool) {
+		for _, o := range ix.Range(viewOf(p), from, to) {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+func viewOf(p *part) informer.Store[object.Object] { return p.store.(informer.Store[object.Object]) }
