@@ -197,17 +197,44 @@ func TestWebhookAddsFewPackages(t *testing.T) {
 	}
 }
 
+// TestNobodyCompilesInformersAgain looks for the code of informers in packages that only use a cache, or a graph of owners. The
+// compiler makes the code of a generic type again in each package that knows a type with a field of it, however far down, and that
+// would be most of what is compiled for a controller and for each package of its tests: see runtime/cache/stored.go.
+func TestNobodyCompilesInformersAgain(t *testing.T) {
+	for _, pkg := range []string{"runtime/source", "runtime/controller", "runtime/manager", "runtime/testenv", "runtime/testenv/inmemory"} {
+		symbols := compiled(t, module+"/"+pkg)
+		for _, generic := range []string{"runtime/informer.(*Informer[", "runtime/informer.(*Reflector[", "runtime/internal/wire.(*Decoder[", "runtime/workqueue.(*Queue["} {
+			if strings.Contains(symbols, generic) {
+				t.Errorf("%s has code of %s again: a type that it imports has a field of that type", pkg, strings.Trim(generic, "[("))
+			}
+		}
+	}
+}
+
+// compiled returns the names of all that the compiler has made for a package, as go tool nm lists them.
+func compiled(t *testing.T, pkg string) string {
+	t.Helper()
+	archive := goCommand(t, "list", "-export", "-f", "{{.Export}}", pkg)
+	return goCommand(t, "tool", "nm", strings.TrimSpace(archive))
+}
+
 // compiledInto returns the import paths of packages and of all that they import.
 func compiledInto(t *testing.T, packages ...string) []string {
 	t.Helper()
-	list := exec.Command("go", append([]string{"list", "-deps"}, packages...)...)
+	return strings.Fields(goCommand(t, append([]string{"list", "-deps"}, packages...)...))
+}
+
+// goCommand returns what the go command prints.
+func goCommand(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.Command("go", args...)
 	var stderr strings.Builder
-	list.Stderr = &stderr
-	out, err := list.Output()
+	command.Stderr = &stderr
+	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", list, err, &stderr)
+		t.Fatalf("%s: %v\n%s", command, err, &stderr)
 	}
-	return strings.Fields(string(out))
+	return string(out)
 }
 
 // internalLayer is a package of internal/, with those of kctrl that it may import and why it knows no others.

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
-	"github.com/kctrl-dev/kctrl/runtime/testenv/players"
 )
 
 // The environment variables that Start reads.
@@ -57,7 +56,7 @@ type options struct {
 	kubernetes string
 	faults     bool
 	collect    bool
-	players    []players.Player
+	ensembles  []ensemble
 }
 
 // WithCRDs installs the CustomResourceDefinitions in the given files and folders, and waits until they are served.
@@ -84,8 +83,36 @@ func WithGarbageCollector() Option {
 
 // WithPlayers does what the programs of a cluster do, in the test's process: with players.All() Deployments get pods that become ready,
 // Jobs complete, claims are bound, and garbage is collected. Package players says more. Start returns when they play.
-func WithPlayers(list ...players.Player) Option {
-	return func(o *options) { o.players = append(o.players, list...) }
+func WithPlayers[P Player[P]](list ...P) Option {
+	return func(o *options) {
+		if len(list) == 0 {
+			return
+		}
+		for i, e := range o.ensembles {
+			if earlier, ok := e.(players[P]); ok {
+				o.ensembles[i] = append(earlier, list...)
+				return
+			}
+		}
+		o.ensembles = append(o.ensembles, players[P](list))
+	}
+}
+
+// Player is a player of package players, which is not imported here: a test without players need not compile it.
+type Player[P any] interface {
+	// Together returns what plays all of them until its context ends, and a channel that is closed when they play. It starts nothing.
+	Together(config *rest.Config, logger *slog.Logger, all []P) (play func(context.Context) error, playing <-chan struct{}, err error)
+}
+
+// ensemble are players of one type.
+type ensemble interface {
+	together(config *rest.Config, logger *slog.Logger) (play func(context.Context) error, playing <-chan struct{}, err error)
+}
+
+type players[P Player[P]] []P
+
+func (all players[P]) together(config *rest.Config, logger *slog.Logger) (play func(context.Context) error, playing <-chan struct{}, err error) {
+	return (*new(P)).Together(config, logger, all)
 }
 
 // WithKubernetes runs another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help` has those
@@ -128,7 +155,7 @@ func Start(t testing.TB, opts ...Option) *Env {
 // runControllers runs what is to act on the server until the test ends. It logs to the test.
 func (o options) runControllers(t testing.TB, env *Env) {
 	t.Helper()
-	if !o.collect && len(o.players) == 0 {
+	if !o.collect && len(o.ensembles) == 0 {
 		return
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -139,12 +166,12 @@ func (o options) runControllers(t testing.TB, env *Env) {
 		}
 		run(t, "collect garbage", collector.Run, collector.Graph().Synced())
 	}
-	if len(o.players) > 0 {
-		m, err := players.New(env.Config, players.Options{Players: o.players, Logger: log})
+	for _, e := range o.ensembles {
+		play, playing, err := e.together(env.Config, log)
 		if err != nil {
 			t.Fatalf("play: %v", err)
 		}
-		run(t, "play", m.Run, m.Elected())
+		run(t, "play", play, playing)
 	}
 }
 

@@ -83,6 +83,15 @@ func New(config *rest.Config, opts Options) (*manager.Manager, error) {
 	return m, nil
 }
 
+// Together is how testenv.WithPlayers plays: all of them by one manager of [New].
+func (Player) Together(config *rest.Config, logger *slog.Logger, all []Player) (play func(context.Context) error, playing <-chan struct{}, err error) {
+	m, err := New(config, Options{Players: all, Logger: logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Run, m.Elected(), nil
+}
+
 // collector plays owner garbage collection by the runtime's own collector.
 var collector = Player{garbagecollector.Name, func(m *manager.Manager) error {
 	c, err := garbagecollector.New(m.Config(), garbagecollector.Options{
