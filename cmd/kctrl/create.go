@@ -34,7 +34,9 @@ type createPlan struct {
 	write      writeOptions
 	plan       func(*openedProject) (*plan.Plan, error)
 	generators func(generator.Generator) bool
-	next       []string
+	// check looks at what is planned and generated.
+	check func(*plan.Plan, *openedProject) error
+	next  []string
 }
 
 // addExternalFlags adds the flags that say where the Go types of a kind of somebody else are.
@@ -65,6 +67,11 @@ func runCreate(ctx context.Context, s *streams, c createPlan) error {
 	}
 	if err := generate.Run(ctx, project.dir, plan, project.Project, generate.Options{Generators: generate.Named(c.generators)}); err != nil {
 		return err
+	}
+	if c.check != nil {
+		if err := c.check(plan, project); err != nil {
+			return err
+		}
 	}
 	printNotes(s, plan)
 	return finishPlan(ctx, s, c.write, plan, c.next...)

@@ -39,6 +39,7 @@ The manager makes the certificates of its webhooks itself, rotates them, and has
 					return scaffold.PlanWebhook(p.fsys, p.Project, opts)
 				},
 				generators: func(g generator.Generator) bool { return g.Follows || g.Name == "webhook" },
+				check:      func(plan *plan.Plan, p *openedProject) error { return opts.CheckExpressions(plan, p.Project) },
 				next:       []string{"make manifests", "make test"},
 			})
 		},

@@ -34,6 +34,14 @@ type Requests struct {
 // requestVerbs are the operations that API servers ask about.
 var requestVerbs = []string{"create", "update", "delete", "connect"}
 
+// verbs are those that are asked about.
+func (r Requests) verbs() []string {
+	if len(r.Verbs) == 0 {
+		return []string{"create", "update"}
+	}
+	return r.Verbs
+}
+
 // isZero reports whether nothing is said that is not so anyway.
 func (r Requests) isZero() bool {
 	return len(r.Verbs)+len(r.MatchConditions) == 0 && r.FailurePolicy+r.NamespaceSelector+r.ObjectSelector == "" && r.Timeout == 0
@@ -111,12 +119,9 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	if err != nil {
 		return webhook, policy, err
 	}
-	view := templates.AdmissionView{KindView: kind, Foreign: foreign, FailurePolicy: "fail", Verbs: []string{"create", "update"}}
+	view := templates.AdmissionView{KindView: kind, Foreign: foreign, FailurePolicy: "fail", Verbs: r.verbs()}
 	if r.FailurePolicy != "" {
 		view.FailurePolicy = r.FailurePolicy
-	}
-	if len(r.Verbs) > 0 {
-		view.Verbs = r.Verbs
 	}
 	webhook, policy = view, view
 	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = compactJSON(s.NamespaceSelector), compactJSON(s.ObjectSelector), compactJSON(s.MatchConditions)

@@ -1,0 +1,145 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/expression"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// CheckExpressions compiles what opts say in CEL as API servers do, and returns what they would refuse, with the place in the expression.
+// Where the plan has the CRD of the kind, that is with its fields.
+func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) error {
+	given := o.expressions()
+	if len(given) == 0 {
+		return nil
+	}
+	r := project.Resource{Group: o.Group, Domain: proj.Domain, Version: o.Version, Kind: o.Kind}
+	schema, err := schemaOf(p, proj, r)
+	if err != nil {
+		return err
+	}
+	admission, err := expression.NewAdmission(o.Kind, schema)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range given {
+		if problem := admission.Check(e.text, e.stored); problem != nil {
+			errs = append(errs, e.error(problem))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// givenExpression is an expression that a flag has, in CEL, and what API servers get of it.
+type givenExpression struct{ flag, text, stored string }
+
+// expressions returns what flags say in CEL. They are well-formed: who plans the webhook has looked.
+func (o WebhookOptions) expressions() []givenExpression {
+	var given []givenExpression
+	for _, rule := range o.Rules {
+		_, text, _ := strings.Cut(rule, "=")
+		text = strings.TrimSpace(text)
+		given = append(given, givenExpression{"--rule", text, whereThereIs(text, o.Requests.verbs())})
+	}
+	for _, condition := range o.Requests.MatchConditions {
+		_, text, _ := strings.Cut(condition, "=")
+		text = strings.TrimSpace(text)
+		given = append(given, givenExpression{"--match-condition", text, text})
+	}
+	return given
+}
+
+func (e givenExpression) error(p *expression.Problem) error {
+	hint := "write an expression in CEL that is true or false, such as size(object.metadata.name) < 20"
+	if p.Unknown != "" {
+		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + crdFolder
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), placeIn(*p), p.Message), Hint: hintOf(*p, hint), Class: diagnostic.ErrUsage,
+	}
+}
+
+// hintOf returns what to write, if that is known, or a hint that says more generally what can be written.
+func hintOf(p expression.Problem, general string) string {
+	if near, ok := diagnostic.Near(p.Unknown, p.Known); ok && p.Unknown != "" {
+		return "did you mean " + near + "?"
+	}
+	return diagnostic.OneLine(cmp.Or(p.Hint, general))
+}
+
+// placeIn says where in an expression a problem is.
+func placeIn(p expression.Problem) string {
+	switch {
+	case p.Line > 1:
+		return fmt.Sprintf(", line %d, column %d", p.Line, p.Column)
+	case p.Line == 1:
+		return fmt.Sprintf(", column %d", p.Column)
+	}
+	return ""
+}
+
+// CheckRules compiles the rules in the CRD that the plan has of a kind, and estimates their cost, as API servers do before they take it.
+func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
+	if !o.Resource {
+		return nil
+	}
+	r := project.Resource{Group: o.Group, Domain: proj.Domain, Version: o.Version, Kind: o.Kind}
+	schema, err := schemaOf(p, proj, r)
+	if err != nil || schema == nil {
+		return err
+	}
+	problems, err := expression.Rules(schema)
+	errs := []error{err}
+	for _, problem := range problems {
+		message := problem.Message
+		if problem.Rule != "" {
+			message = fmt.Sprintf("the rule %s%s: %s", diagnostic.Quote(problem.Rule), placeIn(problem.Problem), message)
+		}
+		if problem.Field != "" {
+			message = problem.Field + ": " + message
+		}
+		errs = append(errs, &diagnostic.Error{
+			Message: message, Hint: hintOf(problem.Problem, "write a rule that API servers take: in CEL, with self for the value of the field, and true where it may stay"), Class: diagnostic.ErrUsage,
+		})
+	}
+	return errors.Join(errs...)
+}
+
+// schemaOf returns the schema of a version of a kind of the project in its CRD, or nil if the plan has none.
+func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*apiextensionsv1.JSONSchemaProps, error) {
+	r, found := proj.Find(wanted.APIGroup(), wanted.Version, wanted.Kind)
+	if !found || !r.API {
+		return nil, nil
+	}
+	name := path.Join(crdFolder, templates.NewKind(kindNames(proj, *r, "")).CRDBase)
+	text, err := p.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &crd); err != nil {
+		return nil, diagnostic.YAML(name, text, err, "kctrl manifests makes it anew")
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Name == r.Version && v.Schema != nil {
+			return v.Schema.OpenAPIV3Schema, nil
+		}
+	}
+	return nil, nil
+}
