@@ -48,7 +48,7 @@ func problemOf(issues *cel.Issues) *Problem {
 // plain returns what a compiler says in one line, without all that the grammar would have allowed.
 func plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
-	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "cel expression must evaluate to a bool", "want true or false").Replace(message)
+	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false").Replace(message)
 	return strings.Join(strings.Fields(message), " ")
 }
 

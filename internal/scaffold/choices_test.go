@@ -19,7 +19,7 @@ import (
 // TestProjectKeepsWhatFilesFollowFrom: from PROJECT alone kctrl makes the files of a kind again as they are, whatever flags it and its
 // webhooks were created with; so a lock that is lost comes back as it was.
 func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
-	for seed := range uint64(40) {
+	for _, seed := range seeds(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 7))
@@ -33,7 +33,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 					break
 				}
 			}
-			for range 6 {
+			for range length(seed, 6) {
 				webhook, ok := randomOptions(r).(scaffold.WebhookOptions)
 				if !ok {
 					continue

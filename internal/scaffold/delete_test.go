@@ -92,7 +92,7 @@ func textTree(tree map[string][]byte) map[string]string {
 // TestDeleteTakesBackCreate runs random create commands, and takes back each of them at once, and then all of them from the last
 // to the first: the tree is every time as it was, byte for byte.
 func TestDeleteTakesBackCreate(t *testing.T) {
-	for seed := range uint64(40) {
+	for _, seed := range seeds(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
@@ -103,7 +103,7 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 				opts any
 			}
 			var steps []step
-			for range 14 {
+			for range length(seed, 14) {
 				opts := randomOptions(r)
 				proj := p.load()
 				tree := p.tree()
@@ -141,14 +141,14 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 // TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed: all that is left can be
 // read and deployed, and a project without kinds is a new one.
 func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
-	for seed := range uint64(25) {
+	for _, seed := range seeds(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))
 			p := newRandomProject(t, r)
 			start := p.tree()
 			var done []any
-			for range 20 {
+			for range length(seed, 20) {
 				opts := randomOptions(r)
 				if api, ok := opts.(scaffold.APIOptions); ok {
 					api.StorageVersion = false

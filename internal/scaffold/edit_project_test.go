@@ -65,11 +65,11 @@ func TestEditThereAndBack(t *testing.T) {
 			}
 		}
 	})
-	for seed := range uint64(16) {
+	for _, seed := range seeds(16) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		multi, namespaced := r.IntN(2) == 0, r.IntN(4) == 0
 		var commands []any
-		for range 12 {
+		for range length(seed, 12) {
 			commands = append(commands, randomOptions(r))
 		}
 		make := func(t *testing.T) *randomProject {

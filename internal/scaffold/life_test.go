@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +66,7 @@ func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, bac
 
 // userEdits are what a user writes into random files of kctrl's, in places that no command has to change.
 func (p *randomProject) userEdits(r *rand.Rand) {
-	for name := range p.tree() {
+	for _, name := range slices.Sorted(maps.Keys(p.tree())) {
 		isUsers := strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "internal/")
 		if !isUsers || path.Ext(name) != ".go" || strings.Contains(name, "zz_generated") || r.IntN(3) != 0 {
 			continue
@@ -76,12 +78,12 @@ func (p *randomProject) userEdits(r *rand.Rand) {
 // TestLifeOfAProject runs random commands of all sorts, with edits of a user's between them: after each the tree is one that can be
 // read and deployed, what changes a whole project can be taken back, and what has been done changes nothing the second time.
 func TestLifeOfAProject(t *testing.T) {
-	for seed := range uint64(24) {
+	for _, seed := range seeds(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 11))
 			p := newRandomProject(t, r)
-			for i := range 5 {
+			for i := range length(seed, 5) {
 				for range 3 {
 					p.run(randomOptions(r))
 				}
@@ -92,10 +94,10 @@ func TestLifeOfAProject(t *testing.T) {
 				if a, b, found := randomRenaming(r, p.load(), i+3); found && r.IntN(2) == 0 {
 					there, back = a, b
 				} else {
-					for _, pair := range changesOf(p.load()) { // in a random order
-						there, back = pair[0], pair[1]
-						break
-					}
+					all := changesOf(p.load())
+					names := slices.Sorted(maps.Keys(all))
+					pair := all[names[r.IntN(len(names))]]
+					there, back = pair[0], pair[1]
 				}
 				if !p.run(there) {
 					if diff := sameTree(before, p.tree()); diff != "" {

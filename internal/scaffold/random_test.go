@@ -7,8 +7,10 @@ import (
 	"go/format"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,6 +33,39 @@ type randomProject struct {
 
 func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0})
+}
+
+// The variables that ask for more random lives than make test has.
+const (
+	livesVariable = "KCTRL_TEST_LIVES" // how many each test has, from seeds that nobody has tried; they are up to three times as long, too
+	seedVariable  = "KCTRL_TEST_SEED"  // the seed of one of these, to have it again
+)
+
+// seeds returns those of the random lives of a test: a few that are always the same, or what was asked for. Subtests are named by them.
+func seeds(few int) []uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv(seedVariable), 10, 64); err == nil {
+		return []uint64{seed}
+	}
+	n, err := strconv.Atoi(os.Getenv(livesVariable))
+	fresh := err == nil && n > 0
+	if !fresh {
+		n = few
+	}
+	all := make([]uint64, n)
+	for i := range all {
+		if all[i] = uint64(i); fresh {
+			all[i] = rand.Uint64()
+		}
+	}
+	return all
+}
+
+// length returns how many steps a life has.
+func length(seed uint64, usual int) int {
+	if os.Getenv(livesVariable)+os.Getenv(seedVariable) == "" {
+		return usual
+	}
+	return usual + int(seed%uint64(2*usual))
 }
 
 // newMemoryProject is a project in memory with the layout and scope of opts.
@@ -252,13 +287,13 @@ var edits = map[string]func([]byte) []byte{
 // TestRandomCommandsKeepTheTreeWhole runs random commands in random projects: what made sense once changes nothing the second time,
 // and all that is written can be read.
 func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
-	for seed := range uint64(60) {
+	for _, seed := range seeds(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 0))
 			p := newRandomProject(t, r)
 			ran := 0
-			for range 14 {
+			for range length(seed, 14) {
 				opts := randomOptions(r)
 				if p.run(opts) {
 					p.wantNothing(opts)

@@ -101,7 +101,7 @@ func (p *olderProject) keepOld(name string) {
 // TestUpgradeMergesEdits upgrades projects of random older templates: files that nobody edited are those of today, edited ones are too
 // and have the edits, and a second upgrade changes nothing.
 func TestUpgradeMergesEdits(t *testing.T) {
-	for seed := range uint64(20) {
+	for _, seed := range seeds(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 4))
