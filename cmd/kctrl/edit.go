@@ -80,7 +80,10 @@ Each flag may be given alone; --multigroup=false and so on go back.`,
 				Class: diagnostic.ErrUsage,
 			}
 		}
-		return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) { return scaffold.PlanEdit(p.fsys, p.Project, opts) })
+		return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) {
+			opts.Base = history(cmd.Context(), p.dir)
+			return scaffold.PlanEdit(p.fsys, p.Project, opts)
+		})
 	}
 	return cmd
 }

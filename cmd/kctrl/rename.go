@@ -69,7 +69,10 @@ For API servers the new name is another API: stored objects are not moved.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
-			return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) { return r.plan(p.fsys, p.Project, opts) })
+			return runDelete(cmd.Context(), s, write, func(p *openedProject) (*plan.Plan, error) {
+				opts.Base = history(cmd.Context(), p.dir)
+				return r.plan(p.fsys, p.Project, opts)
+			})
 		},
 	}
 	flags := cmd.Flags()

@@ -49,7 +49,7 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 	}
 	defer project.Close()
 	plan, err := scaffold.PlanUpgrade(project.fsys, project.Project, scaffold.UpgradeOptions{
-		Kctrl: kctrlBuild(), Base: func(name, sum string) ([]byte, bool) { return fromGit(ctx, project.dir, name, sum) },
+		Kctrl: kctrlBuild(), Base: history(ctx, project.dir),
 	})
 	if err != nil {
 		return err
@@ -62,6 +62,11 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 		return checkDrift(s, write, plan)
 	}
 	return finishPlan(ctx, s, write, plan, "go mod tidy", "make test")
+}
+
+// history has what the files of a folder were once, as git knows it.
+func history(ctx context.Context, dir string) scaffold.History {
+	return func(name, sum string) ([]byte, bool) { return fromGit(ctx, dir, name, sum) }
 }
 
 // fromGit returns the version of a file in the history of the repository whose content has a hash.

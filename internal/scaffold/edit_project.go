@@ -30,6 +30,8 @@ type EditOptions struct {
 	Year int
 	// Force writes what is edited where kctrl has to change it too, between the markers of git.
 	Force bool
+	// Base has what a file was edited from, for upgrades to come. It may be nil.
+	Base History
 	// Kctrl is the kctrl that edits.
 	Kctrl Build
 }
@@ -50,7 +52,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force); err != nil {
+	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
 	}
 	return p, opts.setFeatures(p)

@@ -23,6 +23,8 @@ type RenameOptions struct {
 	Plural string
 	// Force writes what is edited where kctrl has to change it too, between the markers of git.
 	Force bool
+	// Base has what a file was edited from, for upgrades to come. It may be nil.
+	Base History
 	// Kctrl is the kctrl that renames.
 	Kctrl Build
 }
@@ -128,7 +130,7 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force); err != nil {
+	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
 	}
 	p.Note(&diagnostic.Error{

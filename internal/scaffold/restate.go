@@ -34,10 +34,11 @@ type restatement struct {
 	// namespace is what RBAC markers name: "" for none, of both states.
 	namespace [2]string
 	force     bool
+	history   History
 }
 
 // restate plans that a project comes from one state into another. header is what Go files begin with then.
-func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header []byte, force bool) error {
+func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header []byte, force bool, history History) error {
 	old, err := p.Read(boilerplateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -45,7 +46,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 	r := &restatement{
 		plan: p, before: before, after: after, moved: map[string]string{}, folders: map[string][]string{}, renamed: map[goName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
-		words: map[string]string{}, force: force,
+		words: map[string]string{}, force: force, history: history,
 	}
 	if err := r.replay(kctrl, old, header); err != nil {
 		return err
@@ -64,6 +65,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },
 		func() error { return writeProject(p, after) },
+		r.bases().drop,
 	)
 }
 

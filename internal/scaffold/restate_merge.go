@@ -130,19 +130,30 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 	case len(known) == 0:
 		lock.Forget(to)
 	case touched:
-		recordEdited(lock, to, known, base, theirs)
+		return r.recordEdited(to, known, ours, base, theirs)
 	}
 	return nil
 }
 
-// recordEdited has the lock know of an edited file what it knew of it, under its new path: it is edited still. What kctrl would have
-// written in the old state becomes what it would write in the new one, so that upgrades have nothing to say of it; but what it wrote
-// first stays known, for git has that.
-func recordEdited(lock *project.Lock, to string, known []project.LockEntry, was, becomes []byte) {
+// recordEdited has the lock know of an edited file what it knew of it, under its new path: it is edited still. What it was edited from
+// becomes what kctrl would have written of it in the new state, for upgrades to merge from; and what kctrl wrote first stays known,
+// for git has that.
+func (r *restatement) recordEdited(to string, known []project.LockEntry, ours, was, becomes []byte) error {
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	from, rebased := was, becomes
+	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) }) {
+		from, rebased = r.rebased(known, to, ours, was, becomes)
+	}
+	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return from != nil && e.IsOf(from) })
 	lock.Forget(to)
-	at := slices.IndexFunc(known, func(e project.LockEntry) bool { return e.IsOf(was) })
 	if at >= 0 {
-		lock.Offer(to, becomes, known[at].Template)
+		lock.Offer(to, rebased, known[at].Template)
+		if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(rebased) }) {
+			err = r.bases().keep(rebased)
+		}
 	}
 	if at >= 0 && len(known) > 1 {
 		known = slices.Delete(known, at, at+1)
@@ -151,7 +162,25 @@ func recordEdited(lock *project.Lock, to string, known []project.LockEntry, was,
 		e.Path = to
 		lock.Add(e)
 	}
+	return err
 }
+
+// rebased returns what an older kctrl wrote of a file that was edited since, and what that would be in the new state, if somebody has it.
+func (r *restatement) rebased(known []project.LockEntry, to string, ours, was, becomes []byte) (base, rebased []byte) {
+	base, found := r.bases().of(known, ours)
+	if !found {
+		return nil, nil
+	}
+	strict := *r
+	strict.force = false
+	rebased, err := strict.merged(known[0].Path, to, was, base, becomes)
+	if err != nil {
+		return nil, nil // upgrades then say that nothing can be merged
+	}
+	return base, rebased
+}
+
+func (r *restatement) bases() bases { return bases{r.plan, r.history} }
 
 // merged returns what becomes of a file.
 func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte, error) {
@@ -177,7 +206,7 @@ func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte
 		return nil, &diagnostic.Error{
 			Pos:     token.Position{Filename: from, Line: conflicts[0]},
 			Message: "has been edited where kctrl has to change it",
-			Hint:    "--force writes both between the markers of git, for you to choose",
+			Hint:    "--force writes both between the markers of git, for you to choose; if you have not edited it, run kctrl upgrade first",
 		}
 	}
 	if crlf {

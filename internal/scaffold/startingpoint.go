@@ -139,7 +139,7 @@ func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err
 	base := plain(ours)
 	s.becomes = s.theirs
 	if s.edited {
-		if base, found = u.base(now.Path); !found {
+		if base, found = u.base(now.Path, ours); !found {
 			s.obstacle = "has been edited, kctrl writes it otherwise now, and no version of it in git is what kctrl wrote"
 			return s, true, nil
 		}
@@ -245,9 +245,6 @@ func (u *upgrade) offer(now project.LockEntry, theirs []byte) error {
 	return err
 }
 
-// baseFolder has what kctrl wrote of files that are merged, by hash: of these git has what became of them, and not that.
-const baseFolder = ".kctrl/base"
-
 // keepBase records what kctrl writes of a file that has become another, for the next merge.
 func (u *upgrade) keepBase(now project.LockEntry, theirs []byte) error {
 	lock, _, err := u.plan.Lock()
@@ -255,52 +252,18 @@ func (u *upgrade) keepBase(now project.LockEntry, theirs []byte) error {
 		return err
 	}
 	lock.Record(now.Path, theirs, now.Template)
-	entry, _ := lock.Entry(now.Path)
-	return u.plan.WriteFile(plan.File{Path: path.Join(baseFolder, entry.SHA256), Content: theirs, Policy: plan.Edit})
+	return u.bases().keep(theirs)
 }
 
-// base returns what kctrl wrote of a file: as an upgrade has kept it, or as git has it.
-func (u *upgrade) base(name string) ([]byte, bool) {
+// base returns what kctrl wrote of a file.
+func (u *upgrade) base(name string, ours []byte) ([]byte, bool) {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
 		return nil, false
 	}
-	for _, e := range lock.Entries(name) {
-		if text, err := u.plan.Read(path.Join(baseFolder, e.SHA256)); err == nil && e.IsOf(text) {
-			return plain(text), true
-		}
-		if text, found := u.options.Base(name, e.SHA256); found {
-			return plain(text), true
-		}
-	}
-	return nil, false
+	return u.bases().of(lock.Entries(name), ours)
 }
 
-// dropBases takes away what no file is merged from any more.
-func (u *upgrade) dropBases() error {
-	entries, err := fs.ReadDir(u.plan.FS(), baseFolder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return err
-	}
-	used := map[string]bool{}
-	for entry := range lock.All() {
-		for _, e := range lock.Entries(entry.Path) {
-			used[e.SHA256] = true
-		}
-	}
-	for _, entry := range entries {
-		if !used[entry.Name()] {
-			if err := u.plan.Delete(path.Join(baseFolder, entry.Name()), plan.Own); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func (u *upgrade) bases() bases { return bases{u.plan, u.options.Base} }
+
+func (u *upgrade) dropBases() error { return u.bases().drop() }

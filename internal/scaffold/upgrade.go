@@ -24,9 +24,8 @@ import (
 
 // UpgradeOptions say how to bring a project to the templates and the runtime of this kctrl.
 type UpgradeOptions struct {
-	// Base returns a content that a file once had, by its SHA-256 in hexadecimal, as PROJECT.lock has it: from version control. It is
-	// what edits are merged from.
-	Base func(name, sha256 string) ([]byte, bool)
+	// Base has what edits are merged from.
+	Base History
 	// Kctrl is the kctrl whose templates and runtime the project gets.
 	Kctrl Build
 }
@@ -144,7 +143,7 @@ func (u *upgrade) files() error {
 
 // merge plans a file that the user has edited.
 func (u *upgrade) merge(now project.LockEntry, ours, theirs []byte) error {
-	base, found := u.base(now.Path)
+	base, found := u.base(now.Path, ours)
 	if !found || !sameRequests(now.Path, base, theirs) {
 		u.note(now.Path, 0, "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged", compareHint)
 		return u.offer(now, theirs)

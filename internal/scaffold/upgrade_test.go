@@ -173,3 +173,74 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 	}
 }
+
+// TestUpgradeMergesEditsAfterARename renames the kind of projects of older templates, with edits, before they are upgraded: what kctrl
+// wrote once has the names of then, and is merged all the same.
+func TestUpgradeMergesEditsAfterARename(t *testing.T) {
+	for _, seed := range seeds(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 8))
+			p := newOlderProject(t, r)
+			mine := map[string]string{}
+			for _, name := range p.changed {
+				if r.IntN(2) == 0 {
+					mine[name] = fmt.Sprintf("# mine, %d\n", r.IntN(1000))
+					p.edit(name, func(text []byte) []byte { return append(text, mine[name]...) })
+					if r.IntN(2) == 0 {
+						p.keepOld(name)
+					}
+				}
+			}
+			guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl, Base: p.fromHistory}, scaffold.PlanRenameKind}
+			if plan, err := planOf(afero.NewIOFS(p.fs), p.load(), guest); err != nil {
+				if !strings.Contains(err.Error(), "has been edited where kctrl has to change it") && !strings.Contains(err.Error(), "not valid YAML") {
+					t.Fatal(err)
+				}
+				return // what an older kctrl wrote has the name beside what is new
+			} else if err := plan.Apply(t.Context(), p.fs, "test"); err != nil {
+				t.Fatal(err)
+			}
+			atOldPaths := func(name, sum string) ([]byte, bool) {
+				content, found := p.fromHistory(name, sum)
+				return content, found && !strings.Contains(name, "visitor")
+			}
+			if notes := p.upgrade(atOldPaths); len(notes) > 0 {
+				t.Errorf("notes %v", notes)
+			}
+			want := randomProject{T: t}
+			want.restore(p.today)
+			if !want.run(guest) {
+				t.Fatal("the kind of today cannot be renamed")
+			}
+			got, today := p.tree(), want.tree()
+			for name, text := range mine {
+				name = strings.ReplaceAll(name, "guestbook_", "visitor_")
+				if string(got[name]) != string(today[name])+text {
+					t.Errorf("%s is\n%s\nwant, with %q,\n%s", name, got[name], text, today[name])
+				}
+			}
+		})
+	}
+}
+
+// TestRenameKeepsWhatEditsAreMergedFrom: git knows files by their old paths, and what they were then.
+func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
+	p := newEdited(t)
+	const name = "internal/controller/guestbook_controller.go"
+	p.edit(name, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+	before := p.tree()
+	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	p.run(there)
+	fresh := newMemoryProject(t, scaffold.InitOptions{})
+	fresh.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Visitor", Resource: true, Controller: true, Namespaced: true})
+	want := fresh.tree()["internal/controller/visitor_controller.go"]
+	if kept := p.tree()[".kctrl/base/"+hashOf(want)]; !bytes.Equal(kept, want) {
+		t.Errorf("what the controller was edited from is\n%s\nwant\n%s", kept, want)
+	}
+	p.run(back)
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
