@@ -48,6 +48,7 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 		return err
 	}
 	defer project.Close()
+	from := project.Kctrl
 	plan, err := scaffold.PlanUpgrade(project.fsys, project.Project, scaffold.UpgradeOptions{
 		Kctrl: kctrlBuild(), Base: history(ctx, project.dir),
 	})
@@ -61,7 +62,13 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 	if check {
 		return checkDrift(s, write, plan)
 	}
-	return finishPlan(ctx, s, write, plan, "go mod tidy", "make test")
+	if err := finishPlan(ctx, s, write, plan, "go mod tidy", "make test"); err != nil {
+		return err
+	}
+	if from != project.Kctrl && plan.Len() > 0 && write.output == outputText && !write.diff {
+		s.printf("\nTypes, samples and conversions are yours, and stay as they are: kctrl init and create in an empty folder show what they would be today.\n")
+	}
+	return nil
 }
 
 // history has what the files of a folder were once, as git knows it.

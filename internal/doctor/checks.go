@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -30,6 +31,7 @@ var Checks = []Check{
 	{Name: "roles", Help: "roles that do not have the rights that the markers ask for", Run: checkRoles, Fix: fixGenerated},
 	{Name: "samples", Help: "samples that API servers would refuse", Run: checkSamples},
 	{Name: "deployment", Help: "what config/default does not build or deploy", Run: checkDeployment},
+	{Name: "program", Help: "a Makefile or Dockerfile that builds what is not the program that starts the manager", Run: checkProgram},
 	{Name: "runtime", Help: "a bundled runtime that is not whole, or not that of this kctrl", Run: checkRuntime, Fix: fixRuntime},
 	{Name: "go", Help: "a go command that is missing, or older than go.mod asks for", Run: checkGo},
 	{Name: "kctrl", Help: "another version of kctrl that wrote the project", Run: checkKctrl},
@@ -158,7 +160,13 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil
 	}
-	found := warningsOf(generated.Notes())
+	stale, err := scaffold.StaleBuilds(generated)
+	if err != nil {
+		return problems(err)
+	}
+	found := warningsOf(slices.DeleteFunc(slices.Clone(generated.Notes()), func(note *diagnostic.Error) bool {
+		return slices.ContainsFunc(stale, func(e *diagnostic.Error) bool { return e.Error() == note.Error() }) // which the check of the program tells
+	}))
 	for _, folder := range []string{"config/default", "config/samples"} {
 		if _, exists, err := scaffold.Kustomization(generated, folder); err != nil || !exists {
 			found = append(found, problems(err)...)
@@ -172,6 +180,18 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 		found = append(found, problems(err)...)
 	}
 	return found
+}
+
+func checkProgram(_ context.Context, p *Project) []Finding {
+	if !p.ours() {
+		return nil
+	}
+	empty, err := p.emptyPlan()
+	if err != nil {
+		return nil // of which the check of the lock tells
+	}
+	stale, err := scaffold.StaleBuilds(empty)
+	return append(warningsOf(stale), problems(err)...)
 }
 
 func checkRuntime(_ context.Context, p *Project) []Finding {

@@ -81,6 +81,13 @@ var illnesses = map[string]struct {
 	"deployment": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "config/default/kustomization.yaml", "- ../rbac", "- ../rbca")
 	}, "lists ../rbca, which is not there", "take it off the list"},
+	"program": {func(t *testing.T, p *doctor.Project) {
+		for _, name := range []string{"main.go", "zz_generated.register.go"} {
+			if err := os.Rename(filepath.Join(p.Dir, "cmd", name), filepath.Join(p.Dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, "builds ./cmd, and the program that starts the manager is in .", "write . there"},
 	"runtime": {func(t *testing.T, p *doctor.Project) {
 		if err := os.RemoveAll(filepath.Join(p.Dir, "third_party")); err != nil {
 			t.Fatal(err)

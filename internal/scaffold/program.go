@@ -204,8 +204,9 @@ func (s programFile) otherSetup() (token.Position, bool) {
 	return pos, pos.IsValid()
 }
 
-// follow takes away the registration that kctrl wrote where the program was before, and notes what still builds it there.
-func (g program) follow(p *plan.Plan) error {
+// follow takes away the registration that kctrl wrote where the program was before. If nobody knew yet that it has moved, it notes what
+// still builds it there; from then on kctrl doctor says so.
+func (g program) follow(p *plan.Plan, isKnown bool) error {
 	lock, _, err := p.Lock()
 	if err != nil {
 		return err
@@ -221,30 +222,61 @@ func (g program) follow(p *plan.Plan) error {
 			return err
 		}
 	}
-	if g.folder == mainFolder {
+	if isKnown {
 		return nil
 	}
-	return errors.Join(g.noteBuilder(p, "Makefile"), g.noteBuilder(p, "Dockerfile"))
-}
-
-// noteBuilder notes where a file builds what the program was.
-func (g program) noteBuilder(p *plan.Plan, name string) error {
-	text, err := p.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	line := 0
-	for content := range strings.Lines(string(text)) {
-		line++
-		if slices.Contains(strings.Fields(content), "./"+mainFolder) {
-			p.Note(&diagnostic.Error{
-				Pos:     token.Position{Filename: name, Line: line},
-				Message: "builds ./" + mainFolder + ", and the program that starts the manager is in " + g.dotted(),
-				Hint:    "write " + g.dotted() + " there",
-			})
-		}
+	stale, err := g.staleBuilds(p)
+	for _, e := range stale {
+		p.Note(e)
 	}
 	return err
+}
+
+// isKnown reports whether kctrl has written the registration of the program where it is.
+func (g program) isKnown(p *plan.Plan) (bool, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, known := lock.Entry(g.registerFile())
+	return known, nil
+}
+
+// StaleBuilds returns where the Makefile and the Dockerfile build what is no longer the program that starts the manager.
+func StaleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
+	g, err := findProgram(p)
+	if err != nil {
+		return nil, nil // of which the registration is told
+	}
+	return g.staleBuilds(p)
+}
+
+func (g program) staleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
+	if g.folder == mainFolder {
+		return nil, nil
+	}
+	var found []*diagnostic.Error
+	for _, name := range []string{"Makefile", "Dockerfile"} {
+		text, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		line := 0
+		for content := range strings.Lines(string(text)) {
+			line++
+			if slices.Contains(strings.Fields(content), "./"+mainFolder) {
+				found = append(found, &diagnostic.Error{
+					Pos:     token.Position{Filename: name, Line: line},
+					Message: "builds ./" + mainFolder + ", and the program that starts the manager is in " + g.dotted(),
+					Hint:    "write " + g.dotted() + " there",
+				})
+			}
+		}
+	}
+	return found, nil
 }
 
 // dotted is the folder as the go command takes it.

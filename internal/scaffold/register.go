@@ -55,6 +55,10 @@ func writeRegistration(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
+	isKnown, err := g.isKnown(p)
+	if err != nil {
+		return err
+	}
 	if err := render(p, templates.Register(), view, true); err != nil {
 		return err
 	}
@@ -63,7 +67,7 @@ func writeRegistration(p *plan.Plan, proj *project.Project) error {
 			return err
 		}
 	}
-	return errors.Join(g.ensureRegistered(p), g.follow(p))
+	return errors.Join(g.ensureRegistered(p), g.follow(p, isKnown))
 }
 
 func missingFile(name string, err error, hint string) error {

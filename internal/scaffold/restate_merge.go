@@ -206,7 +206,7 @@ func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte
 		return nil, &diagnostic.Error{
 			Pos:     token.Position{Filename: from, Line: conflicts[0]},
 			Message: "has been edited where kctrl has to change it",
-			Hint:    "--force writes both between the markers of git, for you to choose; if you have not edited it, run kctrl upgrade first",
+			Hint:    "--force writes both between the markers of git, for you to choose; if it is as an older kctrl wrote it, run kctrl upgrade first",
 		}
 	}
 	if crlf {

@@ -114,11 +114,7 @@ func (u *upgrade) files() error {
 		case known && !lock.Touched(entry.Path, theirs):
 			continue // the template is as it was
 		case !known && ours != nil:
-			u.note(entry.Path, 0, "is not kctrl's here, and kctrl writes a file of that name", compareHint)
-			if strings.HasPrefix(entry.Path, "config/") {
-				continue // what the lock does not have there tells that somebody else deploys the project
-			}
-			if err := u.offer(entry, theirs); err != nil {
+			if err := u.tellOfForeign(entry, theirs); err != nil {
 				return err
 			}
 			continue
@@ -137,6 +133,27 @@ func (u *upgrade) files() error {
 		if err := u.merge(entry, ours, theirs); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// toldFolder begins the paths under which the lock has what kctrl would write over files of somebody else below config, once a user was
+// told. Under their own paths it has nothing of them: that tells that somebody else deploys the project.
+const toldFolder = ".kctrl/told"
+
+// tellOfForeign notes that a file of somebody else is where kctrl would write one: once for each content that it would write.
+func (u *upgrade) tellOfForeign(now project.LockEntry, theirs []byte) error {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return err
+	}
+	name := now.Path
+	if strings.HasPrefix(name, "config/") {
+		name = path.Join(toldFolder, name)
+	}
+	if lock.Touched(name, theirs) {
+		u.note(now.Path, 0, "is not kctrl's here, and kctrl writes a file of that name", compareHint)
+		lock.Record(name, theirs, now.Template)
 	}
 	return nil
 }
