@@ -18,7 +18,8 @@ func newCreateWebhookCommand(s *streams) *cobra.Command {
 		Long: `Add webhooks to a kind, one at a time or several at once, in any order: each has files of its own. --defaulting fills in what
 users leave out, --validation refuses what should not be stored, --conversion turns the versions of a kind into each other.
 --policy is for rules that CEL can say: a ValidatingAdmissionPolicy, by which API servers decide without asking the manager.
-Its rules are in config/policy; --rule writes them there. One with oldObject is about updates, as the rules of CRDs are.
+Its rules are in config/policy; --rule writes them there, once they compile as they would on an API server, with the fields of the
+kind where that is the project's. One with oldObject is about updates, as the rules of CRDs are.
 
 But for conversion the kind may be the project's, one that every API server has, such as core v1 Pod, or one of somebody else,
 whose Go types --external-api-path names. Webhooks of these are not asked about the namespaces of the control plane and of the

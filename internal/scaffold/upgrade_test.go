@@ -244,3 +244,35 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 		t.Errorf("there and back (-want +got)\n%s", diff)
 	}
 }
+
+// TestUpgradeTellsOnceOfFilesOfSomebodyElse, such as a migrated project has: they stay as they are, and unknown to the lock.
+func TestUpgradeTellsOnceOfFilesOfSomebodyElse(t *testing.T) {
+	p := newEdited(t)
+	const foreign = "config/rbac/metrics_auth_role.yaml"
+	lock, err := project.LoadLock(afero.NewIOFS(p.fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Forget(foreign)
+	if err := afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.edit(foreign, func(text []byte) []byte { return append(text, "# mine\n"...) })
+	mine := p.tree()[foreign]
+	none := func(string, string) ([]byte, bool) { return nil, false }
+	if notes := p.upgrade(none); len(notes) != 1 || notes[0].Pos.Filename != foreign {
+		t.Errorf("notes %v, want one about %s", notes, foreign)
+	}
+	if notes := p.upgrade(none); len(notes) > 0 {
+		t.Errorf("a second upgrade says %v", notes)
+	}
+	if !bytes.Equal(p.tree()[foreign], mine) {
+		t.Errorf("%s has changed", foreign)
+	}
+	if lock, err = project.LoadLock(afero.NewIOFS(p.fs)); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := lock.Entry(foreign); known {
+		t.Errorf("the lock has %s, which kctrl has not written", foreign)
+	}
+}
