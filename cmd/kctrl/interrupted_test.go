@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	gocmp "github.com/google/go-cmp/cmp"
@@ -307,6 +308,42 @@ func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 	})
 }
 
+// TestSignalsAtAnyTimeLeaveOneOfTwoTrees sends each signal that ends a process at a random time of a command, while it reads, compiles or
+// writes: the tree is as it was or as it should be, at once or, after a kill, once the command has run again; which then has done all.
+func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
+	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}
+	eachCommand(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, took time.Duration) {
+		for i := range faults(40, 2) {
+			dir, signal, after := w.copy(t, from), signals[(i+rand.IntN(2)*2)%len(signals)], rand.N(took)
+			before := contents(t, dir)
+			cmd := exec.CommandContext(t.Context(), w.kctrl, strings.Fields(line)...)
+			cmd.Dir, cmd.Env = dir, w.env
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) }) // which may be over by then
+			_ = cmd.Wait()                                                            // the trees say more
+			timer.Stop()
+			if code := cmd.ProcessState.ExitCode(); signal != syscall.SIGKILL {
+				got := contents(t, dir)
+				// A process that has not come to listen yet ends by the signal itself.
+				if code != 0 && code != 128+int(signal) && code != -1 {
+					t.Errorf("%v after %v: exit code %d", signal, after, code)
+				}
+				if undone, done := difference(before, got), difference(want, got); undone != "" && done != "" {
+					t.Errorf("%v after %v: the tree is neither as it was\n%s\nnor as it should be\n%s", signal, after, undone, done)
+				}
+			}
+			if code, said := w.run(t, dir, line); code != 0 && (strings.Contains(said, "was interrupted here") || !saysDone(said)) {
+				t.Errorf("%v after %v: the command ends with %d the next time\n%s", signal, after, code, said)
+			}
+			if diff := difference(want, contents(t, dir)); diff != "" {
+				t.Errorf("%v after %v: after the next command the tree differs:\n%s", signal, after, diff)
+			}
+		}
+	})
+}
+
 // saysDone reports whether a command refuses because what it would do is done.
 func saysDone(said string) bool {
 	return slices.ContainsFunc([]string{"exists", "already", "there is no kind"}, func(text string) bool { return strings.Contains(said, text) })
@@ -314,6 +351,22 @@ func saysDone(said string) bool {
 
 // eachFault calls test for steps of each command that writes.
 func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line string, want map[string]string, at int)) {
+	counted := filepath.Join(t.TempDir(), "steps")
+	eachCommand(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, _ time.Duration) {
+		w.mustRun(t, w.copy(t, from), line, stepsVariable+"="+counted)
+		text, err := os.ReadFile(counted)
+		steps, convertErr := strconv.Atoi(string(text))
+		if err := cmp.Or(err, convertErr); err != nil || steps < 10 {
+			t.Fatalf("%d steps, %v", steps, err)
+		}
+		for _, at := range chosenSteps(steps) {
+			test(t, w, from, line, want, at)
+		}
+	})
+}
+
+// eachCommand calls test for each command that writes, with what it starts from and what comes of it, and how long it takes.
+func eachCommand(t *testing.T, test func(t *testing.T, w *workbench, from, line string, want map[string]string, took time.Duration)) {
 	w := newWorkbench(t)
 	project, outOfDate := w.trees(t)
 	for name, command := range map[string]struct{ from, line string }{
@@ -331,17 +384,10 @@ func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line st
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := w.copy(t, command.from)
-			counted := filepath.Join(t.TempDir(), "steps")
-			w.mustRun(t, done, command.line, stepsVariable+"="+counted)
-			want := contents(t, done)
-			text, err := os.ReadFile(counted)
-			steps, convertErr := strconv.Atoi(string(text))
-			if err := cmp.Or(err, convertErr); err != nil || steps < 10 {
-				t.Fatalf("%d steps, %v", steps, err)
-			}
-			for _, at := range chosenSteps(steps) {
-				test(t, w, command.from, command.line, want, at)
-			}
+			start := time.Now()
+			w.mustRun(t, done, command.line)
+			took := time.Since(start)
+			test(t, w, command.from, command.line, contents(t, done), took)
 		})
 	}
 }
