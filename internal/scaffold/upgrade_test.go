@@ -67,7 +67,7 @@ func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 }
 
 // upgrade upgrades the project and returns its notes.
-func (p *olderProject) upgrade(base func(name, sum string) ([]byte, bool)) []*diagnostic.Error {
+func (p *randomProject) upgrade(base func(name, sum string) ([]byte, bool)) []*diagnostic.Error {
 	p.Helper()
 	plan, err := scaffold.PlanUpgrade(afero.NewIOFS(p.fs), p.load(), scaffold.UpgradeOptions{Base: base, Kctrl: memoryKctrl})
 	if err != nil {
