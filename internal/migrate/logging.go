@@ -10,6 +10,15 @@ import (
 // loggingRules are about logr, which becomes log/slog.
 var loggingRules = []Rule{
 	{
+		Name: "a logger that logs nothing",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "logr.New" && len(call.Args) == 1 && f.isLiteral(call.Args[0], "log.NullLogSink")
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{slog}.New({slog}.DiscardHandler)") },
+		Reason:  "loggers are of log/slog",
+	},
+	{
 		Name:    "a logger of another library",
 		Matches: matchForeignLogger,
 		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },
