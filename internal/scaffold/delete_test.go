@@ -371,7 +371,7 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 					t.Errorf("registered are\n%s", register)
 				}
 				controller := "example.com/guestbook/" + folder + `"`
-				if !slices.ContainsFunc(values(after), func(text []byte) bool {
+				if !slices.ContainsFunc(slices.Collect(maps.Values(after)), func(text []byte) bool {
 					return bytes.Contains(text, []byte(controller)) && bytes.Contains(text, []byte("ShelfReconciler"))
 				}) {
 					t.Errorf("no controller imports %s", controller)

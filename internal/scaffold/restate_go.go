@@ -47,9 +47,7 @@ func (r *restatement) writeOthers() error {
 		entry, known := lock.Entry(s.name)
 		if to != s.name {
 			if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
-				return errors.Join(err, &diagnostic.Error{
-					Pos: token.Position{Filename: s.name}, Message: "would become " + to + ", which is there", Hint: "rename one of the two first",
-				})
+				return errors.Join(err, occupied(s.name, to))
 			}
 			if err := r.plan.Delete(s.name, plan.Own); err != nil {
 				return err

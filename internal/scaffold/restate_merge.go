@@ -108,6 +108,9 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 	if err != nil {
 		return err
 	}
+	if err := r.checkFree(entry.Path, to); err != nil {
+		return err
+	}
 	touched := lock.Touched(entry.Path, ours)
 	known := lock.Entries(entry.Path)
 	content, err := r.merged(entry.Path, to, base, ours, theirs)
@@ -133,6 +136,25 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 		return r.recordEdited(to, known, ours, base, theirs)
 	}
 	return nil
+}
+
+// checkFree fails if a file would take the place of one of the user's.
+func (r *restatement) checkFree(from, to string) error {
+	if to == from || r.newPath(to) != to {
+		return nil
+	}
+	there, err := r.plan.Read(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil || !lock.Touched(to, there) {
+		return err
+	}
+	return occupied(from, to)
 }
 
 // recordEdited has the lock know of an edited file what it knew of it, under its new path: it is edited still. What it was edited from

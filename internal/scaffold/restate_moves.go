@@ -129,3 +129,8 @@ func (r *restatement) folderOfName(name goName) string {
 	}
 	return name.pkg.folder
 }
+
+// occupied is the error of a file whose new place another has.
+func occupied(from, to string) error {
+	return &diagnostic.Error{Pos: token.Position{Filename: from}, Message: "would become " + to + ", which is there", Hint: "rename one of the two first"}
+}
