@@ -13,7 +13,7 @@ import (
 
 func newEditCommand(s *streams) *cobra.Command {
 	var domain, repo, name, owner, license, certificates string
-	var multigroup, namespaced, force bool
+	var multigroup, namespaced, apiModule, force bool
 	var enable, disable []string
 	write := writeOptions{command: "kctrl edit"}
 	cmd := &cobra.Command{
@@ -29,6 +29,7 @@ Each flag may be given alone; --multigroup=false and so on go back.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&multigroup, "multigroup", false, "give every API group its own folders; false: one group, without")
 	flags.BoolVar(&namespaced, "namespaced", false, "limit the operator to the namespace it runs in; false: do not")
+	flags.BoolVar(&apiModule, "api-module", false, "make api a Go module of its own, for those who import the types without what the operator requires; false: one module")
 	flags.StringVar(&domain, "domain", "", "what the API groups end in")
 	flags.StringVar(&repo, "repo", "", "`path` of the Go module")
 	flags.StringVar(&name, "project-name", "", "what the names of everything deployed begin with")
@@ -63,6 +64,9 @@ Each flag may be given alone; --multigroup=false and so on go back.`,
 		}
 		if given("namespaced") {
 			opts.Namespaced = &namespaced
+		}
+		if given("api-module") {
+			opts.APIModule = &apiModule
 		}
 		opts.Features = map[string]bool{}
 		for _, feature := range disable {

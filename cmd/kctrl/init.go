@@ -42,6 +42,7 @@ otherwise is named. --dry-run --diff shows all of it first.`,
 	flags.StringVar(&opts.License, "license", "apache2", "header of Go files: `apache2|none`")
 	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "give every API group its own folders")
 	flags.BoolVar(&opts.Namespaced, "namespaced", false, "limit the operator to the namespace it runs in")
+	flags.BoolVar(&opts.APIModule, "api-module", false, "make api a Go module of its own, for those who import the types without what the operator requires")
 	flags.StringVar(&runtimeMode, "runtime", "", "where the runtime comes from: `bundled|module` (default: module for a released kctrl)")
 	write.addFlags(flags)
 	return cmd

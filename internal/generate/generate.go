@@ -40,6 +40,13 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	if err := o.check(); err != nil {
 		return err
 	}
+	if proj != nil && !proj.Foreign && o.complete() {
+		paths, err := scaffold.GeneratedPaths(plan, proj)
+		if err != nil {
+			return err
+		}
+		o.Paths = paths
+	}
 	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen(), foreign: proj != nil && proj.Foreign}
 	if err := g.runCached(ctx); err != nil {
 		return err
@@ -88,9 +95,7 @@ type output struct {
 }
 
 // complete reports whether all packages of the project were looked at, so that what was not generated is out of date.
-func (g *generation) complete() bool {
-	return len(g.options.Paths) == 0 || slices.Contains(g.options.Paths, "./...")
-}
+func (g *generation) complete() bool { return g.options.complete() }
 
 // run generates everything in memory. Of the generators of one command none runs after one that has failed.
 func (g *generation) run(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
@@ -66,6 +67,9 @@ func (o *Options) Flags() []generator.Flag {
 	}
 	return flags
 }
+
+// complete reports whether the paths are all packages of a project.
+func (o Options) complete() bool { return len(o.Paths) == 0 || slices.Contains(o.Paths, "./...") }
 
 func clean(name string) string { return path.Clean(filepath.ToSlash(name)) }
 

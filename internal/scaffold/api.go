@@ -73,8 +73,12 @@ func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, er
 		steps = append(steps, func() error { return writeController(p, kind, opts) })
 		steps = append(steps, func() error { return requireInMemory(p, proj, kind) })
 	}
+	needs := func() error { return requireDirectly(p, typesModule) }
+	if opts.Resource {
+		needs = func() error { return requireForTypes(p, proj, kind.Folder) }
+	}
 	steps = append(steps,
-		func() error { return requireDirectly(p, "k8s.io/apimachinery") },
+		needs,
 		func() error { return writeConversions(p, proj, spokes, w.header, opts.Force) },
 		func() error { return deployWebhooks(p, proj) },
 		func() error { return writeRegistration(p, proj) },

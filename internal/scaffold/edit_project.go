@@ -21,7 +21,7 @@ import (
 type EditOptions struct {
 	// The choices of [InitOptions].
 	Domain, Repo, ProjectName, Owner, License *string
-	MultiGroup, Namespaced                    *bool
+	MultiGroup, Namespaced, APIModule         *bool
 	// Certificates is who makes the certificates of the webhooks.
 	Certificates *string
 	// Features are the components of config/components that config/default lists or not, by their names.
@@ -77,6 +77,9 @@ func (o EditOptions) apply(proj *project.Project) error {
 	}
 	if o.Namespaced != nil {
 		proj.Namespaced = *o.Namespaced
+	}
+	if o.APIModule != nil {
+		proj.APIModule = *o.APIModule
 	}
 	var errs []error
 	if o.License != nil {

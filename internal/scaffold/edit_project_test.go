@@ -41,6 +41,7 @@ func changesOf(proj *project.Project) map[string][2]change {
 	return map[string][2]change{
 		"multigroup": of(func(o *scaffold.EditOptions, there bool) { o.MultiGroup = new(proj.MultiGroup != there) }),
 		"namespaced": of(func(o *scaffold.EditOptions, there bool) { o.Namespaced = new(proj.Namespaced != there) }),
+		"apiModule":  of(func(o *scaffold.EditOptions, there bool) { o.APIModule = new(proj.APIModule != there) }),
 		"domain":     of(func(o *scaffold.EditOptions, there bool) { o.Domain = text(there, "example.org", proj.Domain) }),
 		"repo": of(func(o *scaffold.EditOptions, there bool) {
 			o.Repo = text(there, "example.org/library/books", proj.Repo)

@@ -34,6 +34,7 @@ func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build, beside 
 		Header:       header,
 		MultiGroup:   proj.MultiGroup,
 		Namespaced:   proj.Namespaced,
+		APIModule:    proj.APIModule,
 		Bundled:      proj.Runtime != project.Module,
 		KctrlVersion: kctrl.installable(),
 	})

@@ -32,6 +32,8 @@ type InitOptions struct {
 	MultiGroup bool
 	// Namespaced limits the operator to the namespace it runs in.
 	Namespaced bool
+	// APIModule makes the folder of the API packages a Go module of its own.
+	APIModule bool
 	// Runtime is where the runtime comes from. Empty means Module for a released kctrl and Bundled for any other.
 	Runtime project.RuntimeMode
 	// Kctrl is the kctrl that makes the project.
@@ -168,6 +170,7 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 		Name:       name,
 		MultiGroup: opts.MultiGroup,
 		Namespaced: opts.Namespaced,
+		APIModule:  opts.APIModule,
 		Runtime:    opts.Runtime,
 		Owner:      opts.Owner,
 		License:    opts.License,

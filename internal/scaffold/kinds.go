@@ -17,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // rootMarker says that objects of a type are sent to API servers, alone or as a list.
@@ -136,7 +137,11 @@ func isRootMarker(comment *ast.Comment) bool {
 
 // apiFolders lists the folders of the project with Go files that may have the marker, in order. Those that the go
 // command does not look into, other modules, and the bundled runtime are none.
-func apiFolders(p *plan.Plan) ([]string, error) {
+func apiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
 	found := map[string]bool{}
 	look := func(name string) error {
 		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || found[path.Dir(name)] {
@@ -149,11 +154,11 @@ func apiFolders(p *plan.Plan) ([]string, error) {
 		found[path.Dir(name)] = bytes.Contains(source, []byte(rootMarker))
 		return err
 	}
-	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isForeign(p.FS(), name):
+		case entry.IsDir() && isForeign(p.FS(), name, modules):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
@@ -172,11 +177,11 @@ func apiFolders(p *plan.Plan) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// isForeign reports whether the packages of a folder do not belong to the module of the project.
-func isForeign(fsys fs.FS, name string) bool {
+// isForeign reports whether the packages of a folder belong neither to the module of the project nor to one of the given ones below it.
+func isForeign(fsys fs.FS, name string, modules []string) bool {
 	base := path.Base(name)
 	switch {
-	case name == ".":
+	case name == ".", slices.Contains(modules, name):
 		return false
 	case base == "testdata", base == "vendor", base[0] == '.', base[0] == '_', name == bundleFolder:
 		return true

@@ -87,7 +87,7 @@ func mergeModules(p *plan.Plan, proj *project.Project, build Build) error {
 		}
 	}
 	noteVendored(p)
-	if err := checkRequired(p, proj); err != nil {
+	if err := errors.Join(checkRequired(p, proj), writeAPIModule(p, proj)); err != nil {
 		return err
 	}
 	if proj.Runtime == project.Module {
@@ -152,7 +152,7 @@ func writeModules(p *plan.Plan, proj *project.Project, build Build, replace bool
 	if err := renderAll(p, list, view, replace); err != nil {
 		return err
 	}
-	if err := checkRequired(p, proj); err != nil {
+	if err := errors.Join(checkRequired(p, proj), writeAPIModule(p, proj)); err != nil {
 		return err
 	}
 	return writeRuntime(p)

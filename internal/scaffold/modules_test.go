@@ -95,6 +95,23 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
 	tested(t, checkAdded, proj, mod, sums, moduleEnv())
 
+	// Of the API packages alone: what a project requires, as far as these import it.
+	api := t.TempDir()
+	typesMod := strings.Replace(strings.Replace(string(mod), "module example.com/project\n", "module example.com/project/api\n", 1), "require "+runtimeModule+" v0.0.0\n", "", 1)
+	writeFile(t, filepath.Join(api, "go.mod"), []byte(strings.Split(typesMod, "\nreplace ")[0]))
+	writeFile(t, filepath.Join(api, "go.sum"), sourceFile(t, "go.sum"))
+	writeFile(t, filepath.Join(api, "v1", "types.go"), []byte(typed))
+	tidy(t, api, moduleEnv())
+	check("apimodule/api/go.mod", []byte(strings.Replace(string(readFile(t, api, "go.mod")), "module example.com/project/api\n", "module {{.Repo}}/api\n", 1)))
+	check("apimodule/api/go.sum", readFile(t, api, "go.sum"))
+	apiMod, apiSums := readFile(t, api, "go.mod"), readFile(t, api, "go.sum")
+	writeFile(t, filepath.Join(api, "applied", "applied.go"), []byte(applied))
+	writeFile(t, filepath.Join(api, "go.mod"), []byte(strings.Split(typesMod, "\nreplace ")[0]))
+	writeFile(t, filepath.Join(api, "go.sum"), sourceFile(t, "go.sum"))
+	tidy(t, api, moduleEnv())
+	check("apiapplyconfiguration/go.mod", addedRequirements(t, apiMod, readFile(t, api, "go.mod")))
+	check("apiapplyconfiguration/go.sum", addedLines(apiSums, readFile(t, api, "go.sum")))
+
 	published := t.TempDir()
 	writeNewProject(t, published, fakeVersion, "")
 	env := proxyEnv(newModuleProxy(t, kctrl.Source, fakeVersion), shadowModuleCache(t))
@@ -114,6 +131,18 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 		t.Fatal("the module templates changed: run make golden once more, for what is made from them")
 	}
 }
+
+// typed is a file with what Go types import that kctrl writes.
+const typed = `package v1
+
+import (
+	_ "k8s.io/apimachinery/pkg/api/resource"
+	_ "k8s.io/apimachinery/pkg/apis/meta/v1"
+	_ "k8s.io/apimachinery/pkg/runtime"
+	_ "k8s.io/apimachinery/pkg/runtime/schema"
+	_ "k8s.io/apimachinery/pkg/util/intstr"
+)
+`
 
 // applied is a file with the imports of apply configurations.
 const applied = `package applied

@@ -81,7 +81,7 @@ func movedPrograms(p *plan.Plan) ([]program, error) {
 			return diagnostic.AtFile(name, "cannot read", err)
 		case !entry.IsDir():
 			return nil
-		case isForeign(p.FS(), name):
+		case isForeign(p.FS(), name, nil):
 			return fs.SkipDir
 		case name == mainFolder:
 			return nil

@@ -32,7 +32,7 @@ type randomProject struct {
 }
 
 func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
-	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0})
+	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0, APIModule: r.IntN(3) == 0})
 }
 
 // The variables that ask for more random lives than make test has.

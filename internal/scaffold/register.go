@@ -195,7 +195,7 @@ func registrations(p *plan.Plan, proj *project.Project, header string, g program
 			listed[view.Folder] = append(listed[view.Folder], r.Kind)
 		}
 	}
-	folders, err := apiFolders(p)
+	folders, err := apiFolders(p, proj)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,15 +19,14 @@ const inMemoryPackage = runtimeModule + "/runtime/testenv/inmemory"
 
 // releaseModules has go.mod and go.sum say what they said before the files that go away were there: which modules the project imports
 // itself, and those that only tests in memory need.
-func (r *removal) releaseModules(proj *project.Project, before []goSource) error {
-	sources, err := goSources(r.plan)
+func (r *removal) releaseModules(imported map[string]string) error {
+	left, err := importsOfProject(r.plan, r.after)
 	if err != nil {
 		return err
 	}
-	imported, left := importedBy(before), importedBy(sources)
 	mod, sum := templates.InMemoryModules()
 	if imported[inMemoryPackage] != "" && left[inMemoryPackage] == "" {
-		if err := dropModules(r.plan, proj, mod, sum); err != nil {
+		if err := dropModules(r.plan, r.after, mod, sum); err != nil {
 			return err
 		}
 	}
@@ -71,11 +70,11 @@ func dropModules(p *plan.Plan, proj *project.Project, mod, sum templates.Templat
 	if proj.Runtime == project.Module {
 		lists[0] = templates.PublishedModules()
 	}
-	lock, _, err := p.Lock()
+	applied, err := appliedIn(p)
 	if err != nil {
 		return err
 	}
-	if hasApplyConfigurations(p, lock) {
+	if slices.Contains(applied, ".") {
 		goMod, goSum := templates.ApplyConfigurationModules()
 		lists = append(lists, []templates.Template[templates.ModuleView]{goMod, goSum})
 	}
@@ -106,7 +105,7 @@ func dropModules(p *plan.Plan, proj *project.Project, mod, sum templates.Templat
 	err = editRequirements(p, func(file *modfile.File) bool {
 		changed := false
 		for _, m := range file.Require {
-			foreign = foreign || !needed[m.Mod.Path] && !drop[m.Mod.Path] && m.Mod.Path != runtimeModule && !strings.HasPrefix(m.Mod.Path, "k8s.io/api")
+			foreign = foreign || !needed[m.Mod.Path] && !drop[m.Mod.Path] && m.Mod.Path != runtimeModule && !within(m.Mod.Path, proj.Repo) && !strings.HasPrefix(m.Mod.Path, "k8s.io/api")
 		}
 		for _, m := range slices.Clone(file.Require) {
 			if !foreign && drop[m.Mod.Path] && !needed[m.Mod.Path] {

@@ -16,9 +16,9 @@ import (
 
 // removal takes parts out of a project.
 type removal struct {
-	plan  *plan.Plan
-	repo  string
-	force bool
+	plan          *plan.Plan
+	before, after *project.Project
+	force         bool
 	// parts are all that go or, if they are in kept, would.
 	parts []part
 	// kept says why a file stays, by path.
@@ -37,7 +37,11 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	if err := checkStored(p, before, after); err != nil {
 		return nil, err
 	}
-	sources, err := goSources(p)
+	sources, err := goSources(p, before)
+	if err != nil {
+		return nil, err
+	}
+	imported, err := importsOfProject(p, before)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +51,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	} else if others { // and may have webhooks that kctrl does not know of
 		lost = slices.DeleteFunc(lost, func(p part) bool { return path.Dir(p.path) == webhookFolder })
 	}
-	r := &removal{plan: p, repo: after.Repo, force: opts.Force, parts: lost, kept: map[string]string{}}
+	r := &removal{plan: p, before: before, after: after, force: opts.Force, parts: lost, kept: map[string]string{}}
 	return p, inOrder(
 		r.keepEdited,
 		func() error { return r.keepNeeded(sources) },
@@ -56,7 +60,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 		func() error { return unmarkStored(p, before, after) },
 		func() error { return leaveSchemes(p, before, after) },
 		func() error { return writeRegistration(p, after) },
-		func() error { return r.releaseModules(after, sources) },
+		func() error { return r.releaseModules(imported) },
 		func() error { return writeProject(p, after) },
 	)
 }
@@ -117,7 +121,7 @@ func (r *removal) needed(sources []goSource, goes map[string]bool, declared map[
 		if goes[s.name] {
 			continue
 		}
-		for _, u := range s.uses(r.repo) {
+		for _, u := range s.uses(r.after.Repo) {
 			owner, found := declared[u.goName]
 			if !found || u.name == "init" || u.name == "_" {
 				continue
@@ -163,7 +167,7 @@ func (r *removal) going(sources []goSource) map[string]bool {
 
 // remove plans that the parts go away, and that nothing lists them. Kustomizations come last, when what they list of the project's is off.
 func (r *removal) remove() error {
-	sources, err := goSources(r.plan)
+	sources, err := goSources(r.plan, r.before)
 	if err != nil {
 		return err
 	}

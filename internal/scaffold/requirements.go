@@ -39,11 +39,17 @@ func requirement(file *modfile.File, modulePath string) int {
 
 // editRequirements plans what edit makes of the requirements of go.mod, unless it returns false.
 func editRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
-	before, _ := p.Read(goModFile) // or it is reported next
-	if err := editRequirementsIn(p, ".", edit); err != nil {
+	return editRequirementsOf(p, ".", edit)
+}
+
+// editRequirementsOf is editRequirements for the module in a folder, which may be vendored with the project.
+func editRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	name := path.Join(folder, goModFile)
+	before, _ := p.Read(name) // or it is reported next
+	if err := editRequirementsIn(p, folder, edit); err != nil {
 		return err
 	}
-	if after, err := p.Read(goModFile); err != nil || !bytes.Equal(before, after) {
+	if after, err := p.Read(name); err != nil || !bytes.Equal(before, after) {
 		noteVendored(p)
 		return err
 	}
@@ -72,24 +78,40 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 // requireApplyConfigurations makes go.mod and go.sum hold what apply configurations import, if the project has any: other
 // code needs no such modules. Versions that are there already stay.
 func requireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
-	lock, _, err := p.Lock()
-	if err != nil || !hasApplyConfigurations(p, lock) {
+	folders, err := appliedIn(p)
+	if err != nil {
 		return err
 	}
-	mod, sum := templates.ApplyConfigurationModules()
-	return requireAll(p, proj, mod, sum)
+	for _, folder := range folders {
+		mod, sum := templates.ApplyConfigurationModules()
+		if folder != "." {
+			mod, sum = templates.APIApplyConfigurationModules()
+		}
+		err = errors.Join(err, requireAll(p, folder, proj, mod, sum))
+	}
+	return err
 }
 
-func hasApplyConfigurations(p *plan.Plan, lock *project.Lock) bool {
+// appliedIn returns the folders of the modules that apply configurations are in.
+func appliedIn(p *plan.Plan) ([]string, error) {
+	lock, _, err := p.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
 	for entry := range lock.All() {
-		if entry.Template != "generate/applyconfig" {
+		if _, err := p.Read(entry.Path); entry.Template != "generate/applyconfig" || err != nil {
 			continue
 		}
-		if _, err := p.Read(entry.Path); err == nil {
-			return true
+		folder, err := moduleAround(p, path.Dir(entry.Path))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
 		}
 	}
-	return false
+	return folders, nil
 }
 
 // requireInMemory makes go.mod and go.sum hold what tests on an API server in memory import, if those of the kind are some. No other
@@ -99,7 +121,7 @@ func requireInMemory(p *plan.Plan, proj *project.Project, kind templates.KindVie
 		return nil
 	}
 	mod, sum := templates.InMemoryModules()
-	return requireAll(p, proj, mod, sum)
+	return requireAll(p, ".", proj, mod, sum)
 }
 
 // hasOlderKubernetes reports whether a project has chosen modules of k8s.io that are older than those of the API server in memory,
@@ -128,7 +150,7 @@ func hasOlderKubernetes(p *plan.Plan, proj *project.Project) (bool, error) {
 }
 
 // requireAll adds to go.mod and go.sum what others have that they do not.
-func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
+func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	needed, err := mod.Render(view)
 	if err != nil {
@@ -138,17 +160,17 @@ func requireAll(p *plan.Plan, proj *project.Project, mod, sum templates.Template
 	if err != nil {
 		return err
 	}
-	return errors.Join(addRequirements(p, needed), addSums(p, sums))
+	return errors.Join(addRequirements(p, folder, needed), addSumsIn(p, folder, sums))
 }
 
 // addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
 // project imports itself.
-func addRequirements(p *plan.Plan, needed []byte) error {
+func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
 	if err != nil {
 		return err
 	}
-	return editRequirements(p, func(file *modfile.File) bool {
+	return editRequirementsOf(p, folder, func(file *modfile.File) bool {
 		changed := false
 		for _, r := range wanted.Require {
 			at := requirement(file, r.Mod.Path)

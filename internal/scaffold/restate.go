@@ -62,6 +62,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 	}
 	return inOrder(
 		r.findMoves, r.findRenamed, r.moveOthers, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
+		r.moveAPIModule,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },
 		func() error { return writeProject(p, after) },
@@ -104,7 +105,8 @@ func (r *restatement) replay(kctrl Build, old, header []byte) error {
 
 // isFollowing reports whether a file is made anew from others, or by a step of its own.
 func isFollowing(name, template string) bool {
-	return slices.Contains([]string{project.File, project.LockFile, goModFile, "go.sum", boilerplateFile}, name) || strings.HasPrefix(name, bundleFolder+"/") ||
+	return slices.Contains([]string{project.File, project.LockFile, boilerplateFile}, name) || strings.HasPrefix(name, bundleFolder+"/") ||
+		slices.Contains([]string{goModFile, "go.sum"}, path.Base(name)) ||
 		strings.HasPrefix(path.Base(name), "zz_generated.") || strings.HasPrefix(template, "generate/") || strings.HasPrefix(template, "certificates/")
 }
 
@@ -112,6 +114,9 @@ func isFollowing(name, template string) bool {
 func (r *restatement) writeModule() error {
 	if r.before.Repo == r.after.Repo {
 		return nil
+	}
+	if err := renameAPIModules(r.plan, r.before, r.after); err != nil {
+		return err
 	}
 	text, err := r.plan.Read(goModFile)
 	if err != nil {
@@ -125,4 +130,15 @@ func (r *restatement) writeModule() error {
 		return err
 	}
 	return r.plan.WriteFile(plan.File{Path: goModFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+}
+
+// moveAPIModule plans that the API packages are in a module of their own, or no more.
+func (r *restatement) moveAPIModule() error {
+	switch {
+	case r.before.APIModule == r.after.APIModule:
+		return nil
+	case r.after.APIModule:
+		return errors.Join(writeAPIModule(r.plan, r.after), followImports(r.plan, r.after))
+	}
+	return errors.Join(removeAPIModule(r.plan, r.after), followImports(r.plan, r.after))
 }

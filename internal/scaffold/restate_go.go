@@ -19,7 +19,7 @@ import (
 
 // writeOthers plans the user's own Go files: where they go, with what they name by its new name.
 func (r *restatement) writeOthers() error {
-	sources, err := goSources(r.plan)
+	sources, err := goSources(r.plan, r.before)
 	if err != nil {
 		return err
 	}

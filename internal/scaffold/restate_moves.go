@@ -49,7 +49,7 @@ func (r *restatement) findMoves() error {
 
 // moveOthers moves what a user has beside the parts of a package that moves, with those that use it.
 func (r *restatement) moveOthers() error {
-	sources, err := goSources(r.plan)
+	sources, err := goSources(r.plan, r.before)
 	if err != nil {
 		return err
 	}

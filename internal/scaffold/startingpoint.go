@@ -158,7 +158,7 @@ func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err
 // firstBroken returns the first of some files that would not compile as what they would become, and -1 if all would. It says why in
 // the file.
 func (u *upgrade) firstBroken(all []successor) (int, error) {
-	sources, err := goSources(u.plan)
+	sources, err := goSources(u.plan, u.project)
 	if err != nil {
 		return -1, err
 	}

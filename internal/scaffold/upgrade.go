@@ -322,9 +322,18 @@ func (u *upgrade) runtime() error {
 	return errors.Join(renderAll(u.plan, bundledModules(), templates.ModuleView{Repo: u.project.Repo}, true), writeBundle(u.plan))
 }
 
-// modules raises the modules that kctrl pins, adds those that are new, and the go version.
+// modules raises the modules that kctrl pins, adds those that are new, and the go version: of the project, and of its API packages if they
+// are a module of their own.
 func (u *upgrade) modules() error {
-	now, err := fs.ReadFile(u.now.FS, goModFile)
+	err := u.modulesIn(".")
+	if err == nil && u.project.APIModule {
+		err = u.modulesIn(project.APIFolder)
+	}
+	return err
+}
+
+func (u *upgrade) modulesIn(folder string) error {
+	now, err := fs.ReadFile(u.now.FS, path.Join(folder, goModFile))
 	if err != nil {
 		return err
 	}
@@ -333,7 +342,7 @@ func (u *upgrade) modules() error {
 		return err
 	}
 	changed := false
-	err = editRequirements(u.plan, func(file *modfile.File) bool {
+	err = editRequirementsOf(u.plan, folder, func(file *modfile.File) bool {
 		for _, w := range wanted.Require {
 			at := requirement(file, w.Mod.Path)
 			switch {
@@ -354,9 +363,9 @@ func (u *upgrade) modules() error {
 	if err != nil {
 		return err
 	}
-	sums, err := fs.ReadFile(u.now.FS, "go.sum")
+	sums, err := fs.ReadFile(u.now.FS, path.Join(folder, "go.sum"))
 	if err != nil || bytes.Equal(sums, nil) {
 		return err
 	}
-	return addSums(u.plan, sums)
+	return addSumsIn(u.plan, folder, sums)
 }

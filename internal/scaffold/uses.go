@@ -41,15 +41,19 @@ type use struct {
 	at token.Position
 }
 
-// goSources parses all Go files that the module of a project has when the plan is applied, tests among them, in order. What was generated
+// goSources parses all Go files that the modules of a project have when the plan is applied, tests among them, in order. What was generated
 // from others, the bundled runtime, and files that do not parse are left out: who runs the go command hears of these.
-func goSources(p *plan.Plan) ([]goSource, error) {
+func goSources(p *plan.Plan, proj *project.Project) ([]goSource, error) {
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
 	names := map[string]bool{}
-	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && isForeign(p.FS(), name):
+		case entry.IsDir() && isForeign(p.FS(), name, modules):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && path.Ext(name) == ".go":
 			names[name] = true

@@ -44,6 +44,8 @@ type ProjectView struct {
 	Namespaced bool
 	// RoleKind is Role or ClusterRole: what holds the rights of the controllers.
 	RoleKind string
+	// APIModule says that api is a Go module of its own.
+	APIModule bool
 	// Bundled says that the runtime is in third_party/kctrl.
 	Bundled bool
 	// KctrlVersion is the version of kctrl that CI installs. Empty means that CI is told by a variable.
@@ -57,6 +59,8 @@ type ProjectNames struct {
 	Name, Domain, Repo              string
 	Header                          string
 	MultiGroup, Namespaced, Bundled bool
+	// APIModule makes api a Go module of its own.
+	APIModule bool
 	// KctrlVersion is a version that go install finds, or empty for a development build.
 	KctrlVersion string
 }
@@ -71,6 +75,7 @@ func NewProject(n ProjectNames) ProjectView {
 		Namespace:        Namespace(n.Name),
 		Namespaced:       n.Namespaced,
 		RoleKind:         "ClusterRole",
+		APIModule:        n.APIModule,
 		Bundled:          n.Bundled,
 		KctrlVersion:     n.KctrlVersion,
 		APILayout:        "api/<version>",

@@ -101,6 +101,17 @@ func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	return at[ModuleView]("applyconfiguration", "go.mod", Generated), at[ModuleView]("applyconfiguration", "go.sum", Generated)
 }
 
+// APIModule returns go.mod and go.sum of the API packages of a project, if they are a module of their own. `make golden` recomputes them
+// from those of a project.
+func APIModule() []Template[ModuleView] {
+	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", Shared), at[ModuleView]("apimodule", "api/go.sum", Shared)}
+}
+
+// APIApplyConfigurationModules returns what apply configurations add to those, as above.
+func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
+	return at[ModuleView]("apiapplyconfiguration", "go.mod", Generated), at[ModuleView]("apiapplyconfiguration", "go.sum", Generated)
+}
+
 // InMemoryModules returns what tests on an API server in memory add to go.mod and go.sum of a project, as above.
 func InMemoryModules() (mod, sum Template[ModuleView]) {
 	return at[ModuleView]("inmemory", "go.mod", Generated), at[ModuleView]("inmemory", "go.sum", Generated)

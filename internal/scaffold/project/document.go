@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
@@ -49,6 +51,7 @@ func projectFields(p *Project) []field {
 		{key: "projectName", value: &p.Name, check: ValidateName, required: true, example: "guestbook"},
 		{key: "multigroup", value: &p.MultiGroup},
 		{key: "namespaced", value: &p.Namespaced},
+		{key: "apiModule", value: &p.APIModule},
 		{key: "runtime", value: (*string)(&p.Runtime), check: oneOf("runtime", string(Bundled), string(Module))},
 		{key: "owner", value: &p.Owner, check: ValidateOwner},
 		{key: "license", value: &p.License, check: oneOf("license", "apache2", "none")},
@@ -276,25 +279,63 @@ func checkModule(fsys fs.FS, p *Project) error {
 	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but go.mod says %s", p.Repo, module), "write repo: "+module)
 }
 
-// checkAPIModules refuses a project of whose own kinds some are in a module of their own: for the go command, and so for generators, their
-// packages are not there.
+// APIFolder is the folder of the API packages.
+const APIFolder = "api"
+
+// checkAPIModules refuses a project whose own kinds are in a module that does not have the path of its folder, so that what imports them
+// would find nothing, and one whose API packages are no module although it says so.
 func checkAPIModules(fsys fs.FS, p *Project) error {
-	for _, r := range p.Resources {
-		if !r.API || r.Path != "" {
-			continue
+	folders := map[string]bool{}
+	if p.APIModule {
+		folders[APIFolder] = true
+		if _, err := fs.Stat(fsys, path.Join(APIFolder, "go.mod")); errors.Is(err, fs.ErrNotExist) {
+			return p.problem("apiModule", "", "apiModule is true, but there is no "+APIFolder+"/go.mod", "restore it from version control, or write apiModule: false")
 		}
-		for _, folder := range []string{"api", "api/" + r.Version, "api/" + r.Group, "api/" + r.Group + "/" + r.Version} {
-			name := path.Join(folder, "go.mod")
-			if _, err := fs.Stat(fsys, name); err != nil {
-				continue
-			}
-			return &diagnostic.Error{
-				Pos: token.Position{Filename: name}, Message: fmt.Sprintf("makes %s a module of its own, and kctrl generates for one module", folder),
-				Hint: "remove it: API packages import apimachinery alone, whoever requires the module of the project; or keep it, with kctrl gen object crd paths=./... in " + folder,
+	}
+	for _, r := range p.Resources {
+		if r.API && r.Path == "" {
+			for _, folder := range []string{APIFolder, APIFolder + "/" + r.Version, APIFolder + "/" + r.Group, APIFolder + "/" + r.Group + "/" + r.Version} {
+				folders[folder] = true
 			}
 		}
 	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		text, err := fs.ReadFile(fsys, path.Join(folder, "go.mod"))
+		if errors.Is(err, regular.ErrNotRegular) {
+			return diagnostic.AtFile(path.Join(folder, "go.mod"), "cannot read", err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := CheckAPIModule(text, p.Repo, folder); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// CheckAPIModule refuses the go.mod of API packages in a folder of the module repo if it does not have the path that they are imported by.
+func CheckAPIModule(text []byte, repo, folder string) error {
+	name, want := path.Join(folder, "go.mod"), path.Join(repo, folder)
+	e := &diagnostic.Error{Pos: token.Position{Filename: name}}
+	switch is := modfile.ModulePath(text); {
+	case module.CheckPath(want) != nil || !isModulePath(want):
+		e.Message = want + " cannot be the path of a module, and is that of the packages there"
+		e.Hint = "move it to " + APIFolder + ", so that all API packages are in one module"
+	case is == want:
+		return nil
+	case is == "":
+		e.Message, e.Hint = "names no module", "write module "+want+" in the first line"
+	default:
+		e.Message, e.Hint = fmt.Sprintf("the module is %s, and the packages in %s are imported as %s", is, folder, want), "write module "+want
+	}
+	return e
+}
+
+// isModulePath reports whether a path can be that of a module: such as end in a version do not end in that of a package.
+func isModulePath(modulePath string) bool {
+	_, version, ok := module.SplitPathVersion(modulePath)
+	return ok && version == ""
 }
 
 // Parse reads the text of a PROJECT file. Errors are those of [Load].

@@ -37,6 +37,9 @@ type Project struct {
 	MultiGroup bool
 	// Namespaced makes the operator watch and be allowed to read single namespaces only.
 	Namespaced bool
+	// APIModule says that the folder of the API packages, api, is a Go module of its own, and that the files of the project know it. One
+	// that somebody has made so is, whatever this says.
+	APIModule bool
 	// Runtime is where the runtime comes from; empty means Bundled.
 	Runtime RuntimeMode
 	// Owner holds the copyright, in the header of generated files.

@@ -1,0 +1,457 @@
+package scaffold
+
+import (
+	"errors"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
+)
+
+// API packages may be in a Go module of their own, so that others import types without what the operator requires. Its path is what the
+// import path of its folder would be without: no import says which of both it is. go.mod has the project build with the folder.
+
+const (
+	// workFile is that of a workspace.
+	workFile = "go.work"
+	// unpublished is the version that is required of a module which a folder stands for.
+	unpublished = "v0.0.0"
+	// typesModule is what all API packages import.
+	typesModule = "k8s.io/apimachinery"
+)
+
+// apiModules returns the folders of the modules below that of a project which API packages of it are in, in order.
+func apiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
+	folders := []string{project.APIFolder}
+	for _, r := range proj.Resources {
+		if r.API {
+			folders = append(folders, templates.NewKind(kindNames(proj, r, "")).Folder)
+		} else if folder, inside := folderOf(proj.Repo, r.Path); inside {
+			folders = append(folders, folder)
+		}
+	}
+	found := map[string]bool{}
+	for _, folder := range folders {
+		module, err := moduleAround(p, folder)
+		if err != nil {
+			return nil, err
+		}
+		if module == "." {
+			continue
+		}
+		text, err := p.Read(path.Join(module, goModFile))
+		if err != nil {
+			return nil, err
+		}
+		found[module] = modfile.ModulePath(text) == path.Join(proj.Repo, module)
+	}
+	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// moduleAround returns the folder of the module that a folder of the project is in: "." for its own.
+func moduleAround(p *plan.Plan, folder string) (string, error) {
+	for ; folder != "."; folder = path.Dir(folder) {
+		switch _, err := p.Read(path.Join(folder, goModFile)); {
+		case err == nil:
+			return folder, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return ".", nil
+}
+
+// inModule reports whether a file is in one of some modules below that of a project.
+func inModule(name string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
+}
+
+// GeneratedPaths returns the patterns of all packages that are generated for, if those of the project's module are: its API packages may be
+// in others. They are named as they are, whatever version of them the project builds with.
+func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := replacedModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{"./..."}
+	for _, folder := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(modules, replaced)))) {
+		if found, err := hasPackages(p, folder); err != nil {
+			return nil, err
+		} else if found {
+			paths = append(paths, "./"+folder+"/...")
+		}
+	}
+	return paths, nil
+}
+
+// replacedModules returns the folders that go.mod has instead of modules with kinds which PROJECT lists with their path, whatever those
+// modules are called.
+func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return nil, nil // which others complain of
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, r := range file.Replace {
+		folder := path.Clean(r.New.Path)
+		isIn := func(kind project.Resource) bool { return kind.Path != "" && within(kind.Path, r.Old.Path) }
+		if _, err := p.Read(path.Join(folder, goModFile)); err != nil || !fs.ValidPath(folder) || r.Old.Path == runtimeModule {
+			continue
+		}
+		if slices.ContainsFunc(proj.Resources, isIn) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}
+
+// hasPackages reports whether there is a Go file in a folder, or below it as far as the go command looks.
+func hasPackages(p *plan.Plan, folder string) (bool, error) {
+	found := false
+	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // planned
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && name != folder && isForeign(p.FS(), name, nil):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && isPackageFile(name):
+			if c, err := p.Lookup(name); err != nil || c.After != nil {
+				found = true
+				return errors.Join(err, fs.SkipAll)
+			}
+		}
+		return nil
+	})
+	for c := range p.Files() {
+		found = found || c.After != nil && strings.HasPrefix(c.Path, folder+"/") && isPackageFile(c.Path)
+	}
+	return found, err
+}
+
+func isPackageFile(name string) bool {
+	return path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go")
+}
+
+// requireForTypes plans that the modules say what a kind of the project's own needs: the one that has its Go types requires what these
+// import, and the project requires that one. A project that builds with a published version of it is told so.
+func requireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
+	module, err := moduleAround(p, folder)
+	if err != nil {
+		return err
+	}
+	if module == "." {
+		return requireDirectly(p, typesModule)
+	}
+	if err := provideForTypes(p, proj, module); err != nil {
+		return err
+	}
+	noteUnused(p, proj, module)
+	return followImports(p, proj)
+}
+
+// provideForTypes plans that a module of API packages requires what Go types import.
+func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
+	required := false
+	err := editRequirementsIn(p, module, func(file *modfile.File) bool {
+		at := requirement(file, typesModule)
+		if required = at >= 0; !required || !file.Require[at].Indirect {
+			return false
+		}
+		file.Require[at].Indirect = false
+		return true
+	})
+	if err != nil || required {
+		return err
+	}
+	view := templates.ModuleView{Repo: proj.Repo}
+	for _, t := range templates.APIModule() {
+		text, err := t.Render(view)
+		if err != nil {
+			return err
+		}
+		if path.Base(t.Path(view)) == goModFile {
+			err = adoptRequirements(p, module, text)
+		} else {
+			err = addSumsIn(p, module, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteUnused notes that a project does not build with the folder of a module. A workspace further up may have it do so.
+func noteUnused(p *plan.Plan, proj *project.Project, module string) {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return
+	}
+	file, err := parseGoMod(text)
+	if err != nil || replaces(file, path.Join(proj.Repo, module)) {
+		return
+	}
+	if work, err := readWork(p); err == nil && usesFolder(work, module) {
+		return
+	}
+	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " has it build with the folder, unless a go.work does"
+	if module == project.APIFolder {
+		hint = "kctrl edit --api-module has it build with the folder, unless a go.work does"
+	}
+	p.Note(&diagnostic.Error{
+		Pos:     token.Position{Filename: goModFile},
+		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module + ", so the project builds with what is published",
+		Hint:    hint,
+	})
+}
+
+func replaces(file *modfile.File, modulePath string) bool {
+	return slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool { return r.Old.Path == modulePath })
+}
+
+// followImports has go.mod say which of its modules with API packages, and of what these import, the project imports itself.
+func followImports(p *plan.Plan, proj *project.Project) error {
+	imported, err := importsOfProject(p, proj)
+	if err != nil {
+		return err
+	}
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return err
+	}
+	follows := map[string]bool{typesModule: true}
+	for _, folder := range modules {
+		follows[path.Join(proj.Repo, folder)] = true
+	}
+	return editRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		for _, m := range file.Require {
+			if indirect := !importsOf(m, file, imported); follows[m.Mod.Path] && m.Indirect != indirect {
+				m.Indirect, changed = indirect, true
+			}
+		}
+		return changed
+	})
+}
+
+// importsOfProject returns the import paths of the Go files in the module of a project, each with a file that has it. What registers its
+// kinds is one of them.
+func importsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, error) {
+	sources, err := goSources(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return nil, err
+	}
+	imported := importedBy(slices.DeleteFunc(sources, func(s goSource) bool { return inModule(s.name, modules) }))
+	for _, o := range owners(proj, "") {
+		if o.API {
+			imported[o.kind.ImportPath] = mainFolder + "/" + registerName
+		}
+	}
+	return imported, nil
+}
+
+// writeAPIModule plans the module of the API packages, for a project that has one, and that the project builds with its folder.
+func writeAPIModule(p *plan.Plan, proj *project.Project) error {
+	if !proj.APIModule {
+		return nil
+	}
+	view, name := templates.ModuleView{Repo: proj.Repo}, path.Join(project.APIFolder, goModFile)
+	switch text, err := p.Read(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := renderAll(p, templates.APIModule(), view, false); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err := errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder), provideForTypes(p, proj, project.APIFolder)); err != nil {
+			return err
+		}
+	}
+	modulePath := path.Join(proj.Repo, project.APIFolder)
+	err := editRequirements(p, func(file *modfile.File) bool {
+		changed := false
+		if requirement(file, modulePath) < 0 {
+			file.AddNewRequire(modulePath, unpublished, true)
+			changed = true
+		}
+		if !replaces(file, modulePath) {
+			// A path that is that of a module.
+			_ = file.AddReplace(modulePath, "", "./"+project.APIFolder, "")
+			changed = true
+		}
+		return changed
+	})
+	if err != nil {
+		return err
+	}
+	return editWork(p, func(file *modfile.WorkFile) bool {
+		if !usesFolder(file, ".") || usesFolder(file, project.APIFolder) {
+			return false
+		}
+		return file.AddUse("./"+project.APIFolder, "") == nil
+	})
+}
+
+// removeAPIModule plans that the API packages are of the module of the project again, which then requires what they import.
+func removeAPIModule(p *plan.Plan, proj *project.Project) error {
+	for _, base := range []string{goModFile, "go.sum"} {
+		name := path.Join(project.APIFolder, base)
+		text, err := p.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if base == goModFile {
+			err = adoptAPIRequirements(p, text)
+		} else {
+			err = addSums(p, text)
+		}
+		if err := errors.Join(err, p.Delete(name, plan.Own)); err != nil {
+			return err
+		}
+	}
+	modulePath := path.Join(proj.Repo, project.APIFolder)
+	err := editRequirements(p, func(file *modfile.File) bool {
+		dropRequirement(file, modulePath)
+		for _, r := range slices.Clone(file.Replace) {
+			if r.Old.Path == modulePath {
+				_ = file.DropReplace(r.Old.Path, r.Old.Version)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return editWork(p, func(file *modfile.WorkFile) bool {
+		at := slices.IndexFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == project.APIFolder })
+		return at >= 0 && file.DropUse(file.Use[at].Path) == nil
+	})
+}
+
+// dropRequirement takes a module off the list of a go.mod. One that is not there is no error.
+func dropRequirement(file *modfile.File, modulePath string) {
+	_ = file.DropRequire(modulePath)
+	file.Require = slices.DeleteFunc(file.Require, func(m *modfile.Require) bool { return m.Mod.Path == "" })
+}
+
+// adoptAPIRequirements raises the requirements of the project to those of its API packages. What these replace by folders is there as seen
+// from the project.
+func adoptAPIRequirements(p *plan.Plan, text []byte) error {
+	file, err := parseGoMod(text)
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Clone(file.Replace) {
+		if modfile.IsDirectoryPath(r.New.Path) && !path.IsAbs(r.New.Path) {
+			target := path.Join(project.APIFolder, r.New.Path)
+			if !strings.HasPrefix(target, "../") {
+				target = "./" + target
+			}
+			if err := file.AddReplace(r.Old.Path, r.Old.Version, target, ""); err != nil {
+				return err
+			}
+		}
+	}
+	file.Cleanup()
+	out, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return adoptRequirements(p, ".", out)
+}
+
+// renameAPIModules plans that the modules of API packages follow the path of the project's.
+func renameAPIModules(p *plan.Plan, before, after *project.Project) error {
+	modules, err := apiModules(p, before)
+	if err != nil || before.Repo == after.Repo {
+		return err
+	}
+	for _, folder := range modules {
+		from, to := path.Join(before.Repo, folder), path.Join(after.Repo, folder)
+		err := editRequirementsIn(p, folder, func(file *modfile.File) bool { return file.AddModuleStmt(to) == nil })
+		if err != nil {
+			return err
+		}
+		err = editRequirements(p, func(file *modfile.File) bool {
+			changed := false
+			if at := requirement(file, from); at >= 0 {
+				version, indirect := file.Require[at].Mod.Version, file.Require[at].Indirect
+				dropRequirement(file, from)
+				file.AddNewRequire(to, version, indirect)
+				changed = true
+			}
+			for _, r := range slices.Clone(file.Replace) {
+				if r.Old.Path == from {
+					old, with := r.Old, r.New
+					changed = errors.Join(file.DropReplace(old.Path, old.Version), file.AddReplace(to, old.Version, with.Path, with.Version)) == nil
+				}
+			}
+			return changed
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWork returns the workspace in the folder of a project; nil if there is none.
+func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
+	text, err := p.Read(workFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := modfile.ParseWork(workFile, text, nil)
+	if err != nil {
+		return nil, &diagnostic.Error{
+			Pos: token.Position{Filename: workFile}, Message: "not a go.work file: " + strings.ReplaceAll(err.Error(), "\n", "; "), Hint: "repair it", Cause: err,
+		}
+	}
+	return file, nil
+}
+
+func usesFolder(file *modfile.WorkFile, folder string) bool {
+	return file != nil && slices.ContainsFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == folder })
+}
+
+// editWork plans what edit makes of the workspace in the folder of a project, if there is one, unless it returns false.
+func editWork(p *plan.Plan, edit func(*modfile.WorkFile) bool) error {
+	file, err := readWork(p)
+	if err != nil || file == nil || !edit(file) {
+		return err
+	}
+	file.SortBlocks()
+	file.Cleanup()
+	return p.WriteFile(plan.File{Path: workFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})
+}
