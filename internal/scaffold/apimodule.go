@@ -135,9 +135,12 @@ func hasPackages(p *plan.Plan, folder string) (bool, error) {
 		case entry.IsDir() && name != folder && isForeign(p.FS(), name, nil):
 			return fs.SkipDir
 		case entry.Type().IsRegular() && isPackageFile(name):
-			if c, err := p.Lookup(name); err != nil || c.After != nil {
-				found = true
-				return errors.Join(err, fs.SkipAll)
+			c, err := p.Lookup(name)
+			if err != nil {
+				return err
+			}
+			if found = c.After != nil; found {
+				return fs.SkipAll
 			}
 		}
 		return nil
@@ -229,7 +232,12 @@ func replaces(file *modfile.File, modulePath string) bool {
 	return slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool { return r.Old.Path == modulePath })
 }
 
-// followImports has go.mod say which of its modules with API packages, and of what these import, the project imports itself.
+// testModule is what tests of packages import that API packages do, and no package: the go command asks a project to require it unless a
+// module with API packages does.
+const testModule = "github.com/stretchr/testify"
+
+// followImports has go.mod require the modules with API packages that it replaces by folders, if the project imports them, and say what the
+// project imports itself.
 func followImports(p *plan.Plan, proj *project.Project) error {
 	imported, err := importsOfProject(p, proj)
 	if err != nil {
@@ -239,19 +247,59 @@ func followImports(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	follows := map[string]bool{typesModule: true}
-	for _, folder := range modules {
-		follows[path.Join(proj.Repo, folder)] = true
-	}
 	return editRequirements(p, func(file *modfile.File) bool {
-		changed := false
-		for _, m := range file.Require {
-			if indirect := !importsOf(m, file, imported); follows[m.Mod.Path] && m.Indirect != indirect {
-				m.Indirect, changed = indirect, true
+		changed := followImport(file, typesModule, imported)
+		for _, folder := range modules {
+			modulePath := path.Join(proj.Repo, folder)
+			at, replaced := requirement(file, modulePath), replaces(file, modulePath)
+			isImported := slices.ContainsFunc(slices.Collect(maps.Keys(imported)), func(name string) bool { return within(name, modulePath) })
+			switch {
+			case at < 0 && isImported && replaced:
+				file.AddNewRequire(modulePath, unpublished, false)
+				changed = true
+			case at >= 0 && !isImported && replaced && file.Require[at].Mod.Version == unpublished:
+				dropRequirement(file, modulePath)
+				changed = true
+			default:
+				changed = followImport(file, modulePath, imported) || changed
 			}
+			changed = followTests(p, file, folder, requirement(file, modulePath) >= 0) || changed
 		}
 		return changed
 	})
+}
+
+// followImport has a go.mod say whether its module imports another that it requires.
+func followImport(file *modfile.File, modulePath string, imported map[string]string) bool {
+	at := requirement(file, modulePath)
+	if at < 0 || file.Require[at].Indirect == !importsOf(file.Require[at], file, imported) {
+		return false
+	}
+	file.Require[at].Indirect = !file.Require[at].Indirect
+	return true
+}
+
+// followTests has a go.mod require what tests of packages import, unless the module in a folder, which is required or not, does so for it.
+func followTests(p *plan.Plan, file *modfile.File, folder string, required bool) bool {
+	text, err := p.Read(path.Join(folder, goModFile))
+	if err != nil {
+		return false
+	}
+	other, err := parseGoMod(text)
+	if err != nil {
+		return false // which others complain of
+	}
+	at, there := requirement(other, testModule), requirement(file, testModule)
+	switch {
+	case at < 0:
+	case required && there >= 0 && file.Require[there].Indirect && file.Require[there].Mod == other.Require[at].Mod:
+		dropRequirement(file, testModule)
+		return true
+	case !required && there < 0:
+		file.AddNewRequire(testModule, other.Require[at].Mod.Version, true)
+		return true
+	}
+	return false
 }
 
 // importsOfProject returns the import paths of the Go files in the module of a project, each with a file that has it. What registers its
@@ -294,17 +342,8 @@ func writeAPIModule(p *plan.Plan, proj *project.Project) error {
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
 	err := editRequirements(p, func(file *modfile.File) bool {
-		changed := false
-		if requirement(file, modulePath) < 0 {
-			file.AddNewRequire(modulePath, unpublished, true)
-			changed = true
-		}
-		if !replaces(file, modulePath) {
-			// A path that is that of a module.
-			_ = file.AddReplace(modulePath, "", "./"+project.APIFolder, "")
-			changed = true
-		}
-		return changed
+		// The path is that of a module.
+		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
 	if err != nil {
 		return err

@@ -120,10 +120,13 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			init := scaffold.InitOptions{}
-			if name == "multigroup" {
+			switch name {
+			case "multigroup":
 				init.MultiGroup = true
-			} else {
+			case "namespaced":
 				init.Namespaced = true
+			case "apiModule":
+				init.APIModule = true
 			}
 			commands := []any{
 				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
