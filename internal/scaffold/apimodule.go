@@ -169,6 +169,13 @@ func requireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 		return err
 	}
 	noteUnused(p, proj, module)
+	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err == nil {
+		p.Note(&diagnostic.Error{
+			Pos:     token.Position{Filename: vendorList},
+			Message: "has a copy of " + module + ", which the go command builds with",
+			Hint:    "go mod vendor copies it again, after each change; or go work init . ./" + module + " && go work vendor, which copies none",
+		})
+	}
 	return followImports(p, proj)
 }
 
@@ -232,12 +239,7 @@ func replaces(file *modfile.File, modulePath string) bool {
 	return slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool { return r.Old.Path == modulePath })
 }
 
-// testModule is what tests of packages import that API packages do, and no package: the go command asks a project to require it unless a
-// module with API packages does.
-const testModule = "github.com/stretchr/testify"
-
-// followImports has go.mod require the modules with API packages that it replaces by folders, if the project imports them, and say what the
-// project imports itself.
+// followImports has go.mod say which of its modules with API packages, and of what these import, the project imports itself.
 func followImports(p *plan.Plan, proj *project.Project) error {
 	imported, err := importsOfProject(p, proj)
 	if err != nil {
@@ -247,59 +249,19 @@ func followImports(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
+	follows := map[string]bool{typesModule: true}
+	for _, folder := range modules {
+		follows[path.Join(proj.Repo, folder)] = true
+	}
 	return editRequirements(p, func(file *modfile.File) bool {
-		changed := followImport(file, typesModule, imported)
-		for _, folder := range modules {
-			modulePath := path.Join(proj.Repo, folder)
-			at, replaced := requirement(file, modulePath), replaces(file, modulePath)
-			isImported := slices.ContainsFunc(slices.Collect(maps.Keys(imported)), func(name string) bool { return within(name, modulePath) })
-			switch {
-			case at < 0 && isImported && replaced:
-				file.AddNewRequire(modulePath, unpublished, false)
-				changed = true
-			case at >= 0 && !isImported && replaced && file.Require[at].Mod.Version == unpublished:
-				dropRequirement(file, modulePath)
-				changed = true
-			default:
-				changed = followImport(file, modulePath, imported) || changed
+		changed := false
+		for _, m := range file.Require {
+			if indirect := !importsOf(m, file, imported); follows[m.Mod.Path] && m.Indirect != indirect {
+				m.Indirect, changed = indirect, true
 			}
-			changed = followTests(p, file, folder, requirement(file, modulePath) >= 0) || changed
 		}
 		return changed
 	})
-}
-
-// followImport has a go.mod say whether its module imports another that it requires.
-func followImport(file *modfile.File, modulePath string, imported map[string]string) bool {
-	at := requirement(file, modulePath)
-	if at < 0 || file.Require[at].Indirect == !importsOf(file.Require[at], file, imported) {
-		return false
-	}
-	file.Require[at].Indirect = !file.Require[at].Indirect
-	return true
-}
-
-// followTests has a go.mod require what tests of packages import, unless the module in a folder, which is required or not, does so for it.
-func followTests(p *plan.Plan, file *modfile.File, folder string, required bool) bool {
-	text, err := p.Read(path.Join(folder, goModFile))
-	if err != nil {
-		return false
-	}
-	other, err := parseGoMod(text)
-	if err != nil {
-		return false // which others complain of
-	}
-	at, there := requirement(other, testModule), requirement(file, testModule)
-	switch {
-	case at < 0:
-	case required && there >= 0 && file.Require[there].Indirect && file.Require[there].Mod == other.Require[at].Mod:
-		dropRequirement(file, testModule)
-		return true
-	case !required && there < 0:
-		file.AddNewRequire(testModule, other.Require[at].Mod.Version, true)
-		return true
-	}
-	return false
 }
 
 // importsOfProject returns the import paths of the Go files in the module of a project, each with a file that has it. What registers its
@@ -342,8 +304,17 @@ func writeAPIModule(p *plan.Plan, proj *project.Project) error {
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
 	err := editRequirements(p, func(file *modfile.File) bool {
-		// The path is that of a module.
-		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
+		changed := false
+		if requirement(file, modulePath) < 0 {
+			file.AddNewRequire(modulePath, unpublished, true)
+			changed = true
+		}
+		if !replaces(file, modulePath) {
+			// A path that is that of a module.
+			_ = file.AddReplace(modulePath, "", "./"+project.APIFolder, "")
+			changed = true
+		}
+		return changed
 	})
 	if err != nil {
 		return err

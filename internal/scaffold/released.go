@@ -30,7 +30,7 @@ func (r *removal) releaseModules(imported map[string]string) error {
 			return err
 		}
 	}
-	err = editRequirements(r.plan, func(file *modfile.File) bool {
+	return editRequirements(r.plan, func(file *modfile.File) bool {
 		changed := false
 		for _, m := range file.Require {
 			if !m.Indirect && importsOf(m, file, imported) && !importsOf(m, file, left) {
@@ -39,14 +39,6 @@ func (r *removal) releaseModules(imported map[string]string) error {
 		}
 		return changed
 	})
-	if err != nil {
-		return err
-	}
-	modules, err := apiModules(r.plan, r.before)
-	if err != nil || len(modules) == 0 {
-		return err
-	}
-	return followImports(r.plan, r.after)
 }
 
 // importsOf reports whether any of some import paths is of a module, and of no other with a longer path.

@@ -297,17 +297,34 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 	}
 }
 
-// TestKindsInAModuleOfTheirOwn are not in the project's, whose generated files would go.
+// TestKindsInAModuleOfTheirOwn are imported by the path of their folder: a module that has another one is none of the project's.
 func TestKindsInAModuleOfTheirOwn(t *testing.T) {
-	for _, name := range []string{"api/go.mod", "api/v1/go.mod", "api/webapp/go.mod", "api/webapp/v1/go.mod"} {
-		_, err := Load(fstest.MapFS{File: {Data: []byte(projectText)}, name: {Data: []byte("module example.com/guestbook/api\n")}})
+	load := func(text string, files map[string]string) error {
+		fsys := fstest.MapFS{File: {Data: []byte(text)}}
+		for name, content := range files {
+			fsys[name] = &fstest.MapFile{Data: []byte(content)}
+		}
+		_, err := Load(fsys)
+		return err
+	}
+	for name, content := range map[string]string{
+		"api/go.mod": "module example.com/other\n", "api/webapp/go.mod": "module example.com/guestbook/api\n", "api/v1/go.mod": "module example.com/guestbook/api/v1\n",
+		"api/webapp/v1/go.mod": "go 1.26\n",
+	} {
+		err := load(projectText, map[string]string{name: content})
 		e, ok := errors.AsType[*diagnostic.Error](err)
 		if !ok || e.Pos.Filename != name || e.Hint == "" {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := Load(fstest.MapFS{File: {Data: []byte(projectText)}, "pkg/go.mod": {Data: []byte("module example.com/other\n")}}); err != nil {
-		t.Errorf("another module is in the way: %v", err)
+	declared := strings.Replace(projectText, "resources:", "apiModule: true\nresources:", 1)
+	if err := load(declared, nil); err == nil || !strings.Contains(err.Error(), "there is no api/go.mod") {
+		t.Errorf("a module that is not there: got %v", err)
+	}
+	for _, text := range []string{projectText, declared} {
+		if err := load(text, map[string]string{"api/go.mod": "module example.com/guestbook/api\n", "pkg/go.mod": "module example.com/other\n"}); err != nil {
+			t.Errorf("modules are in the way: %v", err)
+		}
 	}
 }
 
