@@ -413,10 +413,9 @@ func renameAPIModules(p *plan.Plan, before, after *project.Project) error {
 		err = editRequirements(p, func(file *modfile.File) bool {
 			changed := false
 			if at := requirement(file, from); at >= 0 {
-				version, indirect := file.Require[at].Mod.Version, file.Require[at].Indirect
-				dropRequirement(file, from)
-				file.AddNewRequire(to, version, indirect)
-				changed = true
+				r := file.Require[at] // whose line stays where it is
+				r.Mod.Path, changed = to, true
+				r.Syntax.Token[slices.Index(r.Syntax.Token, from)] = to
 			}
 			for _, r := range slices.Clone(file.Replace) {
 				if r.Old.Path == from {
