@@ -97,7 +97,7 @@ func (p *randomProject) run(opts any) bool {
 		p.Fatal(err)
 	}
 	plan, err := planOf(fsys, proj, opts)
-	if errors.Is(err, diagnostic.ErrUsage) {
+	if errors.Is(err, diagnostic.ErrUsage) || err != nil && strings.Contains(err.Error(), "which is there") {
 		return false
 	}
 	if err != nil {
