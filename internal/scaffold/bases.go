@@ -45,12 +45,21 @@ func (b bases) of(known []project.LockEntry, ours []byte) (base []byte, found bo
 }
 
 func (b bases) content(e project.LockEntry) ([]byte, bool) {
-	text, err := b.plan.Read(path.Join(baseFolder, e.SHA256))
-	found := err == nil && e.IsOf(text)
-	if !found && b.history != nil {
-		text, found = b.history(e.Path, e.SHA256)
+	if b.has(e) {
+		text, err := b.plan.Read(path.Join(baseFolder, e.SHA256))
+		return plain(text), err == nil
 	}
+	if b.history == nil {
+		return nil, false
+	}
+	text, found := b.history(e.Path, e.SHA256)
 	return plain(text), found
+}
+
+// has reports whether the project has what an entry is of, and not only version control.
+func (b bases) has(e project.LockEntry) bool {
+	text, err := b.plan.Read(path.Join(baseFolder, e.SHA256))
+	return err == nil && e.IsOf(text)
 }
 
 // distance is the number of lines that one of two texts has and the other has not.

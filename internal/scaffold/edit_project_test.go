@@ -194,3 +194,17 @@ func TestEditMovesWhatIsBeside(t *testing.T) {
 		t.Errorf("there and back (-want +got)\n%s", diff)
 	}
 }
+
+// TestFilesOfTheUsersKeepTheirPlace: a file of kctrl's that would move to where the user has one stays, and so does all else.
+func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Namespaced: true})
+	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true})
+	if err := afero.WriteFile(p.fs, "internal/webhook/doc.go", []byte("// Package webhook is mine.\npackage webhook\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(false), Kctrl: memoryKctrl})
+	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which is there"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

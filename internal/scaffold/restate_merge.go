@@ -177,7 +177,7 @@ func (r *restatement) recordEdited(to string, known []project.LockEntry, ours, w
 			err = r.bases().keep(rebased)
 		}
 	}
-	if at >= 0 && len(known) > 1 {
+	if at >= 0 && r.bases().has(known[at]) { // else only history has it, for the way back too
 		known = slices.Delete(known, at, at+1)
 	}
 	for _, e := range known {
