@@ -173,10 +173,13 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkNamesakes(proj, *r); err != nil {
-		return nil, nil, err
+	asked := admissionsOf(opts.asked())
+	if len(asked) > 0 { // conversions have files of their own
+		if err := checkNamesakes(proj, *r); err != nil {
+			return nil, nil, err
+		}
 	}
-	for _, a := range admissionsOf(opts.asked()) {
+	for _, a := range asked {
 		if *a.has(r) && !opts.Force {
 			return nil, nil, existsError(fmt.Sprintf("the %s of %s", a.file, r))
 		}

@@ -1,0 +1,38 @@
+package scaffold_test
+
+import (
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// TestConversionsStandBesideWebhooksOfNamesakes: a kind of another group that has the name and webhooks leaves no place for further
+// webhooks, but conversions have files of their own. They can be asked for, and are renamed with the kind.
+func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	own := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Deployment", Resource: true, Namespaced: true}
+	second, third := own, own
+	second.Version, third.Version, third.NoConversion = "v2", "v3", true
+	for _, opts := range []any{
+		own, scaffold.WebhookOptions{Group: "apps", Version: "v1", Kind: "Deployment", Policy: true}, second, third,
+		scaffold.WebhookOptions{Group: "webapp", Version: "v2", Kind: "Deployment", Conversion: true, Spokes: []string{"v3"}},
+	} {
+		p.mustRun(opts)
+	}
+	if p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v2", Kind: "Deployment", Defaulting: true}) {
+		t.Error("webhooks of two kinds have the same files")
+	}
+	before := p.tree()
+	there, back := renaming{plan: scaffold.PlanRenameKind}, renaming{plan: scaffold.PlanRenameKind}
+	there.RenameOptions = scaffold.RenameOptions{Group: "webapp", Kind: "Deployment", To: "Rollout", Kctrl: memoryKctrl}
+	back.RenameOptions = scaffold.RenameOptions{Group: "webapp", Kind: "Rollout", To: "Deployment", Kctrl: memoryKctrl}
+	p.mustRun(there)
+	p.check()
+	for _, name := range []string{"rollout_v1.go", "rollout_v3.go"} {
+		p.read("internal/conversion/" + name)
+	}
+	p.mustRun(back)
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
