@@ -80,6 +80,9 @@ func admissionCommands(o owner, kctrl Build) []replayed {
 		opts, asked := webhookOf(o, kctrl), project.Resource{}
 		*a.has(&asked) = true
 		opts.Defaulting, opts.Validation, opts.Policy = asked.Defaulting, asked.Validation, asked.Policy
+		if a.suffix == "" { // API servers call nobody for it
+			opts.Certificates = ""
+		}
 		err := opts.setFlags(a, *a.flags(&o.Resource))
 		all = append(all, replayed{o.at, a.file, a.flags, func(fsys fs.FS, made *project.Project) (*plan.Plan, error) {
 			if err != nil {

@@ -138,6 +138,38 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 	}
 }
 
+// TestCertificatesAreOfWebhooks: what makes none is not told who makes them, so that the choice goes with the last webhook, and did not
+// come before the first.
+func TestCertificatesAreOfWebhooks(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	policy := scaffold.WebhookOptions{Group: "apps", Version: "v1", Kind: "Deployment", Policy: true, Certificates: project.CertManager}
+	edited := change{scaffold.EditOptions{Certificates: new(project.CertManager)}}
+	if p.run(policy) || p.run(edited) {
+		t.Fatal("a project without webhooks is told who makes their certificates")
+	}
+	policy.Certificates = ""
+	p.mustRun(policy)
+	before := p.tree()
+	if p.run(edited) {
+		t.Fatal("a policy is told who makes certificates")
+	}
+	both := scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Certificates: project.SelfSigned}
+	p.mustRun(both)
+	p.mustRun(edited)
+	p.check()
+	if got := p.load().Certificates; got != project.CertManager {
+		t.Errorf("certificates are %q", got)
+	}
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}}) // makes all of it again
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(false)}})
+	for _, d := range inverse(both, nil, nil) {
+		p.mustRun(d)
+	}
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("webhooks and back changes (-want +got)\n%s", diff)
+	}
+}
+
 // TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed: all that is left can be
 // read and deployed, and a project without kinds is a new one.
 func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {

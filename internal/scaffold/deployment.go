@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
@@ -25,6 +26,18 @@ func webhooksView(proj *project.Project) (view templates.WebhooksView, found boo
 	slices.Sort(view.CRDs)
 	view.CRDs = slices.Compact(view.CRDs)
 	return view, view.Mutating || view.Validating || len(view.CRDs) > 0
+}
+
+// checkCertified refuses who is to make certificates for a project that has no webhooks, so that PROJECT says so as long as it has some.
+func checkCertified(proj *project.Project) error {
+	if _, found := webhooksView(proj); found {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: "--certificates says who makes the certificates of webhooks, and the project has none",
+		Hint:    "leave it out, and give it to kctrl create webhook with --defaulting, --validation or --conversion",
+		Class:   diagnostic.ErrUsage,
+	}
 }
 
 // deployWebhooks plans what brings the webhooks of the project into a cluster, and lists what is new of it where kustomize looks.

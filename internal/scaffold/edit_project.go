@@ -97,6 +97,9 @@ func (o EditOptions) apply(proj *project.Project) error {
 	if o.ProjectName != nil {
 		errs = append(errs, project.ValidateName(*o.ProjectName))
 	}
+	if o.Certificates != nil {
+		errs = append(errs, checkCertified(proj))
+	}
 	for i := range proj.Resources {
 		r := &proj.Resources[i]
 		if r.API && r.Domain == old {

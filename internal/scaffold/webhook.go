@@ -194,13 +194,16 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		}
 		*a.has(r), *a.flags(r) = true, opts.flags(a)
 	}
+	var spokes []project.Resource
+	if opts.Conversion {
+		if spokes, err = addConversion(proj, r, opts); err != nil {
+			return nil, nil, err
+		}
+	}
 	if opts.Certificates != "" {
 		proj.Certificates = opts.Certificates
+		err = checkCertified(proj)
 	}
-	if !opts.Conversion {
-		return r, nil, nil
-	}
-	spokes, err := addConversion(proj, r, opts)
 	return r, spokes, err
 }
 
