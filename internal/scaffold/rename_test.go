@@ -1,6 +1,9 @@
 package scaffold_test
 
 import (
+	"bytes"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -34,5 +37,29 @@ func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	p.mustRun(back)
 	if diff := sameTree(before, p.tree()); diff != "" {
 		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
+
+// TestRenameLeavesNamesakesAlone: a kind of another group keeps its name where it is called like the one that is renamed, in what kctrl
+// writes for it and in what the user has written there.
+func TestRenameLeavesNamesakesAlone(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
+	own, other := shelf, shelf
+	other.Group = "library"
+	p.mustRun(own)
+	p.mustRun(other)
+	p.edit("internal/controller/library/shelf_controller_test.go", func(text []byte) []byte {
+		at := bytes.Index(text, []byte("\tif err := m.Live().Create(ctx, shelf)"))
+		return []byte(string(text[:at]) + "\tshelf.Labels = map[string]string{\"kind\": \"Shelf\"} // as a Shelf has them\n" + string(text[at:]))
+	})
+	of := func(tree map[string][]byte) map[string][]byte {
+		maps.DeleteFunc(tree, func(name string, _ []byte) bool { return !strings.Contains(name, "/library") })
+		return tree
+	}
+	before := of(p.tree())
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Shelf", To: "Rack", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.check()
+	if diff := sameTree(before, of(p.tree())); diff != "" || len(before) == 0 {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

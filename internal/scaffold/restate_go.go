@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/format"
 	"go/token"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -157,9 +158,10 @@ func (r *restatement) newImport(s goSource, importPath string) (string, error) {
 func (r *restatement) renames(s goSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.lock.Entry(s.name)
+	_, same := r.same(s.name)
 	for _, ident := range s.idents(r.before.Repo) {
 		now, found := r.renamed[ident.goName]
-		if !found && scaffolded && ident.pkg == s.pkg() {
+		if !found && scaffolded && !same && ident.pkg == s.pkg() {
 			now, found = r.locals[ident.name]
 		}
 		if found {
@@ -168,6 +170,14 @@ func (r *restatement) renames(s goSource) []splice {
 		}
 	}
 	return changes
+}
+
+// same returns what kctrl writes of a file if that is the same in both states: the names in it are those of kinds that keep them, such as
+// one of another group that is called like a kind which is renamed.
+func (r *restatement) same(name string) (text []byte, same bool) {
+	was, err := fs.ReadFile(r.was.FS, name)
+	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
+	return was, err == nil && failure == nil && bytes.Equal(was, becomes)
 }
 
 // packageNames returns the changes of the name of a package of the API, and of those that a file imports such packages under.
@@ -207,13 +217,18 @@ func (r *restatement) packageNames(s goSource) []splice {
 func (r *restatement) groupWords(s goSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.lock.Entry(s.name)
+	words := r.words
+	if text, same := r.same(s.name); same {
+		scaffolded, words = false, maps.Clone(r.words)
+		maps.DeleteFunc(words, func(from, _ string) bool { return bytes.Contains(text, []byte(from)) })
+	}
 	for _, group := range s.file.Comments {
 		for _, c := range group.List {
 			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
 			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
 				continue
 			}
-			now := replaceWords(c.Text, r.words)
+			now := replaceWords(c.Text, words)
 			now = r.inNamespace(now)
 			if now != c.Text {
 				from := s.set.PositionFor(c.Pos(), false).Offset
@@ -224,7 +239,7 @@ func (r *restatement) groupWords(s goSource) []splice {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if text, err := strconv.Unquote(lit.Value); err == nil {
-				if now, found := r.words[text]; found {
+				if now, found := words[text]; found {
 					from := s.set.PositionFor(lit.Pos(), false).Offset
 					changes = append(changes, splice{from, from + len(lit.Value), strconv.Quote(now)})
 				}
