@@ -127,6 +127,9 @@ func codeOf(err error) int {
 }
 
 func check(review *admissionv1.AdmissionReview) error {
+	if review.Kind == "AdmissionReview" && review.APIVersion == "" { // API servers say it, tests of operators may not
+		review.APIVersion = admissionv1.SchemeGroupVersion.String()
+	}
 	gvk := review.GroupVersionKind()
 	if gvk.Group != admissionv1.GroupName || gvk.Kind != "AdmissionReview" || !slices.Contains([]string{"v1", "v1beta1"}, gvk.Version) {
 		return fmt.Errorf("the body is a %q of %q, want an AdmissionReview of admission.k8s.io/v1", review.Kind, review.APIVersion)

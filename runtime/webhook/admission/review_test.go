@@ -162,6 +162,14 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 	}
 }
 
+// TestReviewsWithoutAVersionAreOfV1, as they are with controller-runtime: tests of operators leave it out.
+func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
+	allowed := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Allowed("") })
+	if response := review(t, allowed, `{"kind":"AdmissionReview","request":{"uid":"some-uid"}}`); !response.Allowed {
+		t.Errorf("the answer is %+v", response)
+	}
+}
+
 // TestLargeObjectsAreReviewedWholeOrNotAtAll is about what an API server that allows more than others sends.
 func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	s := server.New(server.Options{Logger: slog.New(slog.DiscardHandler)})
