@@ -228,6 +228,14 @@ func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	}
 }
 
+// TestObjectsThatSayNoKindAreOfTheOneRequested, as they are with controller-runtime: a patch adds none to them.
+func TestObjectsThatSayNoKindAreOfTheOneRequested(t *testing.T) {
+	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)), body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
+	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !got.Allowed || string(got.Patch) != want {
+		t.Errorf("%v, %s, want %s", got.Result, got.Patch, want)
+	}
+}
+
 func TestDefaultersMakeOnePatch(t *testing.T) {
 	rename := admission.DefaulterFunc[*thing](func(ctx context.Context, o *thing) error {
 		req, err := admission.RequestFromContext(ctx)

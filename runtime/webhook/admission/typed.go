@@ -113,7 +113,8 @@ func (k *kind[T]) decode(what string, raw []byte) (T, error) {
 	if err := k.decoder.Decode(raw, v.Elem()); err != nil {
 		return obj, fmt.Errorf("%s: %w", what, err)
 	}
-	if got := obj.GetObjectKind().GroupVersionKind(); got != k.gvk {
+	// What says no kind is of the one that the request names: API servers send none such, tests of operators do.
+	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != k.gvk {
 		return obj, fmt.Errorf("%s is a %s, want a %s", what, got, k.gvk)
 	}
 	return obj, nil
