@@ -107,7 +107,7 @@ func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	}
 	file, err := parseGoMod(text)
 	if err != nil {
-		return nil, err
+		return nil, nil // of that too
 	}
 	var folders []string
 	for _, r := range file.Replace {

@@ -31,6 +31,8 @@ func index(t *testing.T) []listed {
 	all = append(all, list(ModuleView{}, mod, sum)...)
 	mod, sum = InMemoryModules()
 	all = append(all, list(ModuleView{}, mod, sum)...)
+	mod, sum = APIApplyConfigurationModules()
+	all = append(all, list(ModuleView{Repo: "example.com/guestbook"}, append(APIModule(), mod, sum)...)...)
 	for _, license := range Licenses() {
 		all = append(all, list(NewLicense(2026, "The Guestbook Authors"), license)...)
 	}
