@@ -191,27 +191,6 @@ func BenchmarkListWire(b *testing.B) {
 			})
 		})
 	}
-	b.Run("known", func(b *testing.B) {
-		data := list(b)
-		lw := lister(b, data, &v1.Widget{}, client.Scope{})
-		page, err := lw.List(b.Context(), metav1.ListOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		store := map[object.Key]object.Object{}
-		for _, item := range page.Items {
-			store[object.KeyOf(item)] = item
-		}
-		known := func(id client.Identity) (object.Object, bool) {
-			obj, ok := store[object.Key{Namespace: string(id.Namespace), Name: string(id.Name)}]
-			return obj, ok && obj.GetResourceVersion() == string(id.ResourceVersion) && string(obj.GetUID()) == string(id.UID)
-		}
-		reusing := lw.Reusing(func() client.Known[object.Object] { return known })
-		measure(b, data, func([]byte) error {
-			_, err := reusing.List(b.Context(), metav1.ListOptions{})
-			return err
-		})
-	})
 }
 
 func BenchmarkListUnstructuredApimachinery(b *testing.B) {
