@@ -114,12 +114,16 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		resource.Plural = project.Plural(resource.Kind)
 	}
 	existing, found := proj.Find(resource.APIGroup(), resource.Version, resource.Kind)
-	if resource.Controller && (!found || !existing.Controller) {
-		if err := checkControllerName(proj, templates.NewKind(kindNames(proj, resource, "")).ControllerName); err != nil {
-			return project.Resource{}, err
+	nameIsFree := func() error {
+		if !resource.Controller || found && existing.Controller {
+			return nil
 		}
+		return checkControllerName(proj, templates.NewKind(kindNames(proj, resource, "")).ControllerName)
 	}
 	if found {
+		if err := nameIsFree(); err != nil {
+			return project.Resource{}, err
+		}
 		if err := extendResource(existing, opts); err != nil {
 			return project.Resource{}, err
 		}
@@ -136,6 +140,9 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		return project.Resource{}, err
 	}
 	if err := errors.Join(checkNeighbours(proj, resource), checkScope(proj, resource)); err != nil {
+		return project.Resource{}, err
+	}
+	if err := nameIsFree(); err != nil {
 		return project.Resource{}, err
 	}
 	return resource, proj.Add(resource)
@@ -224,7 +231,7 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 		if !proj.MultiGroup && other.APIGroup() != r.APIGroup() {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", other.APIGroup(), r.APIGroup()),
-				Hint:    "use --group " + other.Group + ", or a project made by kctrl init --multigroup",
+				Hint:    "use --group " + other.Group + ", or run kctrl edit --multigroup first",
 				Class:   diagnostic.ErrUsage,
 			}
 		}
@@ -239,7 +246,7 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("%s is cluster scoped, and this operator is limited to its namespace", r),
-		Hint:    "leave out --namespaced=false, or use a project made without kctrl init --namespaced",
+		Hint:    "leave out --namespaced=false, or run kctrl edit --namespaced=false first",
 		Class:   diagnostic.ErrUsage,
 	}
 }

@@ -214,7 +214,7 @@ func checkNamesakes(proj *project.Project, r project.Resource) error {
 		if other.APIGroup() != r.APIGroup() && len(admissionsOf(other)) > 0 && file(other) == file(r) {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout no place for those of %s", other, r),
-				Hint:    "write the rules into the files of the other one, or use a project made by kctrl init --multigroup",
+				Hint:    "write the rules into the files of the other one, or run kctrl edit --multigroup first",
 				Class:   diagnostic.ErrUsage,
 			}
 		}
