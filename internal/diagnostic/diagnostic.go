@@ -68,23 +68,40 @@ func NotGo(name string, err error) *Error {
 	return e
 }
 
-// All returns the single errors that err is joined from, ordered by position, errors without one first. A nil err
-// gives none. An error that has several causes but a message of its own, such as one made by fmt.Errorf, is single.
+// All returns the single errors that err is joined from, ordered by position, errors without one first. One that several steps
+// came across is told once. A nil err gives none. An error that has several causes but a message of its own, such as one made by
+// fmt.Errorf, is single.
 func All(err error) []error {
 	var errs []error
+	known := map[told]bool{}
 	var walk func(error)
 	walk = func(err error) {
 		parts := joined(err)
 		for _, part := range parts {
 			walk(part)
 		}
-		if err != nil && parts == nil {
+		if err != nil && parts == nil && !known[asTold(err)] {
+			known[asTold(err)] = true
 			errs = append(errs, err)
 		}
 	}
 	walk(err)
 	slices.SortStableFunc(errs, func(a, b error) int { return ComparePosition(position(a), position(b)) })
 	return errs
+}
+
+// told is what a user is told of an error.
+type told struct {
+	message, hint string
+	class         error
+}
+
+func asTold(err error) told {
+	t := told{message: err.Error()}
+	if d, ok := errors.AsType[*Error](err); ok {
+		t.hint, t.class = d.Hint, d.Class
+	}
+	return t
 }
 
 // joined returns what err was joined from, or nil when err is a single error.

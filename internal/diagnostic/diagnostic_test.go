@@ -16,10 +16,11 @@ func at(file string, line int, message string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: token.Position{Filename: file, Line: line, Column: 1}, Message: message}
 }
 
-func TestAllTakesJoinedErrorsApartInOrderOfPosition(t *testing.T) {
+func TestAllTakesJoinedErrorsApartInOrderOfPositionEachOnce(t *testing.T) {
 	err := errors.Join(
 		at("b.go", 1, "last"),
 		errors.Join(at("a.go", 9, "third"), at("a.go", 2, "second")),
+		at("a.go", 9, "third"),
 		errors.New("first"),
 	)
 	var got []string

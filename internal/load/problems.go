@@ -325,6 +325,9 @@ func listHint(text string) string {
 		{"-mod=", "correct -mod in GOFLAGS"},
 		{"directory not found", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
 		{"chdir ", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
+		{"must not be replaced", "set GOMODCACHE, or HOME, in the environment: the go command knows no folder for modules"},
+		{"in any of", "unset GO111MODULE: kctrl works on Go modules"},
+		{"parsing $GOFLAGS", "correct GOFLAGS"},
 		{"requires go >=", "install that version of Go, or lower the one that go.mod asks for"},
 	} {
 		if strings.Contains(text, known.contains) {
