@@ -303,9 +303,11 @@ func isFuncs(f *file, literal *ast.CompositeLit, pkg string) bool {
 
 // funcs returns the literal itself.
 func (f *file) funcs(literal *ast.CompositeLit, pkg string) string {
-	text := f.inside(literal)
-	_, body, _ := strings.Cut(text[len(f.text(literal.Type)):], "{")
-	return fill("{"+pkg+"}.Funcs") + "{" + body
+	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{" + pkg + "}.Funcs")}}
+	for _, element := range literal.Elts {
+		edits = append(edits, f.edits(element)...)
+	}
+	return f.splice(literal, edits)
 }
 
 // isEmbedded reports whether a literal is the value of the field Funcs.

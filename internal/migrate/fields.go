@@ -75,8 +75,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"log/zap#StacktraceLevel":               dropped(""),
 	"log/zap#ZapOpts":                       dropped("there is no zap: a slog.Handler can be wrapped"),
 	"log/zap#EncoderConfigOptions":          dropped("there is no zap: a slog.Handler can be wrapped"),
-	"event#IsInInitialList":                 dropped("an event of the first list is an Added like any other"),
-	"event#DeleteStateUnknown":              dropped("a Deleted whose object may be stale looks like any other"),
+	"event#IsInInitialList":                 wrapped("Initial: ", ""),
+	"event#DeleteStateUnknown":              wrapped("FinalStateUnknown: ", ""),
 	"envtest#CRDInstallOptions":             installOf,
 	"envtest#BinaryAssetsDirectory":         dropped(""),
 	"envtest#DownloadBinaryAssets":          dropped(""),
@@ -535,7 +535,9 @@ func (f *file) kindOptions(options *ast.CompositeLit) string {
 		case key.Name == "Namespaces":
 			rest += ", " + namespacesOf(f, field.Value)
 		case key.Name == "Transform":
-			rest += f.leave(field.Value, "a transform returns an object", "func(o client.Object) (client.Object, error)")
+			if !f.stripsManagedFields(field.Value) {
+				rest += ", Transform: " + f.transform(field.Value)
+			}
 		default:
 			f.note(field, "left out: "+key.Name+" of a kind")
 		}
@@ -549,9 +551,23 @@ func (f *file) kindOptions(options *ast.CompositeLit) string {
 // namespacesOf makes the namespaces of a kind.
 func namespacesOf(f *file, value ast.Expr) string { return "ByNamespace: " + f.text(value) }
 
+// stripsManagedFields reports whether a transform does what is always done.
+func (f *file) stripsManagedFields(transform ast.Expr) bool {
+	_, key := f.called(transform)
+	return strings.HasSuffix(key, ".TransformStripManagedFields")
+}
+
+// transform makes a function of objects of one of anything.
+func (f *file) transform(value ast.Expr) string {
+	return fill("func(cached {client}.Object) ({client}.Object, error) {\n") +
+		"transformed, err := " + f.operand(value) + "(cached)\n" +
+		fill("out, _ := transformed.({client}.Object)\n") +
+		"return out, err\n}"
+}
+
 func transformed(f *file, value ast.Expr) string {
-	if _, key := f.called(value); strings.HasSuffix(key, ".TransformStripManagedFields") {
-		return removed // as it is always
+	if f.stripsManagedFields(value) {
+		return removed
 	}
 	f.note(f.around(0), "left out: a transform is set for each kind, in cache.KindOptions")
 	return removed

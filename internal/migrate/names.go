@@ -119,6 +119,7 @@ var renamed = map[string]string{
 	"client.ApplyOptions":                      "{client}.WriteOptions",
 	"client.NewWithWatch":                      "{client}.New",
 	"client/apiutil.GVKForObject":              "{object}.GVK",
+	"client/apiutil.NewDynamicRESTMapper":      "{client}.NewMapper",
 	"client/fake.ClientBuilder":                "{testenv/inmemory}.ClientBuilder",
 	"client/interceptor.Funcs":                 "{client}.Interceptor",
 	"client/interceptor.NewClient":             "{client}.Intercept",
@@ -228,6 +229,8 @@ var members = map[string]string{
 	"controller#ReconciliationTimeout":     "ReconcileTimeout",
 	"event#ObjectOld":                      "Old",
 	"event#ObjectNew":                      "Object",
+	"event#IsInInitialList":                "Initial",           // where it is read
+	"event#DeleteStateUnknown":             "FinalStateUnknown", // where it is read
 	"cache#DefaultLabelSelector":           "DefaultLabels",
 	"cache#LabelSelector":                  "Labels",
 	"cache#FieldSelector":                  "Fields",

@@ -41,6 +41,27 @@ func TypedEnqueueRequestsFromMapFunc[object any, request comparable](fn TypedMap
 	return nil
 }
 
+type TypedFuncs[object any, request comparable] struct {
+	CreateFunc  func(context.Context, event.TypedCreateEvent[object], workqueue.TypedRateLimitingInterface[request])
+	UpdateFunc  func(context.Context, event.TypedUpdateEvent[object], workqueue.TypedRateLimitingInterface[request])
+	DeleteFunc  func(context.Context, event.TypedDeleteEvent[object], workqueue.TypedRateLimitingInterface[request])
+	GenericFunc func(context.Context, event.TypedGenericEvent[object], workqueue.TypedRateLimitingInterface[request])
+}
+
+func (TypedFuncs[T, R]) Create(context.Context, event.TypedCreateEvent[T], workqueue.TypedRateLimitingInterface[R]) {
+}
+
+func (TypedFuncs[T, R]) Update(context.Context, event.TypedUpdateEvent[T], workqueue.TypedRateLimitingInterface[R]) {
+}
+
+func (TypedFuncs[T, R]) Delete(context.Context, event.TypedDeleteEvent[T], workqueue.TypedRateLimitingInterface[R]) {
+}
+
+func (TypedFuncs[T, R]) Generic(context.Context, event.TypedGenericEvent[T], workqueue.TypedRateLimitingInterface[R]) {
+}
+
+type Funcs = TypedFuncs[client.Object, reconcile.Request]
+
 type OwnerOption func()
 
 func OnlyControllerOwner() OwnerOption { return nil }
