@@ -169,6 +169,8 @@ var renamed = map[string]string{
 	"envtest.WebhookInstallOptions":            "{testenv/inmemory}.WebhookInstallOptions",
 	"cache.Config":                             "{client}.Scope",
 	"cache.Cache":                              "*{cache}.Cache",
+	"cache.Informers":                          "*{cache}.Cache",
+	"cache.Informer":                           "*{cache}.Informer",
 	"record.EventRecorder":                     "*{events}.Recorder",
 	"record.NewFakeRecorder":                   "{events}.NewFakeRecorder",
 	"record.FakeRecorder":                      "{events}.FakeRecorder",

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -90,6 +91,15 @@ func New(m *manager.Manager, r reconcile.Reconciler[reconcile.Request]) (*contro
 
 func WatchLater(c *controller.Controller[reconcile.Request], m *manager.Manager) error {
 	return c.Watch(source.Kind(m.Cache(), &corev1.Pod{}, handler.ForObject[*corev1.Pod]()))
+}
+
+func Informer(_ context.Context, m *manager.Manager, h toolscache.ResourceEventHandler) error {
+	i, err := m.Cache().Informer(&corev1.Secret{})
+	if err != nil {
+		return err
+	}
+	_, err = i.AddEventHandler(h)
+	return err
 }
 
 func Handler() handler.Handler[client.Object, reconcile.Request] {

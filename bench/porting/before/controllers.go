@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -106,6 +107,16 @@ func New(m ctrl.Manager, r reconcile.Reconciler) (controller.Controller, error) 
 // A kind that is watched later
 func WatchLater(c controller.Controller, m ctrl.Manager) error {
 	return c.Watch(source.Kind(m.GetCache(), &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{}))
+}
+
+// A handler beside controllers
+func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHandler) error {
+	i, err := m.GetCache().GetInformer(ctx, &corev1.Secret{})
+	if err != nil {
+		return err
+	}
+	_, err = i.AddEventHandler(h)
+	return err
 }
 
 // A handler of one's own

@@ -1,10 +1,12 @@
 package cache
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,4 +31,21 @@ type Config struct {
 	FieldSelector fields.Selector
 }
 
-type Cache interface{ client.Reader }
+type Cache interface {
+	client.Reader
+	Informers
+}
+
+type Informers interface {
+	GetInformer(ctx context.Context, obj client.Object, opts ...InformerGetOption) (Informer, error)
+	GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...InformerGetOption) (Informer, error)
+	WaitForCacheSync(ctx context.Context) bool
+}
+
+type Informer interface {
+	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
+}
+
+type InformerGetOption func(*bool)
+
+func BlockUntilSynced(shouldBlock bool) InformerGetOption { return nil }

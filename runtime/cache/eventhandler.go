@@ -1,0 +1,37 @@
+package cache
+
+import (
+	"context"
+
+	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// EventHandler is a handler as three methods, as programs have it that were written for the informers of client-go: each
+// ResourceEventHandler of its tools/cache is one, ResourceEventHandlerFuncs and FilteringResourceEventHandler among them. What it
+// gets is of the Go type of its [Informer], and the last known state of an object where the deletion itself was missed; never a
+// DeletedFinalStateUnknown.
+type EventHandler interface {
+	OnAdd(obj any, isInInitialList bool)
+	OnUpdate(oldObj, newObj any)
+	OnDelete(obj any)
+}
+
+// AddEventHandler does what [Informer.AddHandler] does, for a handler of three methods. The error is always nil: it is there for who
+// has code that asks for one.
+func (i *Informer) AddEventHandler(h EventHandler) (*informer.Registration, error) {
+	return i.AddHandler(func(e informer.Event[object.Object]) {
+		switch e.Type {
+		case informer.Added:
+			h.OnAdd(e.Object, e.Initial)
+		case informer.Updated:
+			h.OnUpdate(e.Old, e.Object)
+		case informer.Deleted:
+			h.OnDelete(e.Object)
+		}
+	}), nil
+}
+
+// Wait blocks until the informers of all kinds that are declared by now have synced. When ctx or [Cache.Run] ends earlier, the error
+// names those that have not, and says why.
+func (c *Cache) Wait(ctx context.Context) error { return c.factory.Wait(ctx) }
