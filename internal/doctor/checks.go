@@ -26,6 +26,7 @@ import (
 var Checks = []Check{
 	{Name: "project", Help: "a PROJECT file that cannot be read, or says what nobody reads", Run: checkProject},
 	{Name: "lock", Help: "a PROJECT.lock that is missing or broken", Run: checkLock, Fix: fixLock},
+	{Name: "api-module", Help: "a module of API packages that the project does not build with as it is", Run: checkAPIModules, Fix: fixAPIModules},
 	{Name: "markers", Help: "markers that are unknown, misplaced, wrong or contradictory", Run: checkMarkers},
 	{Name: "generated", Help: "generated files that are out of date, missing, or edited by hand", Run: checkGenerated, Fix: fixGenerated},
 	{Name: "roles", Help: "roles that do not have the rights that the markers ask for", Run: checkRoles, Fix: fixGenerated},
@@ -74,8 +75,35 @@ func checkLock(_ context.Context, p *Project) []Finding {
 // fixLock has nothing to add: every plan makes the lock anew.
 func fixLock(context.Context, *Project, *plan.Plan) error { return nil }
 
+func checkAPIModules(_ context.Context, p *Project) []Finding {
+	if !p.ours() {
+		return nil
+	}
+	empty, err := p.emptyPlan()
+	if err != nil {
+		return nil // of which the check of the lock tells
+	}
+	unmet, elsewhere, err := scaffold.CheckAPIModules(empty, p.project)
+	found := append(problems(err), warningsOf(elsewhere)...)
+	for _, e := range unmet {
+		found = append(found, Finding{Error: e})
+	}
+	for i := range found {
+		found[i].byHand = found[i].Hint != scaffold.RequireHint
+	}
+	return found
+}
+
+// fixAPIModules has go.mod require what it replaces: which versions it should, and what is built with, are for the user and go mod tidy.
+func fixAPIModules(_ context.Context, p *Project, fixes *plan.Plan) error {
+	return scaffold.RequireAPIModules(fixes, p.project)
+}
+
 func checkMarkers(ctx context.Context, p *Project) []Finding {
 	_, err := p.generated(ctx)
+	if errors.Is(err, errUnmet) {
+		return nil
+	}
 	found := problems(err)
 	for _, warning := range p.warnings {
 		found = append(found, Finding{Error: warning.Error, Warning: true})

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -37,6 +38,8 @@ type Finding struct {
 	Warning bool
 	// Fixable says that the fix of its check mends it.
 	Fixable bool
+	// byHand says that it does not, though the check has one.
+	byHand bool
 }
 
 // Project is what checks look at.
@@ -76,7 +79,7 @@ func Examine(ctx context.Context, p *Project, names ...string) ([]Finding, error
 			if e.Code == "" {
 				e.Code = check.Name
 			}
-			found[i].Error, found[i].Fixable = &e, check.Fix != nil
+			found[i].Error, found[i].Fixable = &e, check.Fix != nil && !found[i].byHand
 		}
 		slices.SortStableFunc(found, func(a, b Finding) int { return diagnostic.ComparePosition(a.Pos, b.Pos) })
 		all = append(all, found...)
@@ -145,6 +148,9 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 		return nil // which a check of its own says
 	}
 	if p.ours() {
+		if unmet, _, err := scaffold.CheckAPIModules(into, p.project); err != nil || len(unmet) > 0 {
+			return cmp.Or(err, errUnmet)
+		}
 		err := errors.Join(scaffold.PlanRuntime(into, p.project), scaffold.PlanRegistration(into, p.project))
 		if err != nil {
 			return err
@@ -156,6 +162,9 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 		Generators: names, Warn: func(f lint.Finding) { p.warnings = append(p.warnings, f) },
 	})
 }
+
+// errUnmet says that the go command loads no packages, for a reason that the check of API modules tells.
+var errUnmet = errors.New("go.mod does not say what modules of API packages want")
 
 // problems makes findings of errors.
 func problems(err error) []Finding {

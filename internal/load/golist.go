@@ -39,7 +39,19 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	if err != nil {
 		return nil, p.listError(ctx, mod.Dir, err)
 	}
+	placeErrors(mod.Dir, loaded)
 	return loaded, nil
+}
+
+// placeErrors says where errors of packages are from anywhere: the go command does from the folder that it ran in.
+func placeErrors(dir string, roots []*loader.Package) {
+	for pkg := range Reachable(roots) {
+		for i, e := range pkg.Errors {
+			if pos := parsePosition(e.Pos); pos.Filename != "" && !filepath.IsAbs(pos.Filename) {
+				pkg.Errors[i].Pos = filepath.Join(dir, e.Pos)
+			}
+		}
+	}
 }
 
 // goOverlay returns the part of the overlay that the go command has to see. It cannot be told that a file is gone, so

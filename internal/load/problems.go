@@ -41,7 +41,7 @@ func (p *Program) Problems(roots []*loader.Package) error {
 			}
 		}
 	}
-	seen := map[diagnostic.Error]bool{}
+	found := map[diagnostic.Error]packages.ErrorKind{}
 	for pkg := range reached {
 		for _, e := range pkg.Errors {
 			if e.Kind == packages.TypeError {
@@ -56,12 +56,19 @@ func (p *Program) Problems(roots []*loader.Package) error {
 				if d.Pos.Filename == "" {
 					d.Pos = p.cyclePosition(reached, cause.Msg)
 				}
-				seen[*d] = true
+				found[*d] = cause.Kind
 			}
 		}
 	}
 	var errs []error
-	for _, d := range slices.SortedFunc(maps.Keys(seen), compareProblems) {
+	var missing []string
+	for _, d := range slices.SortedFunc(maps.Keys(found), compareProblems) {
+		if found[d] == packages.ListError {
+			if slices.Contains(missing, d.Message) {
+				continue // a package that several files import
+			}
+			missing = append(missing, d.Message)
+		}
 		errs = append(errs, &d)
 	}
 	return errors.Join(errs...)

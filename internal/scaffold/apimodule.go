@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"go/token"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -28,6 +30,10 @@ const (
 	// typesModule is what all API packages import.
 	typesModule = "k8s.io/apimachinery"
 )
+
+// testedWith are the modules that only tests of what API packages import need. A project requires them in the same version, and not if a
+// module which it builds with does: the go command calls that tidy.
+var testedWith = []string{"github.com/stretchr/testify"}
 
 // apiModules returns the folders of the modules below that of a project which API packages of it are in, in order.
 func apiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
@@ -165,16 +171,13 @@ func requireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 	if module == "." {
 		return requireDirectly(p, typesModule)
 	}
-	if err := provideForTypes(p, proj, module); err != nil {
+	if err := errors.Join(provideForTypes(p, proj, module), requireFolder(p, path.Join(proj.Repo, module))); err != nil {
 		return err
 	}
-	noteUnused(p, proj, module)
-	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err == nil {
-		p.Note(&diagnostic.Error{
-			Pos:     token.Position{Filename: vendorList},
-			Message: "has a copy of " + module + ", which the go command builds with",
-			Hint:    "go mod vendor copies it again, after each change; or go work init . ./" + module + " && go work vendor, which copies none",
-		})
+	for _, e := range []*diagnostic.Error{unused(p, proj, module), copied(p, proj, module)} {
+		if e != nil {
+			p.Note(e)
+		}
 	}
 	return followImports(p, proj)
 }
@@ -211,28 +214,152 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	return nil
 }
 
-// noteUnused notes that a project does not build with the folder of a module. A workspace further up may have it do so.
-func noteUnused(p *plan.Plan, proj *project.Project, module string) {
+// requireFolder plans that go.mod requires a module that it replaces by a folder: go mod tidy does not leave it there while nothing is imported.
+func requireFolder(p *plan.Plan, modulePath string) error {
+	return editRequirements(p, func(file *modfile.File) bool {
+		if !replaces(file, modulePath) || requirement(file, modulePath) >= 0 {
+			return false
+		}
+		file.AddNewRequire(modulePath, unpublished, true)
+		return true
+	})
+}
+
+// unused says that a project does not build with the folder of a module, or nil. A workspace further up may have it do so.
+func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
 	text, err := p.Read(goModFile)
 	if err != nil {
-		return
+		return nil
 	}
 	file, err := parseGoMod(text)
 	if err != nil || replaces(file, path.Join(proj.Repo, module)) {
-		return
+		return nil
 	}
 	if work, err := readWork(p); err == nil && usesFolder(work, module) {
-		return
+		return nil
 	}
 	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " has it build with the folder, unless a go.work does"
 	if module == project.APIFolder {
 		hint = "kctrl edit --api-module has it build with the folder, unless a go.work does"
 	}
-	p.Note(&diagnostic.Error{
+	return &diagnostic.Error{
 		Pos:     token.Position{Filename: goModFile},
 		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module + ", so the project builds with what is published",
 		Hint:    hint,
+	}
+}
+
+// copied says that a project builds with a copy of a module, or nil: that of a workspace does not.
+func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
+	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err != nil {
+		return nil
+	}
+	return &diagnostic.Error{
+		Pos:     token.Position{Filename: vendorList},
+		Message: "has a copy of " + module + ", which the go command builds with",
+		Hint:    "go mod vendor copies it again, after each change; or go work init . ./" + module + " && go work vendor, which copies none",
+	}
+}
+
+// CheckAPIModules returns what keeps a project from building with the modules of its API packages as they are: what they want that go.mod
+// does not say, in which case the go command builds nothing; and those that it builds with elsewhere, published or vendored.
+func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*diagnostic.Error, err error) {
+	text, err := p.Read(goModFile)
+	if err != nil {
+		return nil, nil, nil // of which the go command complains
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return nil, nil, nil // of that too
+	}
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, module := range modules {
+		if e := unused(p, proj, module); e != nil {
+			elsewhere = append(elsewhere, e)
+			continue
+		}
+		if e := copied(p, proj, module); e != nil && !isCopied(p.FS(), module, path.Join("vendor", proj.Repo, module)) {
+			e.Message = "has an older copy of " + module + ", which the go command builds with"
+			elsewhere = append(elsewhere, e)
+		}
+		text, err := p.Read(path.Join(module, goModFile))
+		if err != nil {
+			return nil, nil, err
+		}
+		api, err := modfile.Parse(path.Join(module, goModFile), text, nil)
+		if err != nil {
+			continue // of which the go command complains
+		}
+		unmet = append(unmet, unmetBy(file, api, path.Join(proj.Repo, module), module)...)
+	}
+	return unmet, elsewhere, nil
+}
+
+// RequireHint is that of what [RequireAPIModules] mends.
+const RequireHint = "kctrl doctor --fix requires it"
+
+// unmetBy returns what a go.mod does not say that the module in a folder wants it to.
+func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
+	var found []*diagnostic.Error
+	add := func(line int, message, hint string) {
+		found = append(found, &diagnostic.Error{Pos: token.Position{Filename: goModFile, Line: line}, Message: message, Hint: hint})
+	}
+	for _, r := range file.Replace {
+		if r.Old.Path == modulePath && requirement(file, modulePath) < 0 {
+			add(r.Syntax.Start.Line, "replaces "+modulePath+", and does not require it", RequireHint)
+		}
+	}
+	if file.Go != nil && api.Go != nil && semver.Compare("v"+file.Go.Version, "v"+api.Go.Version) < 0 {
+		add(file.Go.Syntax.Start.Line, "asks for go "+file.Go.Version+", and "+folder+"/go.mod for go "+api.Go.Version, "go mod tidy raises it")
+	}
+	for _, r := range api.Require {
+		if at := requirement(file, r.Mod.Path); at >= 0 && semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
+			add(file.Require[at].Syntax.Start.Line, "requires "+r.Mod.Path+" "+file.Require[at].Mod.Version+", and "+folder+"/go.mod "+r.Mod.Version, "go mod tidy raises it")
+		}
+	}
+	return found
+}
+
+// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces by their folders.
+func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
+	modules, err := apiModules(p, proj)
+	if err != nil {
+		return err
+	}
+	for _, module := range modules {
+		err = errors.Join(err, requireFolder(p, path.Join(proj.Repo, module)))
+	}
+	return errors.Join(err, followImports(p, proj))
+}
+
+// isCopied reports whether the Go files of the packages that are in a copy of a folder are those of the folder.
+func isCopied(fsys fs.FS, folder, to string) bool {
+	same := true
+	_ = fs.WalkDir(fsys, to, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		files := packageFiles(fsys, name)
+		there := packageFiles(fsys, path.Join(folder, strings.TrimPrefix(name, to)))
+		same = same && (len(files) == 0 || maps.EqualFunc(files, there, bytes.Equal))
+		return nil
 	})
+	return same
+}
+
+// packageFiles returns the Go files of a package by name; none of a folder that is no package, or is not there.
+func packageFiles(fsys fs.FS, folder string) map[string][]byte {
+	files := map[string][]byte{}
+	entries, _ := fs.ReadDir(fsys, folder)
+	for _, entry := range entries {
+		if text, err := fs.ReadFile(fsys, path.Join(folder, entry.Name())); err == nil && isPackageFile(entry.Name()) {
+			files[entry.Name()] = text
+		}
+	}
+	return files
 }
 
 func replaces(file *modfile.File, modulePath string) bool {
@@ -304,19 +431,10 @@ func writeAPIModule(p *plan.Plan, proj *project.Project) error {
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
 	err := editRequirements(p, func(file *modfile.File) bool {
-		changed := false
-		if requirement(file, modulePath) < 0 {
-			file.AddNewRequire(modulePath, unpublished, true)
-			changed = true
-		}
-		if !replaces(file, modulePath) {
-			// A path that is that of a module.
-			_ = file.AddReplace(modulePath, "", "./"+project.APIFolder, "")
-			changed = true
-		}
-		return changed
+		// A path that is that of a module.
+		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
-	if err != nil {
+	if err := errors.Join(err, requireFolder(p, modulePath), dropTestedWith(p, proj)); err != nil {
 		return err
 	}
 	return editWork(p, func(file *modfile.WorkFile) bool {
@@ -325,6 +443,61 @@ func writeAPIModule(p *plan.Plan, proj *project.Project) error {
 		}
 		return file.AddUse("./"+project.APIFolder, "") == nil
 	})
+}
+
+// dropTestedWith takes off the list of go.mod what the module of the API packages requires for tests, if kctrl alone has made the list: code
+// of the user's may need it for more.
+func dropTestedWith(p *plan.Plan, proj *project.Project) error {
+	text, err := p.Read(path.Join(project.APIFolder, goModFile))
+	if err != nil {
+		return err
+	}
+	api, err := parseGoMod(text)
+	if err != nil {
+		return err
+	}
+	pinned, err := pinnedModules(proj)
+	if err != nil {
+		return err
+	}
+	return editRequirements(p, func(file *modfile.File) bool {
+		if slices.ContainsFunc(file.Require, func(m *modfile.Require) bool { return !pinned[m.Mod.Path] }) {
+			return false
+		}
+		before := len(file.Require)
+		for _, name := range testedWith {
+			at, in := requirement(file, name), requirement(api, name)
+			if at >= 0 && in >= 0 && file.Require[at].Indirect && file.Require[at].Mod == api.Require[in].Mod {
+				dropRequirement(file, name)
+			}
+		}
+		return len(file.Require) < before
+	})
+}
+
+// pinnedModules are all that kctrl ever has a project require.
+func pinnedModules(proj *project.Project) (map[string]bool, error) {
+	applied, _ := templates.ApplyConfigurationModules()
+	inMemory, _ := templates.InMemoryModules()
+	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
+	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(), []templates.Template[templates.ModuleView]{applied, inMemory}) {
+		view := templates.ModuleView{Repo: proj.Repo, RuntimeVersion: unpublished}
+		if t.Path(view) != goModFile {
+			continue
+		}
+		text, err := t.Render(view)
+		if err != nil {
+			return nil, err
+		}
+		file, err := parseGoMod(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range file.Require {
+			pinned[m.Mod.Path] = true
+		}
+	}
+	return pinned, nil
 }
 
 // removeAPIModule plans that the API packages are of the module of the project again, which then requires what they import.

@@ -39,6 +39,9 @@ func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build, beside 
 		KctrlVersion: kctrl.installable(),
 	})
 	list := templates.Project()
+	if proj.APIModule {
+		list = append(list, templates.APIModuleDoc())
+	}
 	if beside {
 		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
 	}

@@ -64,6 +64,18 @@ func stories() []story {
 			},
 		},
 		{
+			golden: "project-apimodule",
+			init:   scaffold.InitOptions{Domain: "example.com", Repo: "example.com/library", License: "none", Year: 2026, APIModule: true},
+			create: []any{
+				scaffold.APIOptions{
+					Group: "books", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true, Namespaced: true,
+					Shape: scaffold.Shape{Fields: []string{"rows:int32,min=1,default=3"}},
+				},
+				scaffold.APIOptions{Group: "books", Version: "v2", Kind: "Shelf", Resource: true},
+				scaffold.WebhookOptions{Group: "books", Version: "v2", Kind: "Shelf", Validation: true},
+			},
+		},
+		{
 			golden: "project-controllers",
 			init:   scaffold.InitOptions{Domain: "example.com", Repo: "example.com/website", License: "none", Year: 2026},
 			create: []any{

@@ -16,10 +16,13 @@ type cell struct {
 	multiGroup, namespaced bool
 	webhooks, origin       string
 	runtime                project.RuntimeMode
+	apiModule              bool
 }
 
 func (c cell) String() string {
-	return fmt.Sprintf("multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s", c.multiGroup, c.namespaced, c.webhooks, c.origin, c.runtime)
+	return fmt.Sprintf(
+		"multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s,apimodule=%t", c.multiGroup, c.namespaced, c.webhooks, c.origin, c.runtime, c.apiModule,
+	)
 }
 
 // cells are all of them.
@@ -30,7 +33,9 @@ func cells() []cell {
 			for _, webhooks := range []string{"none", "admission", "conversion"} {
 				for _, origin := range []string{"own", "core", "external"} {
 					for _, runtime := range []project.RuntimeMode{project.Bundled, project.Module} {
-						all = append(all, cell{multiGroup, namespaced, webhooks, origin, runtime})
+						for _, apiModule := range []bool{false, true} {
+							all = append(all, cell{multiGroup, namespaced, webhooks, origin, runtime, apiModule})
+						}
 					}
 				}
 			}
@@ -44,9 +49,9 @@ func cells() []cell {
 func TestMatrix(t *testing.T) {
 	all := os.Getenv("KCTRL_TEST_MATRIX") == "all"
 	few := []cell{
-		{false, true, "conversion", "core", project.Module},
-		{true, false, "admission", "external", project.Bundled},
-		{true, true, "none", "own", project.Module},
+		{false, true, "conversion", "core", project.Module, false},
+		{true, false, "admission", "external", project.Bundled, true},
+		{true, true, "none", "own", project.Module, false},
 	}
 	for _, c := range cells() {
 		if !all && !slices.Contains(few, c) {
@@ -58,7 +63,7 @@ func TestMatrix(t *testing.T) {
 
 func (c cell) test(t *testing.T) {
 	p := newProject(t)
-	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime}
+	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime, APIModule: c.apiModule}
 	if c.runtime == project.Module {
 		init.Kctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 	}
@@ -103,6 +108,9 @@ func (c cell) test(t *testing.T) {
 	}
 	if c.runtime == project.Module {
 		goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // of a module that is replaced go.sum has nothing
+	}
+	if c.apiModule {
+		goCommand(t, filepath.Join(p.dir, "api"), cacheEnv(), "test", "./...")
 	}
 	p.check(t)
 	p.checkAccepted(t)

@@ -107,6 +107,9 @@ func APIModule() []Template[ModuleView] {
 	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", Shared), at[ModuleView]("apimodule", "api/go.sum", Shared)}
 }
 
+// APIModuleDoc returns the package that the module has before it has any types: of none the go command vets nothing, and says so by failing.
+func APIModuleDoc() Template[ProjectView] { return at[ProjectView]("apimodule", "api/doc.go", Users) }
+
 // APIApplyConfigurationModules returns what apply configurations add to those, as above.
 func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	return at[ModuleView]("apiapplyconfiguration", "go.mod", Generated), at[ModuleView]("apiapplyconfiguration", "go.sum", Generated)

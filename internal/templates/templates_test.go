@@ -25,7 +25,7 @@ func index(t *testing.T) []listed {
 	kind := NewKind(guestbook())
 	kind.VersionView.Objects = []string{"Guestbook", "GuestbookList"}
 	var all []listed
-	all = append(all, list(project, Project()...)...)
+	all = append(all, list(project, append(Project(), APIModuleDoc())...)...)
 	all = append(all, list(ModuleView{Repo: "example.com/guestbook", RuntimeVersion: "v1.0.0"}, append(Modules(), PublishedModules()...)...)...)
 	mod, sum := ApplyConfigurationModules()
 	all = append(all, list(ModuleView{}, mod, sum)...)

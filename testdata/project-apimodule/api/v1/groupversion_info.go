@@ -1,0 +1,28 @@
+/*
+Copyright 2026.
+*/
+
+// Package v1 is the v1 API of the group books.example.com.
+//
+// +kubebuilder:object:generate=true
+// +groupName=books.example.com
+package v1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion names this API.
+	GroupVersion = schema.GroupVersion{Group: "books.example.com", Version: "v1"}
+
+	// SchemeGroupVersion is GroupVersion under the name that generated clients and apply configurations use.
+	SchemeGroupVersion = GroupVersion
+
+	// SchemeBuilder collects what registers the kinds of this package.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme registers the kinds of this package in a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)

@@ -1,0 +1,17 @@
+/*
+Copyright 2026.
+*/
+
+// Command manager runs the controllers of library. Its flags, probes, metrics, leader election and signals are those of
+// kctrl's manager: see --help.
+package main
+
+import (
+	"os"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+func main() {
+	os.Exit(manager.Main(manager.Options{LeaderElectionID: "library.example.com"}, register))
+}

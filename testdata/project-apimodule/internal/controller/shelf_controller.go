@@ -1,0 +1,86 @@
+/*
+Copyright 2026.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/log"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+
+	booksv1 "example.com/library/api/v1"
+)
+
+// ShelfReconciler makes the world match the spec of each Shelf.
+type ShelfReconciler struct {
+	client.Client
+}
+
+// +kubebuilder:rbac:groups=books.example.com,resources=shelves,verbs=get;list;watch
+// +kubebuilder:rbac:groups=books.example.com,resources=shelves/status,verbs=patch
+
+// Reconcile is called for a Shelf after every change of it, and must be safe to call again at any time.
+func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	logger := log.FromContext(ctx)
+
+	shelf := &booksv1.Shelf{}
+	if err := r.Get(ctx, req.NamespacedName, shelf); err != nil {
+		if apierrors.IsNotFound(err) {
+			logger.Info("Shelf is gone")
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("get Shelf: %w", err)
+	}
+	if !shelf.DeletionTimestamp.IsZero() {
+		// The place to clean up what Kubernetes does not: afterwards remove the finalizer that kept the object.
+		logger.Info("Shelf is being deleted")
+		return reconcile.Result{}, nil
+	}
+
+	// The place to make the world match shelf.Spec.
+
+	changed := meta.SetStatusCondition(&shelf.Status.Conditions, metav1.Condition{
+		Type:               "Ready",
+		Status:             metav1.ConditionTrue,
+		Reason:             "Reconciled",
+		Message:            "The world matches the spec",
+		ObservedGeneration: shelf.Generation,
+	})
+	if !changed && shelf.Status.ObservedGeneration == shelf.Generation {
+		logger.Debug("Shelf is up to date", "generation", shelf.Generation)
+		return reconcile.Result{}, nil
+	}
+
+	// Server-side apply: only what is set here belongs to this controller, other conditions stay their owners'.
+	desired := &booksv1.Shelf{
+		ObjectMeta: metav1.ObjectMeta{Name: req.Name, Namespace: req.Namespace},
+		Status: booksv1.ShelfStatus{
+			ObservedGeneration: shelf.Generation,
+			Conditions:         []metav1.Condition{*meta.FindStatusCondition(shelf.Status.Conditions, "Ready")},
+		},
+	}
+	err := r.Status().Apply(ctx, desired, client.FieldOwner("shelf-controller"), client.ForceOwnership)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("apply status of Shelf: %w", err)
+	}
+	logger.Info("Shelf is ready", "generation", shelf.Generation)
+	return reconcile.Result{}, nil
+}
+
+// SetupWithManager takes from m what the reconciler needs, and has it called for every Shelf that changes.
+func (r *ShelfReconciler) SetupWithManager(m *manager.Manager) error {
+	r.Client = m.Client()
+	return controller.For[*booksv1.Shelf](m).
+		Named("shelf").
+		Complete(r)
+}

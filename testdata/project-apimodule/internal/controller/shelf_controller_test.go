@@ -1,0 +1,80 @@
+/*
+Copyright 2026.
+*/
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/testenv"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+
+	booksv1 "example.com/library/api/v1"
+	"example.com/library/internal/controller"
+)
+
+// TestShelfBecomesReady runs the manager against an API server in memory, or a real one if the environment has
+// KCTRL_TEST_SERVER=real, and watches what comes of an object.
+func TestShelfBecomesReady(t *testing.T) {
+	env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+
+	m, err := manager.New(env.Config, manager.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(booksv1.AddToScheme(m.Scheme()), new(controller.ShelfReconciler).SetupWithManager(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- m.Run(ctx) }()
+
+	shelf := &booksv1.Shelf{
+		ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "default"},
+		Spec:       booksv1.ShelfSpec{},
+	}
+	if err := m.Live().Create(ctx, shelf); err != nil {
+		t.Fatal(err)
+	}
+	shelf = testenv.Await(ctx, t, m.Live(), shelf, isShelfReady)
+
+	shelf.Spec.Rows = 1
+	if err := m.Live().Update(ctx, shelf); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Await(ctx, t, m.Live(), shelf, isShelfReady)
+
+	// A request may come for an object that does not exist any more.
+	if err := m.Live().Delete(ctx, shelf); err != nil {
+		t.Fatal(err)
+	}
+	testenv.AwaitGone(ctx, t, m.Live(), shelf)
+	reconciler := &controller.ShelfReconciler{Client: m.Live()}
+	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: object.KeyOf(shelf)})
+	if err != nil || result != (reconcile.Result{}) {
+		t.Errorf("Reconcile returned %+v and %v, want neither a requeue nor an error", result, err)
+	}
+
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("the manager ended with an error: %v", err)
+	}
+}
+
+// isShelfReady reports whether the status says that the object is ready, for the generation that it has now.
+func isShelfReady(shelf *booksv1.Shelf) bool {
+	status := shelf.Status
+	return status.ObservedGeneration == shelf.Generation && meta.IsStatusConditionTrue(status.Conditions, "Ready")
+}

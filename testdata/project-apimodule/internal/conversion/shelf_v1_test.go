@@ -1,0 +1,18 @@
+/*
+Copyright 2026.
+*/
+
+package conversion_test
+
+import (
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/webhook/conversiontest"
+
+	"example.com/library/internal/conversion"
+)
+
+// TestShelfV1LosesNothing converts random objects there and back: a field that was forgotten is named.
+func TestShelfV1LosesNothing(t *testing.T) {
+	conversiontest.RoundTrip(t, conversion.ShelfV1)
+}
