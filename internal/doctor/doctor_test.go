@@ -64,6 +64,10 @@ var illnesses = map[string]struct {
 			t.Fatal(err)
 		}
 	}, "PROJECT.lock: the file is missing", "kctrl doctor --fix makes it anew"},
+	"api-module": {func(t *testing.T, p *doctor.Project) {
+		edit(t, p, "api/go.mod", "", "module example.com/guestbook/api\n\ngo 1.26.0\n")
+		edit(t, p, "go.mod", "\nreplace ", "\nreplace example.com/guestbook/api => ./api\n\nreplace ")
+	}, "replaces example.com/guestbook/api, and does not require it", "kctrl doctor --fix requires it"},
 	"markers": {func(t *testing.T, p *doctor.Project) {
 		edit(t, p, "api/v1/guestbook_types.go", "object:root", "object:rot")
 	},
