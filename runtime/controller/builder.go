@@ -32,7 +32,8 @@ type Builder[T object.Object, R comparable] struct {
 	manager    Manager
 	name       string
 	opts       Options
-	forKind    bool                               // it began with For
+	forKind    bool                               // it has a kind, of For
+	owning     bool                               // something is owned, which is for one that has a kind
 	prototype  T                                  // of For
 	kind       schema.GroupVersionKind            // of prototype
 	predicates []predicate.Predicate              // of the kind of For
@@ -56,19 +57,34 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 // ForPrototype is [For] for the kind of prototype, which an *unstructured.Unstructured or *metav1.PartialObjectMetadata has
 // set as its apiVersion and kind. The prototype is kept and must not be changed.
 func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T, reconcile.Request] {
-	b := &Builder[T, reconcile.Request]{manager: m, forKind: true, prototype: prototype}
+	return (&Builder[T, reconcile.Request]{manager: m}).For(prototype)
+}
+
+// ManagedBy begins a controller of which [Builder.For] says later what it reconciles, such as in a function that is given the builder.
+func ManagedBy(m Manager) *Builder[object.Object, reconcile.Request] {
+	return &Builder[object.Object, reconcile.Request]{manager: m}
+}
+
+// For reconciles the objects of the kind of prototype, as a controller that begins with [ForPrototype] does: it is for one that began with
+// [ManagedBy], once. The predicates are those of [Builder.WithPredicates].
+func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
+	forObject, namesObjects := any(handler.ForObject[T]()).(handler.Handler[T, R])
+	if !namesObjects || b.forKind {
+		return b.fail(errors.New("For is for a controller that began with ManagedBy, and that has no kind yet"))
+	}
+	b.forKind, b.prototype, b.predicates = true, prototype, predicates
 	var err error
-	b.kind, err = object.GVK(prototype, m.Scheme())
+	b.kind, err = object.GVK(prototype, b.manager.Scheme())
 	switch any(prototype).(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		if err != nil {
 			err = fmt.Errorf("%w; ForPrototype takes an object that has them", err)
 		}
 	}
-	b.name = strings.ToLower(b.kind.Kind)
-	return b.fail(explainKind(err)).watch(func() source.Source[reconcile.Request] {
+	b.name = cmp.Or(b.name, strings.ToLower(b.kind.Kind))
+	return b.fail(explainKind(err)).watch(func() source.Source[R] {
 		accept := predicate.OrEnding(predicate.And(slices.Concat(b.filters, b.predicates)...))
-		return source.Kind(m.Cache(), prototype, handler.ForObject[T](), accept)
+		return source.Kind(b.manager.Cache(), prototype, forObject, accept)
 	}, false)
 }
 
@@ -131,7 +147,7 @@ func (b *Builder[T, R]) WithEventFilter(predicates ...predicate.Predicate) *Buil
 
 // Owns reconciles an object also when an object of the kind of prototype changes whose controlling owner it is. With a
 // *metav1.PartialObjectMetadata that has its kind set, only the metadata of these are watched and cached. It is for a
-// controller that began with [For].
+// controller that has a kind, by [For].
 func (b *Builder[T, R]) Owns(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, false, predicates)
 }
@@ -142,12 +158,12 @@ func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...pred
 }
 
 func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates []predicate.Predicate) *Builder[T, R] {
-	requestOwner := handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)
-	h, namesObjects := any(requestOwner).(handler.Handler[object.Object, R])
-	if !namesObjects || !b.forKind {
-		return b.fail(errors.New("Owns needs a kind of owners: begin with For"))
-	}
-	return watchKind(b, prototype, h, optional, predicates)
+	b.owning = true
+	return b.watch(func() source.Source[R] {
+		// Which kind it is may be said after this: only now it has been, see declare.
+		requestOwner, _ := any(handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)).(handler.Handler[object.Object, R])
+		return source.Kind(b.manager.Cache(), prototype, requestOwner, slices.Concat(b.filters, predicates)...)
+	}, optional)
 }
 
 // Watches lets h decide what to reconcile when an object of the kind of prototype changes. [WatchKind] has handlers of the
@@ -240,6 +256,12 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 
 // declare returns all sources, of which it declares the kinds at the cache, unless there was a mistake before.
 func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
+	if b.owning && !b.forKind {
+		b.fail(errors.New("Owns needs a kind of owners: begin with For"))
+	}
+	if b.name == "" && len(b.errs) == 0 {
+		b.fail(errors.New("it is not said what it reconciles: call For, or begin with Of"))
+	}
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
 	}

@@ -140,6 +140,14 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"Owns of a controller of requests that it maps itself", func(m *stub) error {
 			return controller.Of[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"begin with For"}},
+		{"For of one that has a kind, or other requests", func(m *stub) error {
+			controller.Of[string](m, "x").For(&corev1.Secret{}).Complete(nil)
+			return controller.For[*corev1.ConfigMap](m).For(&corev1.ConfigMap{}).Complete(nothing)
+		}, []string{"controller configmap: For is for a controller that began with ManagedBy"}},
+		{"nothing says what it reconciles", func(m *stub) error { return controller.ManagedBy(m).Complete(nothing) }, []string{"it is not said what it reconciles"}},
+		{"Owns of what has only a name", func(m *stub) error {
+			return controller.ManagedBy(m).Named("x").Owns(&corev1.Secret{}).Complete(nothing)
+		}, []string{"controller x: Owns needs a kind of owners"}},
 		{"Of without a name and a reconciler", func(m *stub) error { return controller.Of[string](m, "").Complete(nil) }, []string{"the name is empty", "reconciler is nil"}},
 	} {
 		m := newStub(t)
@@ -177,6 +185,24 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 	forKind := controller.WatchKind(controller.For[*corev1.ConfigMap](m), &corev1.Secret{}, handler.ForObject[*corev1.Secret]())
 	if err := forKind.Owns(&corev1.Secret{}).Complete(nothing); err != nil {
 		t.Errorf("typed watches for For: %v", err)
+	}
+}
+
+// The order of the calls does not count: what is owned may be said before its owner is.
+func TestKindOfAControllerIsSaidLater(t *testing.T) {
+	m := newStub(t)
+	b := controller.ManagedBy(m)
+	b.Owns(&corev1.Secret{}).WithEventFilter(predicate.SpecChanged())
+	b.For(&corev1.ConfigMap{}, predicate.LabelsChanged())
+	c, err := b.Build(nothing)
+	if err != nil || c.Name() != "configmap" || len(m.added) != 1 {
+		t.Fatalf("got %v, %d added", err, len(m.added))
+	}
+	if c, err := controller.ManagedBy(m).Named("mine").For(&corev1.ConfigMap{}).Build(nothing); err != nil || c.Name() != "mine" {
+		t.Errorf("a name that is said first does not stay: %v", err)
+	}
+	if _, err := controller.ManagedBy(m).Named("maps").Watches(&corev1.Secret{}, handler.ForObject[object.Object]()).Build(nothing); err != nil {
+		t.Errorf("one that has only a name: %v", err)
 	}
 }
 

@@ -32,6 +32,7 @@ type Builder[T object.Object] struct {
 	mutating  chain[T]
 	verifying chain[T]
 	spokes    []conversion.Spoke[T]
+	converts  bool // spokes were given, if only those of a scheme that has none
 	errs      []error
 }
 
@@ -114,13 +115,13 @@ func (b *Builder[T]) WithValidatePath(path string) *Builder[T] {
 
 // WithSpokes converts objects of the kind, whose hub is T, to and from other versions. It may be called again.
 func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
-	b.spokes = append(b.spokes, spokes...)
+	b.spokes, b.converts = append(b.spokes, spokes...), true
 	return b
 }
 
 // Complete registers the webhooks with the server of the manager. It returns every mistake that was made on the way.
 func (b *Builder[T]) Complete() error {
-	if len(b.mutating.handlers)+len(b.verifying.handlers)+len(b.spokes) == 0 {
+	if len(b.mutating.handlers)+len(b.verifying.handlers) == 0 && !b.converts {
 		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))
 	}
 	if err := errors.Join(b.errs...); err != nil {

@@ -96,12 +96,12 @@ func Allowed(message string) Response {
 
 // Denied returns a response that refuses the operation with code 403. The user sees the message.
 func Denied(message string) Response {
-	return Response{Result: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
+	return Response{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
 }
 
 // Errored returns a response that refuses the operation with a code such as http.StatusBadRequest. The user sees the error.
 func Errored(code int32, err error) Response {
-	return Response{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Message: err.Error()}}
+	return Response{Result: &metav1.Status{Code: code, Message: err.Error()}}
 }
 
 // Patched returns a response that lets the operation happen, on the object as the patches make it.
@@ -117,7 +117,7 @@ func PatchResponseFromRaw(original, current []byte) Response {
 	if err != nil {
 		return Errored(http.StatusInternalServerError, err)
 	}
-	return Patched("", patches...)
+	return Response{Allowed: true, Patches: patches}
 }
 
 // Handler answers requests. It is called by many goroutines at once.

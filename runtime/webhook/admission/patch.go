@@ -19,7 +19,17 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// Diff returns the operations that bring the JSON document original to current. What is the same in both has none.
+// NewOperation returns an operation with a value, such as NewOperation("add", "/metadata/labels/app", "web"). It panics if the value has no
+// JSON.
+func NewOperation(op, path string, value any) Operation {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Errorf("patch: %s %s: %w", op, path, err))
+	}
+	return Operation{Op: op, Path: path, Value: text}
+}
+
+// Diff returns the operations that bring the JSON document original to current. What is the same in both has none; the list is never nil.
 func Diff(original, current []byte) ([]Operation, error) {
 	var before, after any
 	if err := utiljson.Unmarshal(original, &before); err != nil {
@@ -29,6 +39,7 @@ func Diff(original, current []byte) ([]Operation, error) {
 		return nil, err
 	}
 	d := newDiffer(original)
+	d.ops = []Operation{}
 	d.untyped(before, after)
 	return d.ops, d.err
 }

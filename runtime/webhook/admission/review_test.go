@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -293,6 +294,25 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 		if got.Allowed || got.Patch != nil || got.Result.Code != c.code || got.Result.Reason != c.reason || got.Result.Message != c.want {
 			t.Errorf("%s: %+v", name, got.Result)
 		}
+	}
+}
+
+// A test of a handler compares what it returns with what it would be with controller-runtime; what the API server wants is added later.
+func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
+	for name, c := range map[string]struct{ got, want admission.Response }{
+		"denied":  {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}}},
+		"errored": {admission.Errored(400, errors.New("bad")), admission.Response{Result: &metav1.Status{Code: 400, Message: "bad"}}},
+		"allowed": {admission.Allowed(""), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200}}},
+		"patched": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{"a":"b"}`)), admission.Response{Allowed: true, Patches: []admission.Operation{admission.NewOperation("add", "/a", "b")}}},
+		"same":    {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{}`)), admission.Response{Allowed: true, Patches: []admission.Operation{}}},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", name, c.got, c.want)
+		}
+	}
+	refuse := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Denied("no") })
+	if got := review(t, refuse, body(t, "CREATE", small, "", nil)); got.Result.Status != metav1.StatusFailure {
+		t.Errorf("the API server is told %+v", got.Result)
 	}
 }
 

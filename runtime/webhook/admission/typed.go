@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,12 +275,16 @@ func fieldErrors(err error) field.ErrorList {
 // statusOf returns the status that is sent for a response.
 func statusOf(r Response) *metav1.Status {
 	switch {
-	case r.Result == nil && !r.Allowed:
-		return Denied("").Result
-	case r.Result == nil:
+	case r.Allowed && r.Result == nil:
 		return &metav1.Status{Code: http.StatusOK}
+	case r.Allowed:
+		return r.Result
+	case r.Result == nil:
+		r = Denied("")
 	}
-	return r.Result
+	status := *r.Result
+	status.Status = cmp.Or(status.Status, metav1.StatusFailure)
+	return &status
 }
 
 // SelfDefaulter is an object that fills in what users have left out of it. A [Defaulter] beside the type keeps API packages free of what

@@ -256,3 +256,29 @@ func ByMethods[H interface {
 	spoke.ifKnown = true
 	return spoke
 }
+
+// Convertibles returns the versions of the kind of the hub H in scheme that convert themselves, as [ByMethods] would name them. It is for
+// packages that cannot name them, since the packages of these versions import that of the hub. It returns none where scheme does not have
+// the kind.
+func Convertibles[H interface {
+	object.Object
+	Hub
+}](scheme *runtime.Scheme) []Spoke[H] {
+	hub, err := object.GVK(object.New[H](), scheme)
+	if err != nil {
+		return nil
+	}
+	var spokes []Spoke[H]
+	for _, version := range scheme.VersionsForGroupKind(hub.GroupKind()) {
+		o, err := scheme.New(version.WithKind(hub.Kind))
+		if _, converts := o.(Convertible); err != nil || !converts || version == hub.GroupVersion() {
+			continue
+		}
+		spokes = append(spokes, Spoke[H]{
+			form:    reflect.TypeOf(o),
+			fromHub: func(_ context.Context, hub H, spoke object.Object) error { return spoke.(Convertible).ConvertFrom(hub) },
+			toHub:   func(_ context.Context, spoke object.Object, hub H) error { return spoke.(Convertible).ConvertTo(hub) },
+		})
+	}
+	return spokes
+}

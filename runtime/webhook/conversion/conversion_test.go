@@ -304,3 +304,27 @@ func TestMethodsConvert(t *testing.T) {
 		}
 	}
 }
+
+// A scheme tells which versions convert themselves: of those of the kind in it third does, first does not.
+func TestConvertibleVersionsOfAScheme(t *testing.T) {
+	spokes := conversion.Convertibles[*hub](scheme())
+	if len(spokes) != 1 {
+		t.Fatalf("got %d spokes", len(spokes))
+	}
+	var there, back hub
+	there.Name, there.Text, there.Style = "one", "text", "bold"
+	o := spokes[0].New()
+	if err := errors.Join(spokes[0].FromHub(t.Context(), &there, o), spokes[0].ToHub(t.Context(), o, &back)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := o.(*third); !ok || back.Name != "one" || back.Style != "bold" {
+		t.Errorf("got %+v by way of %+v", back, o)
+	}
+	c := conversion.New(slog.New(slog.DiscardHandler))
+	if err := conversion.Register(c, scheme(), spokes...); err != nil || len(c.Kinds()) != 1 {
+		t.Errorf("got %v and %v", c.Kinds(), err)
+	}
+	if spokes := conversion.Convertibles[*hub](runtime.NewScheme()); len(spokes) != 0 {
+		t.Errorf("a scheme without the kind has %d", len(spokes))
+	}
+}
