@@ -215,6 +215,22 @@ var controllerRules = []Rule{
 		Reason: "predicates are functions",
 	},
 	{
+		Name: "a handler is asked",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			switch key {
+			case "handler#Create", "handler#Update", "handler#Delete", "handler#Generic":
+				return strings.HasPrefix(f.typeOf(selector.X), "handler.") && !f.isSelf(selector.X)
+			}
+			return false
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
+		},
+		Reason: "handlers are functions",
+	},
+	{
 		Name: "an event",
 		Matches: func(f *file, n ast.Node) bool {
 			literal, ok := n.(*ast.CompositeLit)
@@ -409,7 +425,7 @@ func (f *file) buildController(c *chain) string {
 	case named != nil:
 		out.WriteString(fill("{controller}.Of[") + requests + "](" + m + ", " + f.text(named.Args[0]) + ")")
 	default:
-		return f.leave(c.root, "a controller is of a Go type, which is not said here", "controller.For[*v1.Guestbook](m)") + f.inside(c.links0(c.root))
+		out.WriteString(fill("{controller}.ManagedBy(") + m + ")")
 	}
 	for _, link := range c.links {
 		switch {
@@ -421,14 +437,6 @@ func (f *file) buildController(c *chain) string {
 		}
 	}
 	return out.String()
-}
-
-// links0 returns the outermost call of a chain.
-func (c *chain) links0(root *ast.CallExpr) ast.Node {
-	if len(c.links) == 0 {
-		return root
-	}
-	return c.links[len(c.links)-1]
 }
 
 // controllerFor returns the head of a builder for a prototype.
@@ -609,7 +617,7 @@ func (f *file) link(link *ast.CallExpr) string {
 	case "WithOptions":
 		return f.optionsOf(gap, link)
 	case "For":
-		return f.leave(link, "For is the head of a builder: controller.For[*T](m)", "") + gap + "For(" + strings.Join(f.texts(link.Args), ", ") + ")"
+		return gap + "For(" + f.forLater(link.Args) + ")"
 	}
 	return gap + name + "(" + strings.Join(f.texts(link.Args), ", ") + ellipsis(link) + ")"
 }
@@ -653,6 +661,19 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 	at := f.offset(selector.Sel.Pos())
 	edits = append(edits, edit{at, f.offset(selector.Sel.End()), note + name})
 	return f.spliceRange(f.offset(selector.X.End()), f.offset(link.End()), edits)
+}
+
+// forLater returns the arguments of For of a builder that somebody else has begun.
+func (f *file) forLater(args []ast.Expr) string {
+	texts := []string{f.text(args[0])}
+	for _, option := range args[1:] {
+		if call, key := f.called(option); key == "builder.WithPredicates" && !call.Ellipsis.IsValid() {
+			texts = append(texts, f.predicates(call.Args)...)
+			continue
+		}
+		texts = append(texts, f.leave(option, "this option of For has no counterpart", "For(&metav1.PartialObjectMetadata{TypeMeta: ...})")+f.text(option))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // isWatchOption reports whether a type is that of the options of a watch, or of several.

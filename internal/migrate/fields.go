@@ -84,6 +84,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"envtest#ControlPlaneStartTimeout":      dropped(""),
 	"envtest#ControlPlaneStopTimeout":       dropped(""),
 	"envtest#Scheme":                        dropped(""),
+	"envtest#UseExistingCluster":            existing,
+	"envtest#ControlPlane":                  dropped("the flags of the API server: KCTRL_TEST_SERVER=real runs one of kctrl env, testenv.Start has options"),
 }
 
 func pointed(name string) func(*file, ast.Expr) string {
@@ -102,6 +104,14 @@ func dropped(reason string) func(*file, ast.Expr) string {
 		}
 		return removed
 	}
+}
+
+// existing is whether a suite runs on a cluster that is there, which is said by the environment.
+func existing(f *file, value ast.Expr) string {
+	if v, known := f.boolean(pointee(f, value)); !known || v {
+		f.note(f.around(0), "left out: KCTRL_TEST_SERVER=real and KCTRL_TEST_KUBECONFIG have the suite use a cluster that is there")
+	}
+	return removed
 }
 
 func negated(name string) func(*file, ast.Expr) string {

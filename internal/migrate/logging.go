@@ -19,6 +19,27 @@ var loggingRules = []Rule{
 		Reason:  "loggers are of log/slog",
 	},
 	{
+		Name: "a logger over a sink of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			_, key := f.called(n)
+			return key == "logr.New" && !f.wrapped[n]
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{slog}.New({logr}.ToSlogHandler(") + f.text(n) + "))"
+		},
+		Reason: "a sink of logr is a handler of slog",
+	},
+	{
+		Name:    "the sink of a logger",
+		Matches: matchMethod("logr#GetSink"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			return fill("{logr}.FromSlogHandler(") + f.text(selector.X) + ".Handler()).GetSink()"
+		},
+		Reason: "a handler of slog is a sink of logr",
+	},
+	{
 		Name:    "a logger of another library",
 		Matches: matchForeignLogger,
 		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },

@@ -58,6 +58,33 @@ var managerRules = []Rule{
 		Reason: "the manager makes it from its options",
 	},
 	{
+		Name: "a variable that is the server of webhooks",
+		Matches: func(f *file, n ast.Node) bool {
+			assign, ok := n.(*ast.AssignStmt)
+			return ok && f.isServer(assign)
+		},
+		Rewrite: func(*file, ast.Node) string { return removed },
+		Reason:  "the server is the manager's",
+	},
+	{
+		Name: "a registry that is asked for metrics",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && f.symbol(n) == "metrics.Registry" && namedOf(f.wanted(e)) == "github.com/prometheus/client_golang/prometheus.Gatherer"
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{prometheus}.DefaultGatherer") },
+		Reason:  "collectors are registered with the registry of the library, which the manager serves too",
+	},
+	{
+		Name: "a registry of which the metrics are gathered",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.symbol(selector.X) == "metrics.Registry" && selector.Sel.Name == "Gather"
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{prometheus}.DefaultGatherer.Gather") },
+		Reason:  "collectors are registered with the registry of the library, which the manager serves too",
+	},
+	{
 		Name: "a path of the server of webhooks",
 		Matches: func(f *file, n ast.Node) bool {
 			statement, ok := n.(*ast.ExprStmt)
@@ -65,8 +92,7 @@ var managerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call := f.registered(n.(*ast.ExprStmt).X)
-			server, _, _ := f.method(call.Fun.(*ast.SelectorExpr).X)
-			m := f.text(server.Fun.(*ast.SelectorExpr).X)
+			m := f.text(f.serves(call.Fun.(*ast.SelectorExpr).X))
 			failed := "panic(err)"
 			if t := f.function(); t != nil && t.Results != nil && t.Results.NumFields() == 1 && isIdent(t.Results.List[0].Type, "error") {
 				failed = "return err"
@@ -286,26 +312,65 @@ func (f *file) probe(call *ast.CallExpr) string {
 	return f.text(selector.X) + "." + name + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
 }
 
-// registered returns the call m.GetWebhookServer().Register(path, handler), else nil.
+// registered returns the call m.GetWebhookServer().Register(path, handler), or that of a variable which the server is given, else nil.
 func (f *file) registered(e ast.Expr) *ast.CallExpr {
 	call, selector, key := f.method(e)
 	if key != "webhook#Register" || len(call.Args) != 2 {
 		return nil
 	}
-	if _, _, of := f.method(selector.X); of != "manager#GetWebhookServer" {
+	if f.serves(selector.X) == nil {
 		return nil
 	}
 	return call
 }
 
+// serves returns the manager whose server of webhooks an expression is, or nil.
+func (f *file) serves(e ast.Expr) ast.Expr {
+	if _, selector, key := f.method(e); key == "manager#GetWebhookServer" {
+		return selector.X
+	}
+	if ident, ok := e.(*ast.Ident); ok {
+		return f.servers[f.info.Uses[ident]]
+	}
+	return nil
+}
+
+// isServer reports whether a statement gives the server of webhooks to a variable by which it is only told handlers.
+func (f *file) isServer(assign *ast.AssignStmt) bool {
+	ident, m := f.givenServer(assign)
+	if m == nil {
+		return false
+	}
+	registering := true
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok && (selector.Sel.Name == "Register" || selector.Sel.Name == "StartedChecker") {
+			_, isVariable := selector.X.(*ast.Ident)
+			return !isVariable
+		}
+		used, ok := n.(*ast.Ident)
+		registering = registering && !(ok && f.info.Uses[used] != nil && f.info.Uses[used] == f.info.Defs[ident])
+		return registering
+	})
+	return registering
+}
+
+// givenServer returns the variable that a statement gives the server of webhooks of a manager to, and the manager; or nil.
+func (f *file) givenServer(assign *ast.AssignStmt) (*ast.Ident, ast.Expr) {
+	if assign.Tok != token.DEFINE || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+		return nil, nil
+	}
+	ident, ok := assign.Lhs[0].(*ast.Ident)
+	_, selector, key := f.method(assign.Rhs[0])
+	if !ok || key != "manager#GetWebhookServer" {
+		return nil, nil
+	}
+	return ident, selector.X
+}
+
 // admissionHandler returns an http.Handler for what is registered at a path.
 func (f *file) admissionHandler(m string, e ast.Expr) string {
-	if literal, ok := pointee(f, e).(*ast.CompositeLit); ok && strings.HasPrefix(f.typeOf(literal), "webhook") {
-		for _, element := range literal.Elts {
-			if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, "Handler") {
-				return fill("{webhook/admission}.NewReviewer(") + f.text(field.Value) + ", " + m + ".Logger())"
-			}
-		}
+	if isAdmissionWebhook(f.typeOf(e)) {
+		return fill("{webhook/admission}.NewReviewer(") + f.text(e) + ", " + m + ".Logger())"
 	}
 	return f.text(e)
 }

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,7 @@ func loadable(p *program) error {
 	var first, count = "", 0
 	for _, e := range p.problems() {
 		if count++; count == 1 {
-			first = strings.TrimPrefix(e.Error(), p.dir+string(filepath.Separator))
+			first = cmp.Or(p.missing(), strings.TrimPrefix(e.Error(), p.dir+string(filepath.Separator)))
 		}
 	}
 	if len(p.packages) == 0 {
@@ -189,7 +190,7 @@ func loadable(p *program) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("the project does not compile, and so the types of its code are not known: %s", oneLine(first)),
+		Message: fmt.Sprintf("the project does not compile, and so the types of its code are not known: %s", complaint(first)),
 		Hint:    "repair it first: go vet ./... says what is wrong, and go mod tidy which modules are missing",
 	}
 }
@@ -228,7 +229,7 @@ func (m *migration) check(ctx context.Context) error {
 	}
 	p, err := load(ctx, scratch, m.modules, m.anyModule())
 	if err != nil {
-		m.report.Unchecked = err.Error()
+		m.report.Unchecked, m.report.UsesLeft = err.Error(), m.report.Uses // of which nobody knows
 		return context.Cause(ctx)
 	}
 	m.report.Checked = true

@@ -227,7 +227,7 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			m.report.Left = append(m.report.Left, Left{File: path.Join(module.folder, "go.mod"), Reason: "did not work here, run it where it does: " + out, Rewritten: true})
+			m.report.Left = append(m.report.Left, Left{File: path.Join(module.folder, "go.mod"), Reason: "did not work here, run it where it does: " + out})
 		}
 	}
 	return nil
@@ -240,16 +240,29 @@ func (m *migration) command(ctx context.Context, folder string, args ...string) 
 	command.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
 	out, err := command.CombinedOutput()
 	if err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return "go " + strings.Join(args, " ") + ": " + lines[len(lines)-1], err
+		return "go " + strings.Join(args, " ") + ": " + complaint(string(out)), err
 	}
 	return "", nil
+}
+
+// complaint returns the line of what the go command has said that says why it fails: the last one, but for how far it has come and for
+// what a proxy says of a module that the line before names.
+func complaint(out string) string {
+	var last string
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "server response: ") {
+			last = line
+		}
+	}
+	return last
 }
 
 // tidy completes go.mod and go.sum of a module in the copy, and plans what they become.
 func (m *migration) tidy(ctx context.Context, scratch, module string) (string, error) {
 	folder := filepath.Join(scratch, filepath.FromSlash(module))
 	if out, err := m.command(ctx, folder, "mod", "tidy"); err != nil {
+		// A test of some module that is nowhere is enough for it to fail: what can be had is compiled, and go.mod left to the author.
+		_, _ = m.command(ctx, folder, "mod", "tidy", "-e")
 		return out, err
 	}
 	if err := errors.Join(dropReplacement(folder), replacePaths(folder, scratch, m.dir, module)); err != nil {

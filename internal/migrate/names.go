@@ -25,6 +25,7 @@ var peerPackages = map[string]string{
 	"k8s.io/client-go/tools/events":          "toolsevents",
 	"k8s.io/client-go/tools/internal/events": "toolsevents", // where its interfaces are
 	"k8s.io/client-go/util/workqueue":        "workqueue",
+	"gomodules.xyz/jsonpatch/v2":             "jsonpatch", // patches of webhooks
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator": "rotator",
 }
@@ -57,6 +58,7 @@ var successors = map[string][]string{
 	"reconcile":         {peerModule + "/pkg/reconcile"},
 	"source":            {peerModule + "/pkg/source"},
 	"webhook/admission": {peerModule + "/pkg/webhook/admission"},
+	"workqueue":         {"k8s.io/client-go/util/workqueue"},
 	"certificate":       {"github.com/open-policy-agent/cert-controller/pkg/rotator"},
 }
 
@@ -148,6 +150,7 @@ var renamed = map[string]string{
 	"predicate.TypedPredicate":                 "",
 	"predicate.TypedFuncs":                     "",
 	"builder.Builder":                          "{controller}.Builder[{client}.Object, {reconcile}.Request]",
+	"ctrl.Builder":                             "{controller}.Builder[{client}.Object, {reconcile}.Request]",
 	"builder.WatchesOption":                    "{predicate}.Predicate",
 	"builder.OwnsOption":                       "{predicate}.Predicate",
 	"metrics.RegistererGatherer":               "{prometheus}.Registerer",
@@ -193,6 +196,12 @@ var renamed = map[string]string{
 	"webhook/admission.Request":                "*{webhook/admission}.Request",
 	"webhook.AdmissionRequest":                 "*{webhook/admission}.Request",
 	"webhook.AdmissionResponse":                "{webhook/admission}.Response",
+	"webhook.AdmissionHandler":                 "{webhook/admission}.Handler",
+	"jsonpatch.Operation":                      "{webhook/admission}.Operation",
+	"jsonpatch.JsonPatchOperation":             "{webhook/admission}.Operation",
+	"jsonpatch.NewOperation":                   "{webhook/admission}.NewOperation",
+	"jsonpatch.NewPatch":                       "{webhook/admission}.NewOperation",
+	"jsonpatch.CreatePatch":                    "{webhook/admission}.Diff",
 	"webhook/conversion.Hub":                   "{webhook/conversion}.Hub",
 	"conversion.Hub":                           "{webhook/conversion}.Hub",
 	"client.TypedObject":                       "",
@@ -239,7 +248,45 @@ var members = map[string]string{
 	"cache#ByObject":                       "ByKind", // where it is read
 	"cache#DefaultNamespaces":              "ByNamespace",
 	"logr#WithValues":                      "With",
+	"jsonpatch#Operation":                  "Op",
 	"builder#WatchesRawSource":             "WatchesSource",
+}
+
+// pointerRules are about pointers to what is a value in controller-runtime and a pointer in the runtime: one is enough.
+var pointerRules = []Rule{
+	{
+		Name: "a type of pointers to what is one now",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			return ok && strings.HasPrefix(renamed[f.symbol(star.X)], "*")
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.StarExpr).X) },
+		Reason:  "it is a pointer itself",
+	},
+	{
+		Name: "a pointer to what is one now",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			return ok && unary.Op == token.AND && isPointerNow(f.info.TypeOf(unary.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.UnaryExpr).X) },
+		Reason:  "it is a pointer itself",
+	},
+	{
+		Name: "what a pointer points to that is one now",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			return ok && f.info.Types[star].IsValue() && isPointerNow(f.info.TypeOf(star))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.StarExpr).X) },
+		Reason:  "it is a pointer itself",
+	},
+}
+
+// isPointerNow reports whether a type is one of values that are pointers in the runtime.
+func isPointerNow(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && strings.HasPrefix(renamed[typeKey(named)], "*")
 }
 
 // tableNames is the rule for the rows of renamed and for sameNames.
@@ -335,7 +382,7 @@ func (f *file) member(ident *ast.Ident) string {
 			return ""
 		}
 	case *types.Func:
-		if o.Signature().Recv() == nil {
+		if o.Signature().Recv() == nil || base(receiver(o)) == "LogSink" { // logs that others keep are theirs
 			return ""
 		}
 	default:

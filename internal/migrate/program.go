@@ -34,6 +34,8 @@ type program struct {
 	untyped map[string]types.Type
 	// convertibles are the types that convert themselves to and from a hub.
 	convertibles []types.Type
+	// servers are the variables that the server of webhooks of a manager is given to, with the manager.
+	servers map[types.Object]ast.Expr
 	// groupVersions are what the builders of schemes are for, by package and name.
 	groupVersions map[string]string
 	// collects says that something is registered with the registry of controller-runtime.
@@ -56,7 +58,7 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, modules: modules, fset: token.NewFileSet(),
-		runnables: map[string]bool{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{},
+		runnables: map[string]bool{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
 	if tags := ownTags(dir); len(tags) > 0 {
@@ -67,7 +69,7 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 		loaded, err := packages.Load(config, "./...")
 		if err != nil {
 			return nil, &diagnostic.Error{
-				Message: "cannot load the Go packages: " + oneLine(err.Error()),
+				Message: "cannot load the Go packages: " + complaint(err.Error()),
 				Hint:    "go build ./... is to work before a project is migrated",
 				Cause:   err,
 			}
@@ -158,6 +160,20 @@ func (p *program) problems() []packages.Error {
 	return all
 }
 
+// missing returns why a package of another module that the project imports cannot be loaded, if that is so.
+func (p *program) missing() string {
+	for _, pkg := range p.packages {
+		for _, importPath := range slices.Sorted(maps.Keys(pkg.Imports)) {
+			for _, e := range pkg.Imports[importPath].Errors {
+				if e.Kind == packages.ListError && !p.isOwn(importPath) {
+					return importPath + ": " + complaint(e.Msg)
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // isOwn reports whether an import path is that of a package of the project.
 func (p *program) isOwn(importPath string) bool {
 	return slices.ContainsFunc(p.modules, func(module goModule) bool {
@@ -234,7 +250,7 @@ func (f *file) surveyNode(n ast.Node) {
 	if _, _, key := f.method(n); key == "log/zap#BindFlags" {
 		f.zapFlags = true
 	}
-	if f.symbol(n) == "builder.Builder" {
+	if symbol := f.symbol(n); symbol == "builder.Builder" || symbol == "ctrl.Builder" {
 		f.namesBuilder = true
 	}
 	if f.symbol(n) == "metrics.Registry" {
@@ -242,6 +258,10 @@ func (f *file) surveyNode(n ast.Node) {
 	}
 	if spec, ok := n.(*ast.ValueSpec); ok {
 		f.surveyValue(spec)
+	}
+	if assign, ok := n.(*ast.AssignStmt); ok && f.isServer(assign) {
+		ident, m := f.givenServer(assign)
+		f.servers[f.info.Defs[ident]] = m
 	}
 	c := f.chain(n)
 	if c == nil || c.key != "ctrl.NewWebhookManagedBy" && c.key != "builder.WebhookManagedBy" {

@@ -61,8 +61,11 @@ func (r *Report) sort() {
 
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "%d lines of %d Go files rewritten: %d of %d references to controller-runtime, logr and recorders (%.1f %%)\n",
-		r.Lines, r.Files, r.Uses-r.UsesLeft, r.Uses, r.Rewritten())
+	share := fmt.Sprintf("%d of %d references to controller-runtime, logr and recorders (%.1f %%)", r.Uses-r.UsesLeft, r.Uses, r.Rewritten())
+	if r.Unchecked != "" && r.Uses > 0 && r.UsesLeft == r.Uses {
+		share = fmt.Sprintf("how many of %d references to controller-runtime, logr and recorders is not known, as it was not compiled", r.Uses)
+	}
+	fmt.Fprintf(w, "%d lines of %d Go files rewritten: %s\n", r.Lines, r.Files, share)
 	open := r.Open()
 	printLeft(w, fmt.Sprintf("left to do: %d", len(open)), open)
 	look := slices.DeleteFunc(slices.Clone(r.Left), func(l Left) bool { return !l.Rewritten })

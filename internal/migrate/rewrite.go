@@ -338,7 +338,7 @@ func (f *file) rewrite() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := format.Source([]byte(text))
+	out, err := format.Source([]byte(withoutUnused(text)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: what was rewritten is no Go: %w", f.name, err)
 	}
@@ -400,14 +400,27 @@ func (f *file) finish(text string) (string, error) {
 	}
 	var added []string
 	for _, importPath := range placeholders(text) {
-		name, known := names[importPath]
-		if !known {
-			name = f.chooseName(importPath, old, gone, taken)
+		if _, known := names[importPath]; !known {
+			name := f.chooseName(importPath, old, gone, taken)
 			names[importPath], taken[name] = name, true
 			added = append(added, importLine(importPath, name))
 		}
-		text = strings.ReplaceAll(text, importBegin+importPath+importEnd, name)
 	}
+	hidden, again := f.hidden(text, names), map[string]string{}
+	text, _ = spell(text, func(i int, importPath string) string {
+		if !hidden[i] {
+			return names[importPath]
+		}
+		if again[importPath] == "" {
+			name := "kctrl" + path.Base(importPath)
+			for taken[name] {
+				name = "kctrl" + name
+			}
+			again[importPath], taken[name] = name, true
+			added = append(added, importLine(importPath, name))
+		}
+		return again[importPath]
+	})
 	return replaceImports(text, gone, added)
 }
 
@@ -423,6 +436,42 @@ func placeholders(text string) []string {
 		found[importPath] = true
 		text = after
 	}
+}
+
+// spell writes names in the places of a text that are for them, and returns the offsets of these names.
+func spell(text string, name func(i int, importPath string) string) (spelled string, offsets []int) {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, importBegin)
+		out.WriteString(before)
+		if !found {
+			return out.String(), offsets
+		}
+		importPath, after, _ := strings.Cut(rest, importEnd)
+		offsets = append(offsets, out.Len())
+		out.WriteString(name(len(offsets)-1, importPath))
+		text = after
+	}
+}
+
+// hidden returns which of the names of imports in a text mean something else where they are: a parameter or variable of that name.
+func (f *file) hidden(text string, names map[string]string) map[int]bool {
+	spelled, offsets := spell(text, func(_ int, importPath string) string { return names[importPath] })
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, f.name, spelled, 0) // with what names are resolved to
+	if err != nil {
+		return nil // finish says so
+	}
+	hidden := map[int]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && ident.Obj != nil {
+			if i, found := slices.BinarySearch(offsets, set.PositionFor(ident.Pos(), false).Offset); found {
+				hidden[i] = true
+			}
+		}
+		return true
+	})
+	return hidden
 }
 
 // usedNames returns the names before a dot that nothing in the file declares: those of imports.
@@ -574,6 +623,9 @@ func besideStd(f *file, parsed *ast.File, added []string) (edits []edit, others 
 			continue
 		}
 		at := f.offset(last.Pos())
+		for at > 0 && (f.source[at-1] == ' ' || f.source[at-1] == '\t') {
+			at-- // not within the line, which may go
+		}
 		edits = append(edits, edit{at, at, line + "\n"}) // gofmt sorts
 	}
 	return edits, others

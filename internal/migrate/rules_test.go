@@ -66,7 +66,10 @@ func TestRules(t *testing.T) {
 	}
 }
 
-const rotatorModule = "github.com/open-policy-agent/cert-controller"
+const (
+	rotatorModule   = "github.com/open-policy-agent/cert-controller"
+	jsonpatchModule = "gomodules.xyz/jsonpatch/v2"
+)
 
 // newModule is a module with the requirements of this repository, and with controller-runtime's signatures.
 func newModule(t *testing.T) string {
@@ -92,6 +95,7 @@ func newModule(t *testing.T) string {
 		file.AddModuleStmt("example.com/cases"),
 		file.AddRequire(own, "v0.0.0"), file.AddReplace(own, "", root, ""),
 		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate/testdata/controller-runtime"), ""),
+		file.AddRequire(jsonpatchModule, "v2.5.0"), file.AddReplace(jsonpatchModule, "", filepath.Join(root, "internal/migrate/testdata/jsonpatch"), ""),
 		file.AddRequire(rotatorModule, "v0.0.0"), file.AddReplace(rotatorModule, "", filepath.Join(root, "internal/migrate/testdata/cert-controller"), ""),
 	} {
 		if err != nil {
@@ -135,8 +139,7 @@ func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
 	p.survey(files)
 	got, left := map[string][]txtar.File{}, map[string]string{}
 	for _, f := range files {
-		folder, name := filepath.Split(f.name)
-		folder = strings.Trim(folder, "/")
+		folder, name, _ := strings.Cut(f.name, "/")
 		after, err := f.rewrite()
 		if err != nil {
 			t.Errorf("%s: %v", f.name, err)

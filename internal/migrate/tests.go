@@ -21,6 +21,18 @@ var testRules = []Rule{
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
 	{
+		Name: "flags of the API server",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.ExprStmt)
+			return ok && f.isOfControlPlane(statement.X)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.note(n, "left out: the flags of the API server: KCTRL_TEST_SERVER=real runs one of kctrl env, testenv.Start has options")
+			return removed
+		},
+		Reason: "the API server is in memory, or compiled by kctrl",
+	},
+	{
 		Name: "the search for an API server's programs",
 		Matches: func(f *file, n ast.Node) bool {
 			decl, ok := n.(*ast.FuncDecl)
@@ -29,6 +41,17 @@ var testRules = []Rule{
 		Rewrite: func(*file, ast.Node) string { return removed },
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
+}
+
+// isOfControlPlane reports whether an expression is a call on the programs of an environment, or on what such calls return.
+func (f *file) isOfControlPlane(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return f.isOfControlPlane(e.Fun)
+	case *ast.SelectorExpr:
+		return f.member(e.Sel) == "envtest#ControlPlane" || f.isOfControlPlane(e.X)
+	}
+	return false
 }
 
 // fakeRules are about the fake client.

@@ -58,9 +58,6 @@ var webhookRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			literal := n.(*ast.CompositeLit)
 			_, body, _ := strings.Cut(f.inside(literal)[len(f.text(literal.Type)):], "{")
-			if unary, ok := f.around(1).(*ast.UnaryExpr); ok && unary.X == n {
-				return fill("{webhook/admission}.Request") + "{" + body
-			}
 			return "&" + fill("{webhook/admission}.Request") + "{" + body
 		},
 		Reason: "a request is a pointer",
@@ -110,7 +107,7 @@ func (f *file) buildWebhook(c *chain) string {
 			if !handled {
 				out.WriteString(f.selfWebhooks(gap, prototype, kind))
 			}
-			out.WriteString(f.spokes(gap, prototype))
+			out.WriteString(f.spokes(gap, f.text(c.root.Args[0]), prototype))
 		case name == "WithDefaulter" || name == "WithValidator":
 			handled = true
 			out.WriteString(f.gap(link) + name + "(" + f.text(link.Args[0]) + ")")
@@ -154,7 +151,7 @@ func methodOf(t types.Type, name string) (*types.Signature, bool) {
 }
 
 // spokes returns WithSpokes for the versions that convert to and from a hub.
-func (f *file) spokes(gap string, prototype ast.Expr) string {
+func (f *file) spokes(gap, m string, prototype ast.Expr) string {
 	hub := f.info.TypeOf(prototype)
 	if _, ok := methodOf(hub, "Hub"); !ok {
 		return ""
@@ -162,6 +159,9 @@ func (f *file) spokes(gap string, prototype ast.Expr) string {
 	name := namedOf(hub)
 	var list []string
 	for _, spoke := range f.convertibles {
+		if base(namedOf(spoke)) == base(name) && namedOf(spoke) != name && importsPackage(packageOf(spoke), f.pkg.PkgPath, map[*types.Package]bool{}) {
+			return gap + fill("WithSpokes({webhook/conversion}.Convertibles[") + f.typeName(hub) + "](" + m + ".Scheme())...)"
+		}
 		if base(namedOf(spoke)) == base(name) && namedOf(spoke) != name {
 			list = append(list, fill("{webhook/conversion}.ByMethods[")+f.typeName(hub)+", "+f.typeName(spoke)+"]()")
 		}
@@ -170,6 +170,25 @@ func (f *file) spokes(gap string, prototype ast.Expr) string {
 		return ""
 	}
 	return gap + "WithSpokes(" + strings.Join(list, ", ") + ")"
+}
+
+// packageOf returns the package of a type, through pointers.
+func packageOf(t types.Type) *types.Package {
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = pointer.Elem()
+	}
+	return types.Unalias(t).(*types.Named).Obj().Pkg()
+}
+
+// importsPackage reports whether a package is the one of a path, or imports it by way of others, so that it cannot be imported there.
+func importsPackage(p *types.Package, importPath string, seen map[*types.Package]bool) bool {
+	if seen[p] {
+		return false
+	}
+	seen[p] = true
+	return slices.ContainsFunc(p.Imports(), func(other *types.Package) bool {
+		return other.Path() == importPath || importsPackage(other, importPath, seen)
+	})
 }
 
 func base(name string) string { return name[strings.LastIndex(name, ".")+1:] }

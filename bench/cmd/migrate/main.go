@@ -106,6 +106,7 @@ func migrate(ctx context.Context, out io.Writer, kctrl string, tests, keep bool,
 	}
 	r := m.Report
 	open, compiles := 0, "yes"
+	rewritten := fmt.Sprintf("%.1f %%", 100*float64(r.Uses-r.UsesLeft)/float64(max(1, r.Uses)))
 	for _, l := range r.Left {
 		if !l.Rewritten {
 			open++
@@ -115,7 +116,7 @@ func migrate(ctx context.Context, out io.Writer, kctrl string, tests, keep bool,
 		}
 	}
 	if !r.Checked {
-		compiles = r.Unchecked
+		compiles, rewritten = r.Unchecked, "not counted"
 	}
 	compared := "not run"
 	if tests {
@@ -129,7 +130,7 @@ func migrate(ctx context.Context, out io.Writer, kctrl string, tests, keep bool,
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "| %s | %d | %.1f %% | %d | %d | %s | %s | %s |\n", filepath.Base(project), r.Uses, 100*float64(r.Uses-r.UsesLeft)/float64(max(1, r.Uses)), r.Lines, open, compiles, compared, same)
+	fmt.Fprintf(out, "| %s | %d | %s | %d | %d | %s | %s | %s |\n", filepath.Base(project), r.Uses, rewritten, r.Lines, open, compiles, compared, same)
 	return nil
 }
 

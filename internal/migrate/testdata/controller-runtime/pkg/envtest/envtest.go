@@ -12,11 +12,25 @@ type CRDInstallOptions struct {
 	MaxTime            time.Duration
 }
 
+type ControlPlane struct{}
+
+func (*ControlPlane) GetAPIServer() *APIServer { return nil }
+
+type APIServer struct{}
+
+func (*APIServer) Configure() *Arguments { return nil }
+
+type Arguments struct{}
+
+func (*Arguments) Append(name string, values ...string) *Arguments { return nil }
+
 type Environment struct {
 	CRDDirectoryPaths     []string
 	ErrorIfCRDPathMissing bool
 	BinaryAssetsDirectory string
 	CRDInstallOptions     CRDInstallOptions
+	UseExistingCluster    *bool
+	ControlPlane          ControlPlane
 }
 
 func (e *Environment) Start() (*rest.Config, error) { return nil, nil }

@@ -23,6 +23,8 @@ type Server interface {
 	StartedChecker() func(*http.Request) error
 }
 
+type Admission = admission.Webhook
+
 // DefaultServer is the one that NewServer makes.
 type DefaultServer struct{ Options Options }
 

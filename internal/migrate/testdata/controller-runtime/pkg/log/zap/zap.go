@@ -6,7 +6,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-type Options struct{ Development bool }
+type Options struct {
+	Development        bool
+	TimeEncoder, Level any
+}
 
 func (o *Options) BindFlags(set *flag.FlagSet) {}
 

@@ -4,11 +4,30 @@ import (
 	"context"
 	"net/http"
 
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 type Request struct{ admissionv1.AdmissionRequest }
+
+type Response struct {
+	Patches []jsonpatch.JsonPatchOperation
+	admissionv1.AdmissionResponse
+}
+
+func Patched(message string, patches ...jsonpatch.JsonPatchOperation) Response { return Response{} }
+
+type Handler interface {
+	Handle(context.Context, Request) Response
+}
+
+type Webhook struct {
+	Handler      Handler
+	RecoverPanic *bool
+}
+
+func (*Webhook) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 type Decoder interface {
 	Decode(req Request, into runtime.Object) error

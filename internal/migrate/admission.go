@@ -1,0 +1,156 @@
+package migrate
+
+import (
+	"go/ast"
+	"strings"
+)
+
+// admissionRules are about handlers of admission requests, and what they answer.
+var admissionRules = []Rule{
+	{
+		Name: "a request that is not set",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && spec.Type != nil && len(spec.Names) == 1 && len(spec.Values) == 0 && isAdmissionRequest(f.symbol(spec.Type))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.ValueSpec)
+			return spec.Names[0].Name + fill(" = &{webhook/admission}.Request{}")
+		},
+		Reason: "a request is a pointer",
+	},
+	{
+		Name: "a response",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && f.typeOf(literal) == "webhook/admission.Response" && embeddedResponse(literal) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.flatResponse(n.(*ast.CompositeLit)) },
+		Reason:  "a response has the fields itself",
+	},
+	{
+		Name: "a field of a response",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || f.member(selector.Sel) != "webhook/admission#AdmissionResponse" {
+				return false
+			}
+			_, inPath := f.around(0).(*ast.SelectorExpr)
+			return inPath
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
+		Reason:  "a response has the fields itself",
+	},
+	{
+		Name: "an operation of a patch",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && f.typeOf(literal) == "jsonpatch.JsonPatchOperation" && !f.isPointed() && keyed(literal)["Operation"] != nil && keyed(literal)["Path"] != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			fields := keyed(n.(*ast.CompositeLit))
+			op, at := f.text(fields["Operation"]), f.text(fields["Path"])
+			if value := fields["Value"]; value != nil {
+				return fill("{webhook/admission}.NewOperation(") + op + ", " + at + ", " + f.text(value) + ")"
+			}
+			return fill("{webhook/admission}.Operation{Op: ") + op + ", Path: " + at + "}"
+		},
+		Reason: "the value of an operation is JSON",
+	},
+	{
+		Name: "a handler that is to be registered",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			if !ok {
+				return false
+			}
+			literal, ok := unary.X.(*ast.CompositeLit)
+			return ok && f.typeOf(literal) == "webhook/admission.Webhook" && keyed(literal)["Handler"] != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			fields := keyed(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))
+			for name, value := range fields {
+				if name != "Handler" && name != "RecoverPanic" {
+					f.note(value, "left out: "+name+" of webhooks")
+				}
+			}
+			return f.text(fields["Handler"])
+		},
+		Reason: "a handler is registered as it is",
+	},
+	{
+		Name: "the type of what is registered",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			return ok && isAdmissionWebhook(f.symbol(star.X))
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{webhook/admission}.Handler") },
+		Reason:  "a handler is registered as it is",
+	},
+}
+
+func isAdmissionRequest(symbol string) bool {
+	return symbol == "webhook/admission.Request" || symbol == "webhook.AdmissionRequest"
+}
+
+func isAdmissionWebhook(symbol string) bool {
+	return symbol == "webhook/admission.Webhook" || symbol == "webhook.Admission"
+}
+
+// keyed returns the values of the fields that a literal names.
+func keyed(literal *ast.CompositeLit) map[string]ast.Expr {
+	fields := map[string]ast.Expr{}
+	for _, element := range literal.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok {
+			if key, ok := field.Key.(*ast.Ident); ok {
+				fields[key.Name] = field.Value
+			}
+		}
+	}
+	return fields
+}
+
+// embeddedResponse returns the literal of the response of the API that the one of a handler is made of, or nil.
+func embeddedResponse(literal *ast.CompositeLit) *ast.CompositeLit {
+	inner, _ := keyed(literal)["AdmissionResponse"].(*ast.CompositeLit)
+	return inner
+}
+
+// flatResponse writes the fields of the response of the API among those of the one of a handler.
+func (f *file) flatResponse(literal *ast.CompositeLit) string {
+	inner := embeddedResponse(literal)
+	var edits []edit
+	if literal.Type != nil {
+		edits = f.edits(literal.Type)
+	}
+	for _, element := range literal.Elts {
+		if field := element.(*ast.KeyValueExpr); field.Value != inner {
+			edits = append(edits, f.edits(field)...)
+			continue
+		}
+		flat := f.removal(element)
+		if flat.text = f.fieldsOfResponse(inner); flat.text != "" {
+			flat.from = f.offset(element.Pos())
+		}
+		edits = append(edits, flat)
+	}
+	return f.splice(literal, edits)
+}
+
+// fieldsOfResponse returns what is between the braces of a response of the API, without what the server of webhooks fills in, and with a
+// comma or a new line at its end.
+func (f *file) fieldsOfResponse(literal *ast.CompositeLit) string {
+	var edits []edit
+	for _, element := range literal.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok && (isIdent(field.Key, "PatchType") || isIdent(field.Key, "UID")) {
+			edits = append(edits, f.removal(field))
+			continue
+		}
+		edits = append(edits, f.edits(element)...)
+	}
+	text := strings.TrimLeft(f.spliceRange(f.offset(literal.Lbrace)+1, f.offset(literal.Rbrace), edits), " \t\n")
+	if text != "" && !strings.Contains(text, "\n") {
+		text = strings.TrimRight(text, ", ") + ","
+	}
+	return text
+}

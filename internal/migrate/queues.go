@@ -1,0 +1,120 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// queueRules are about queues of requests that tests of handlers make, and what they find in them.
+var queueRules = []Rule{
+	{
+		Name: "a queue of requests",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return call != nil && strings.HasPrefix(key, "workqueue.New") && strings.HasSuffix(strings.TrimSuffix(key, "WithConfig"), "RateLimitingQueue") && f.requestOf(call) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.newQueue(n.(ast.Expr)) },
+		Reason:  "the runtime has a queue of its own",
+	},
+	{
+		Name: "a queue for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			return ok && isTestQueue(f.typeOf(unary.X)) && f.requestOf(unary.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.newQueue(n.(*ast.UnaryExpr).X) },
+		Reason:  "the runtime has a queue of its own",
+	},
+	{
+		Name: "a queue of which more is asked than handlers ask",
+		Matches: func(f *file, n ast.Node) bool {
+			generic, ok := n.(*ast.IndexExpr)
+			return ok && f.symbol(generic.X) == "workqueue.TypedRateLimitingInterface" && isRequest(f.info.TypeOf(generic.Index)) && f.isTaken()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("*{workqueue}.Queue[") + f.text(n.(*ast.IndexExpr).Index) + "]"
+		},
+		Reason: "the runtime has a queue of its own",
+	},
+	{
+		Name: "what is in a queue",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			return key == "workqueue#Get" && f.requestOf(selector.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			get := f.text(selector.X) + fill(".Get({context}.Background())")
+			if assign, ok := f.around(1).(*ast.AssignStmt); ok && len(assign.Lhs) == 2 && isIdent(assign.Lhs[1], "_") {
+				return get
+			}
+			return "func() (" + f.requestText(selector.X) + ", bool) {\nitem, ok := " + get + "\nreturn item, !ok\n}()"
+		},
+		Reason: "a queue is waited for with a context, and says that there is an item",
+	},
+	{
+		Name: "how often a request has failed",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "workqueue#NumRequeues" && f.requestOf(selector.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) + ".Retries" },
+		Reason:  "the queue has it under another name",
+	},
+}
+
+func isTestQueue(key string) bool {
+	return key == "controller/controllertest.TypedQueue" || key == "controller/controllertest.Queue"
+}
+
+// requestOf returns the type of the requests of a queue, or nil for a queue of something else.
+func (f *file) requestOf(queue ast.Expr) types.Type {
+	t := f.info.TypeOf(queue)
+	if t == nil {
+		return nil
+	}
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = pointer.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.TypeArgs().Len() != 1 || !strings.HasPrefix(typeKey(named), "workqueue.") && !isTestQueue(typeKey(named)) || !isRequest(named.TypeArgs().At(0)) {
+		return nil
+	}
+	return named.TypeArgs().At(0)
+}
+
+// newQueue returns an empty queue of the requests of another one.
+func (f *file) newQueue(queue ast.Expr) string {
+	return fill("{workqueue}.New[") + f.requestText(queue) + fill("]({workqueue}.Options{})")
+}
+
+// requestText returns the type of the requests of a queue as the file writes it.
+func (f *file) requestText(queue ast.Expr) string {
+	if parameter, ok := types.Unalias(f.requestOf(queue)).(*types.TypeParam); ok {
+		return parameter.Obj().Name()
+	}
+	return fill("{reconcile}.Request")
+}
+
+// isTaken reports whether the type that is looked at is of a queue from which items are taken: a parameter that is used so, and in tests
+// a variable, field or result.
+func (f *file) isTaken() bool {
+	field, ok := f.around(0).(*ast.Field)
+	function, isParameter := f.around(2).(*ast.FuncType)
+	if !ok || !isParameter || !slices.Contains(function.Params.List, field) {
+		return strings.HasSuffix(f.name, "_test.go")
+	}
+	taken := false
+	ast.Inspect(f.around(3), func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok && !slices.Contains([]string{"Add", "AddAfter", "AddRateLimited"}, selector.Sel.Name) {
+			ident, ok := selector.X.(*ast.Ident)
+			taken = taken || ok && slices.ContainsFunc(field.Names, func(name *ast.Ident) bool {
+				return f.info.Uses[ident] != nil && f.info.Uses[ident] == f.info.Defs[name]
+			})
+		}
+		return !taken
+	})
+	return taken
+}
