@@ -397,6 +397,9 @@ func rateLimit(f *file, value ast.Expr) string {
 	if f.limiterTaken(value) {
 		return removed
 	}
+	if named, ok := types.Unalias(f.info.TypeOf(value)).(*types.Named); ok && named.TypeArgs().Len() == 1 && isRequest(named.TypeArgs().At(0)) {
+		return "RateLimiter: " + f.text(value)
+	}
 	return f.leave(value, "a rate limiter is given to the builder", "WithRateLimiter("+f.raw(value)+")")
 }
 

@@ -150,6 +150,18 @@ var loggingRules = []Rule{
 		Reason:  "the runtime logs with log/slog",
 	},
 	{
+		Name: "what is done with an option of zap alone",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.ExprStmt)
+			return ok && f.namesZapOption(statement)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.note(n, "left out: there is no zap: a slog.Handler can be wrapped")
+			return removed
+		},
+		Reason: "the runtime logs with log/slog",
+	},
+	{
 		Name:    "a logger of zap",
 		Matches: func(f *file, n ast.Node) bool { _, key := f.called(n); return key == "log/zap.New" },
 		Rewrite: func(f *file, n ast.Node) string {
@@ -234,6 +246,21 @@ func (f *file) logger(e ast.Expr) string {
 		return f.text(selector.X)
 	}
 	return f.text(e)
+}
+
+// namesZapOption reports whether a field of the options of zap that the runtime has not is in a statement.
+func (f *file) namesZapOption(statement ast.Stmt) bool {
+	found := false
+	ast.Inspect(statement, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			switch f.member(selector.Sel) {
+			case "log/zap#EncoderConfigOptions", "log/zap#Encoder", "log/zap#NewEncoder", "log/zap#TimeEncoder", "log/zap#StacktraceLevel", "log/zap#ZapOpts":
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // zapOptions returns log.Options for those of zap.New.

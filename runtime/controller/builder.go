@@ -236,7 +236,9 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 		return nil, fmt.Errorf("controller %s: %w", b.name, err)
 	}
 	c := New(b.name, r, b.options())
-	c.limiter = b.limiter
+	if c.limiter = b.limiter; c.limiter == nil && b.opts.RateLimiter != nil {
+		c.limiter = any(b.opts.RateLimiter).(RateLimiter[R]) // as declare has checked
+	}
 	if b.forKind {
 		c.events.kind = b.kind.GroupKind().String()
 	}
@@ -258,6 +260,9 @@ func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error)
 func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	if b.owning && !b.forKind {
 		b.fail(errors.New("Owns needs a kind of owners: begin with For"))
+	}
+	if _, fits := any(b.opts.RateLimiter).(RateLimiter[R]); b.opts.RateLimiter != nil && !fits {
+		b.fail(fmt.Errorf("Options.RateLimiter is for a reconcile.Request, not for %s: call WithRateLimiter", reflect.TypeFor[R]()))
 	}
 	if b.name == "" && len(b.errs) == 0 {
 		b.fail(errors.New("it is not said what it reconciles: call For, or begin with Of"))

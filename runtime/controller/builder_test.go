@@ -144,6 +144,9 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			controller.Of[string](m, "x").For(&corev1.Secret{}).Complete(nil)
 			return controller.For[*corev1.ConfigMap](m).For(&corev1.ConfigMap{}).Complete(nothing)
 		}, []string{"controller configmap: For is for a controller that began with ManagedBy"}},
+		{"a rate limiter of names for other requests", func(m *stub) error {
+			return controller.Of[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(reconcile.Func[string](nil))
+		}, []string{"controller x: Options.RateLimiter is for a reconcile.Request, not for string"}},
 		{"nothing says what it reconciles", func(m *stub) error { return controller.ManagedBy(m).Complete(nothing) }, []string{"it is not said what it reconciles"}},
 		{"Owns of what has only a name", func(m *stub) error {
 			return controller.ManagedBy(m).Named("x").Owns(&corev1.Secret{}).Complete(nothing)
@@ -246,6 +249,41 @@ func (m limiter) When(r string) time.Duration {
 }
 
 func (m limiter) Forget(r string) { m.l.add("forget " + r) }
+
+// hourly is a rate limiter of names of objects.
+type hourly struct{}
+
+func (hourly) When(reconcile.Request) time.Duration { return time.Hour }
+func (hourly) Forget(reconcile.Request)             {}
+
+func TestRateLimiterIsAnOptionForNamesOfObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		once := source.Func("once", func(ctx context.Context, queue handler.Queue[reconcile.Request], synced func()) error {
+			queue.Add(reconcile.Request{NamespacedName: object.Key{Name: "a"}})
+			synced()
+			<-ctx.Done()
+			return nil
+		})
+		c, err := controller.Of[reconcile.Request](newStub(t), "limited").WithOptions(controller.Options{RateLimiter: hourly{}}).WatchesSource(once).
+			Build(reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+				l.add(req.Name)
+				return reconcile.Result{}, errBroken
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(90 * time.Minute)
+		expect(t, "reconciles", l.took(), "0s a", "1h0m0s a")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -193,6 +193,9 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest time that a request waits after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
+	// RateLimiter says in their place how long a request waits that has failed, see [Builder.WithRateLimiter], which is for requests of
+	// other types and counts before this.
+	RateLimiter RateLimiter[reconcile.Request]
 	// Debounce is how long events of one request are collected, from the first of them, before it is reconciled. What
 	// exists at the start is reconciled at once. Zero collects no longer than the request waits for a worker anyway.
 	Debounce time.Duration

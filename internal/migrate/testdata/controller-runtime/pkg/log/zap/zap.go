@@ -9,6 +9,7 @@ import (
 type Options struct {
 	Development        bool
 	TimeEncoder, Level any
+	ZapOpts            []any
 }
 
 func (o *Options) BindFlags(set *flag.FlagSet) {}
