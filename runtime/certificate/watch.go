@@ -6,9 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
@@ -32,17 +30,14 @@ func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructur
 }
 
 func followOne(ctx context.Context, live *client.REST, u *unstructured.Unstructured, changed func()) error {
-	watcher, err := client.NewListWatcher(live, u, client.Scope{
-		Namespace: u.GetNamespace(), Fields: fields.OneTermEqualSelector("metadata.name", u.GetName()),
-	})
-	if err != nil {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(u.GetAPIVersion())
+	list.SetKind(u.GetKind() + "List")
+	one := []client.ListOption{client.InNamespace(u.GetNamespace()), client.MatchingFields{"metadata.name": u.GetName()}}
+	if err := live.List(ctx, list, one...); err != nil {
 		return err
 	}
-	page, err := watcher.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: page.ResourceVersion})
+	stream, err := live.Watch(ctx, list, one...)
 	if err != nil {
 		return err
 	}
