@@ -626,6 +626,9 @@ func validateDaemonSet(d *appsv1.DaemonSet) field.ErrorList {
 			f.required(here.Child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
 		}
 	default:
+		if r := strategy.RollingUpdate; r != nil { // in the API server's own types, two numbers
+			strategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(deref(r.MaxUnavailable)), MaxSurge: new(deref(r.MaxSurge))}
+		}
 		f.add(field.NotSupported(here, strategy, []string{string(appsv1.RollingUpdateDaemonSetStrategyType), string(appsv1.OnDeleteDaemonSetStrategyType)}))
 	}
 	f.notNegativeIfSet(at.Child("revisionHistoryLimit"), spec.RevisionHistoryLimit)

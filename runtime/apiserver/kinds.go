@@ -114,6 +114,8 @@ type kind struct {
 
 	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
 	admit func(s *Server, a admission.Attributes) error
+	// review is what they refuse of what webhooks have made of it.
+	review func(s *Server, a admission.Attributes) error
 
 	of  *kind               // the kind of which this is another version
 	hub schema.GroupVersion // of it: under which the scheme has the Go type of that kind; empty for its own version
@@ -139,6 +141,7 @@ type column struct {
 type rules struct {
 	unconditional  bool // an update may say no version
 	creates        bool // an update makes an object that is not there
+	unnamed        bool // an object that is made without a name gets a UID for one
 	reset          []string
 	spec           func(object runtime.Object) any // the generation counts changes of it
 	literal        bool                            // and a list that is empty now and was not there is one
@@ -336,6 +339,9 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
 	if s.kind.rules.spec != nil {
 		mustAccess(object).SetGeneration(1)
+	}
+	if accessor := mustAccess(object); s.kind.rules.unnamed && accessor.GetName() == "" {
+		accessor.SetName(string(s.uid()))
 	}
 	dropGated(object)
 	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
@@ -671,7 +677,7 @@ func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
 	return nil
 }
 
-// presets admits what built-in kinds get from the admission plugins that each server has.
+// presets does to built-in kinds what the admission plugins do that each server has.
 type presets struct{ server *Server }
 
 func (presets) Handles(operation admission.Operation) bool {
@@ -679,11 +685,26 @@ func (presets) Handles(operation admission.Operation) bool {
 }
 
 func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if k := p.kindOf(a); k != nil && k.admit != nil {
+		return k.admit(p.server, a)
+	}
+	return nil
+}
+
+func (p presets) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if k := p.kindOf(a); k != nil && k.review != nil {
+		return k.review(p.server, a)
+	}
+	return nil
+}
+
+// kindOf returns the built-in kind that a write is about, or nil.
+func (p presets) kindOf(a admission.Attributes) *kind {
 	e := p.server.endpointOf(a.GetResource())
-	if e == nil || e.kind == nil || e.kind.stored().admit == nil {
+	if e == nil || e.kind == nil {
 		return nil
 	}
-	return e.kind.stored().admit(p.server, a)
+	return e.kind.stored()
 }
 
 // read is an object as the server itself reads it.

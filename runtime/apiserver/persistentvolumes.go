@@ -1,12 +1,14 @@
 package apiserver
 
 import (
+	"errors"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +108,36 @@ func volumeClaims() kind {
 			}
 			return nil
 		},
+		review: reviewGrowth,
 	}
+}
+
+// reviewGrowth refuses to ask for more than a claim has, unless it is bound, and of a class whose volumes can grow.
+func reviewGrowth(s *Server, a admission.Attributes) error {
+	now, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
+	was, old := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+	if !ok || !old || a.GetSubresource() != "" || now.Spec.Resources.Requests.Storage().Cmp(*was.Spec.Resources.Requests.Storage()) <= 0 {
+		return nil
+	}
+	if was.Status.Phase != corev1.ClaimBound {
+		//lint:ignore ST1005 the words of the real server
+		return admission.NewForbidden(a, errors.New("Only bound persistent volume claims can be expanded"))
+	}
+	if name := storageClassOf(now); name != "" && name == storageClassOf(was) {
+		object, err := s.readObject("storage.k8s.io", "v1", "storageclasses", "", name)
+		if class, ok := object.(*storagev1.StorageClass); err == nil && ok && deref(class.AllowVolumeExpansion) {
+			return nil
+		}
+	}
+	return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
+}
+
+// storageClassOf is the class of a claim, which an annotation may name as it did before there was a field.
+func storageClassOf(claim *corev1.PersistentVolumeClaim) string {
+	if class, there := claim.Annotations[corev1.BetaStorageClassAnnotation]; there {
+		return class
+	}
+	return deref(claim.Spec.StorageClassName)
 }
 
 // sameSources fills in whichever of the two ways to name a source is not given. The older one may name but a claim or a snapshot, unless it

@@ -16,7 +16,7 @@ func limitRanges() kind {
 	return kind{
 		gvk: coreV1.WithKind("LimitRange"), resource: "limitranges", short: []string{"limits"}, namespaced: true,
 		rules: rules{
-			unconditional: true, creates: true,
+			unconditional: true, creates: true, unnamed: true,
 			validate:       typed1(validateLimitRange),
 			validateUpdate: typed2(func(l, _ *corev1.LimitRange) field.ErrorList { return validateLimitRange(l) }),
 		},

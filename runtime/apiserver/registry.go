@@ -75,7 +75,7 @@ type registry struct {
 	// What a kind does after a write, if anything. It is called without locks.
 	written func()
 	// What a kind gives an object, that is made or changed, of what there is but once.
-	allocate func(ctx context.Context, object, existing runtime.Object) error
+	allocate func(object, existing runtime.Object, dryRun bool) error
 }
 
 var versioner = storage.APIObjectVersioner{}
@@ -170,7 +170,7 @@ func (r *registry) Create(ctx context.Context, object runtime.Object, validate r
 }
 
 func (r *registry) create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := r.prepareCreation(ctx, object, validate); err != nil {
+	if err := r.prepareCreation(ctx, object, validate, dryrun.IsDryRun(options.DryRun)); err != nil {
 		return nil, err
 	}
 	accessor, err := meta.Accessor(object)
@@ -226,7 +226,7 @@ func (r *registry) terminating(record *record) bool {
 }
 
 // prepareCreation brings an object to what is created, and checks it.
-func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc) error {
+func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, dryRun bool) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 		accessor.SetName(r.strategy.GenerateName(accessor.GetGenerateName()))
 	}
 	if r.allocate != nil {
-		if err := r.allocate(ctx, object, nil); err != nil {
+		if err := r.allocate(object, nil, dryRun); err != nil {
 			return err
 		}
 	}
@@ -289,22 +289,23 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
 	}
 	var created bool
-	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+	dryRun := dryrun.IsDryRun(options.DryRun)
+	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryRun, func(existing runtime.Object) (runtime.Object, error) {
 		object, err := info.UpdatedObject(ctx, existing)
 		if err != nil {
 			return nil, err
 		}
 		if created = mustAccess(existing).GetResourceVersion() == ""; created {
 			rest.WipeObjectMetaSystemFields(mustAccess(object))
-			return object, r.prepareCreation(ctx, object, validateCreation)
+			return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
 		}
-		return r.prepareUpdate(ctx, name, object, existing, validateUpdate)
+		return r.prepareUpdate(ctx, name, object, existing, validateUpdate, dryRun)
 	})
 	switch {
 	case err == nil:
 		return updated, created, nil
 	case errors.Is(err, errEmptied):
-		_, err := r.remove(ctx, key, name, preconditions, rest.ValidateAllObjectFunc, dryrun.IsDryRun(options.DryRun))
+		_, err := r.remove(ctx, key, name, preconditions, rest.ValidateAllObjectFunc, dryRun)
 		if apierrors.IsNotFound(err) {
 			err = nil // somebody else has removed it
 		}
@@ -317,7 +318,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 }
 
 // prepareUpdate brings an object to what is written over an existing one, and checks it.
-func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object, validate rest.ValidateObjectUpdateFunc) (runtime.Object, error) {
+func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object, validate rest.ValidateObjectUpdateFunc, dryRun bool) (runtime.Object, error) {
 	version, err := versioner.ObjectResourceVersion(object)
 	if err != nil {
 		return nil, err
@@ -334,7 +335,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 		return nil, apierrors.NewConflict(r.qualified(ctx), name, errors.New(optimisticLockMessage))
 	}
 	if r.allocate != nil {
-		if err := r.allocate(ctx, object, existing); err != nil {
+		if err := r.allocate(object, existing, dryRun); err != nil {
 			return nil, err
 		}
 	}
@@ -506,9 +507,12 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	_, changed := r.deletionFinalizers(ctx, mustAccess(existing), options)
 	dryRun := dryrun.IsDryRun(options.DryRun)
 	if graceful || changed || len(mustAccess(existing).GetFinalizers()) > 0 {
-		marked, err := r.mark(ctx, key, name, preconditions, validate, options)
-		if err != nil || marked != nil {
-			return marked, false, err
+		marked, gone, err := r.mark(ctx, key, name, preconditions, validate, options)
+		if err != nil || !gone || dryRun {
+			return marked, gone, err
+		}
+		if preconditions.ResourceVersion != nil {
+			preconditions.ResourceVersion = new(mustAccess(marked).GetResourceVersion())
 		}
 	}
 	last, err := r.remove(ctx, key, name, preconditions, validate, dryRun)
@@ -573,10 +577,13 @@ var (
 	errDeleting  = errors.New("the object is being deleted")
 )
 
-// mark marks an object as being deleted, unless nothing keeps it: then it returns nil.
-func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, error) {
+// mark marks an object as being deleted, and reports whether nothing keeps it. One that goes without being marked is returned empty,
+// as upstream's registry does, which shows in the answers to dry runs and in preconditions.
+func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
+	marked runtime.Object, gone bool, err error,
+) {
 	graceful := false
-	marked, err := r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
+	marked, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
 		if err := validate(ctx, existing); err != nil {
 			return nil, err
 		}
@@ -603,15 +610,13 @@ func (r *registry) mark(ctx context.Context, key, name string, preconditions sto
 	})
 	switch {
 	case errors.Is(err, errDeleteNow):
-		return nil, nil
+		return r.new(), true, nil
 	case errors.Is(err, errDeleting):
-		return marked, nil
+		return marked, false, nil
 	case err != nil:
-		return nil, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
-	case graceful && len(mustAccess(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0:
-		return nil, nil
+		return nil, false, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
 	}
-	return marked, nil
+	return marked, graceful && len(mustAccess(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0, nil
 }
 
 func markDeleted(object metav1.Object) {

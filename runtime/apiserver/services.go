@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -557,7 +556,7 @@ var clusterRange, firstAddress = netip.MustParsePrefix("10.0.0.0/24"), netip.Mus
 const firstNodePort, lastNodePort = 30000, 32767
 
 // allocateService fills in what a service does not say itself, before it is validated.
-func (s *Server) allocateService(_ context.Context, object, existing runtime.Object) error {
+func (s *Server) allocateService(object, existing runtime.Object, dryRun bool) error {
 	service := object.(*corev1.Service)
 	if existing != nil {
 		keepAllocated(service, existing.(*corev1.Service))
@@ -591,11 +590,11 @@ func (s *Server) allocateService(_ context.Context, object, existing runtime.Obj
 	}
 	addresses, ports := s.allocated(service)
 	if old, ok := existing.(*corev1.Service); !ok || old.Spec.Type == corev1.ServiceTypeExternalName {
-		if err := allocateAddress(service, addresses, invalid, at); err != nil {
+		if err := allocateAddress(service, addresses, dryRun, invalid, at); err != nil {
 			return err
 		}
 	}
-	return allocatePorts(service, existing == nil, ports, invalid, at)
+	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
 }
 
 // familyPolicy finds how many families a service is to have, if it does not say it, and checks that it asks for no more.
@@ -685,7 +684,8 @@ func (s *Server) allocated(service *corev1.Service) (addresses sets.Set[string],
 	return addresses, ports
 }
 
-func allocateAddress(service *corev1.Service, taken sets.Set[string], invalid func(*field.Path, any, string) error, at *field.Path) error {
+// allocateAddress gives a service an address, or checks those that it asks for. A dry run takes none, and does not ask whether they are free.
+func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool, invalid func(*field.Path, any, string) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
 		return nil
 	}
@@ -704,14 +704,15 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], invalid fu
 		case err != nil: // validation says so
 		case !clusterRange.Contains(address):
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
-		case taken.Has(ip) || address == firstAddress:
+		case !dryRun && (taken.Has(ip) || address == firstAddress):
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
 		}
 	}
 	return nil
 }
 
-func allocatePorts(service *corev1.Service, created bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
+// allocatePorts gives a service ports of nodes, or checks those that it asks for. A dry run does not ask whether there are such ports.
+func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
 	free := func() int32 {
 		for port := int32(firstNodePort); port <= lastNodePort; port++ {
 			if !taken.Has(port) {
@@ -727,7 +728,7 @@ func allocatePorts(service *corev1.Service, created bool, taken sets.Set[int32],
 			here := at.Child("ports").Index(i).Child("nodePort")
 			switch {
 			case port.NodePort == 0:
-			case port.NodePort < firstNodePort || port.NodePort > lastNodePort:
+			case !dryRun && (port.NodePort < firstNodePort || port.NodePort > lastNodePort):
 				return invalid(here, port.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767")
 			case taken.Has(port.NodePort):
 				return invalid(here, port.NodePort, "provided port is already allocated")

@@ -150,11 +150,27 @@ func (f *findings) topologyTerm(term corev1.TopologySelectorTerm, at *field.Path
 	}
 }
 
+// anyCase makes what is said of names in lower case what the API server says where others may be in a name too.
+var anyCase = strings.NewReplacer(
+	"a lowercase RFC 1123 subdomain must consist of lower case", "an RFC 1123 subdomain must consist of",
+	"'example.com'", "'Example.com'",
+)
+
+// attacher checks the name of a driver that a declaration checks in the API server, and so in other words.
+func (f *findings) attacher(at *field.Path, name string) {
+	var found findings
+	found.driver(at, name)
+	for _, problem := range found.list {
+		problem.Detail = anyCase.Replace(problem.Detail)
+		f.add(problem)
+	}
+}
+
 func attachments() kind {
 	type attachment = storagev1.VolumeAttachment
 	check := func(a *attachment) field.ErrorList {
 		f, at := findings{validateMetadata(&a.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
-		f.driver(at.Child("attacher"), a.Spec.Attacher)
+		f.attacher(at.Child("attacher"), a.Spec.Attacher)
 		switch source := a.Spec.Source; {
 		case source.InlineVolumeSpec == nil && source.PersistentVolumeName == nil:
 			f.required(at.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName")

@@ -171,6 +171,7 @@ func (f *findings) nfs(source *corev1.NFSVolumeSource, at *field.Path) {
 	}
 }
 
+// driver checks the name of a driver of volumes.
 func (f *findings) driver(at *field.Path, name string) {
 	if name == "" {
 		f.required(at, "")

@@ -73,6 +73,13 @@ func (as admissions) admit(ctx context.Context, a admission.Attributes, o admiss
 }
 
 func (as admissions) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	for _, plugin := range as.plugins {
+		if checks, ok := plugin.(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
+			if err := checks.Validate(ctx, a, o); err != nil {
+				return err
+			}
+		}
+	}
 	if err := as.policies.Validate(ctx, a, ownVersions{o}); err != nil {
 		return err
 	}

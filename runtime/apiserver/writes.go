@@ -198,7 +198,8 @@ func (a *write) create(data []byte) (*record, int) {
 	if name, there := metadata["name"]; there {
 		a.name = name.(string)
 	}
-	if status, there := object["status"]; there && a.strategy.hasStatus {
+	status, dropped := object["status"]
+	if dropped = dropped && a.strategy.hasStatus; dropped {
 		if !a.schema.Has(map[string]any{"status": status}) {
 			return nil, 0
 		}
@@ -207,9 +208,18 @@ func (a *write) create(data []byte) (*record, int) {
 	if a.schema.Defaults() {
 		defaulting.Default(object, a.strategy.structural)
 	}
+	if dropped {
+		if _, there := object["status"]; there {
+			return nil, 0
+		}
+		object["status"] = status // which the library has to take too, or there are no managedFields
+	}
 	managed, ok := a.fields.Update(nil, object, nil, a.by)
 	if !ok {
 		return nil, 0
+	}
+	if dropped {
+		delete(object, "status")
 	}
 	return a.insert(object, metadata, managed)
 }
