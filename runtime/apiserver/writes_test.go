@@ -123,7 +123,7 @@ func (s *sequence) right(name, version string) string {
 	optional(metadata, 5, "ownerReferences", []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "3", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "uid": "2", "blockOwnerDeletion": false}})
 	optional(status, 2, "ready", true, false)
 	optional(status, 3, "replicas", 1, 2)
-	optional(status, 3, "conditions", []any{map[string]any{"type": "Ready", "status": "True"}}, []any{map[string]any{"type": "A", "status": "x"}, map[string]any{"type": "Ready", "status": "False"}})
+	optional(status, 3, "conditions", []any{map[string]any{"type": "Ready", "status": "True"}}, []any{map[string]any{"type": "A", "status": "x"}, map[string]any{"type": "Ready", "status": "False"}}, []any{map[string]any{}})
 	content := map[string]any{}
 	for part, value := range map[string]map[string]any{"spec": spec, "metadata": metadata, "status": status} {
 		if len(value) > 0 || part == "metadata" {
