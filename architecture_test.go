@@ -268,7 +268,7 @@ var internalLayers = []internalLayer{
 	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit", "what a project is and what was written into it, as data: it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project", "changes of files, whatever is in them, and the note of them in the lock"},
 	{"scaffold/versions", "diagnostic", "one version of a kind from another, as text: what kinds a project has is nothing to it"},
-	{"expression", "", "CEL as API servers compile it, whoever wrote it"},
+	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
 	{"scaffold/fields", "diagnostic", "fields of a kind from what flags say of them, as text: where types go is nothing to it"},
 	{"scaffold", "diagnostic yamlnode templates scaffold/edit scaffold/project scaffold/plan scaffold/versions scaffold/fields expression", "what commands do to a project; generators come later"},
 	{"migrate", "diagnostic yamlnode scaffold scaffold/project scaffold/plan", "it rewrites projects of others; what it makes is a project like any other"},
@@ -277,7 +277,7 @@ var internalLayers = []internalLayer{
 
 	{"generate/artifact", "diagnostic regular", "what all generators make"},
 	{"generate/generator", "diagnostic markers load generate/artifact", "what a generator is, to all who have one or run some"},
-	{"generate/crd", oneGenerator, "a generator has packages that are checked already"},
+	{"generate/crd", oneGenerator + " expression", "a generator has packages that are checked already; schemas have rules in CEL"},
 	{"generate/rbac", oneGenerator, "a generator"},
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},

@@ -34,9 +34,9 @@ type createPlan struct {
 	write      writeOptions
 	plan       func(*openedProject) (*plan.Plan, error)
 	generators func(generator.Generator) bool
-	// check looks at what is planned and generated.
-	check func(*plan.Plan, *openedProject) error
-	next  []string
+	// check looks at what is planned and generated; checkRules is one that compiles the rules of what is created.
+	check, checkRules func(*plan.Plan, *openedProject) error
+	next              []string
 }
 
 // addExternalFlags adds the flags that say where the Go types of a kind of somebody else are.
@@ -61,18 +61,21 @@ func runCreate(ctx context.Context, s *streams, c createPlan) error {
 		return err
 	}
 	defer project.Close()
-	plan, err := c.plan(project)
+	planned, err := c.plan(project)
 	if err != nil {
 		return err
 	}
-	if err := generate.Run(ctx, project.dir, plan, project.Project, generate.Options{Generators: generate.Named(c.generators)}); err != nil {
+	if err := generate.Run(ctx, project.dir, planned, project.Project, generate.Options{Generators: generate.Named(c.generators), LeaveRules: c.checkRules != nil}); err != nil {
 		return err
 	}
-	if c.check != nil {
-		if err := c.check(plan, project); err != nil {
+	for _, check := range []func(*plan.Plan, *openedProject) error{c.check, c.checkRules} {
+		if check == nil {
+			continue
+		}
+		if err := check(planned, project); err != nil {
 			return err
 		}
 	}
-	printNotes(s, plan)
-	return finishPlan(ctx, s, c.write, plan, c.next...)
+	printNotes(s, planned)
+	return finishPlan(ctx, s, c.write, planned, c.next...)
 }

@@ -67,7 +67,7 @@ on the way, and what has API servers call them. One version is stored: the first
 					return scaffold.PlanController(p.fsys, p.Project, controllerAlone(opts, foreign))
 				},
 				generators: follows,
-				check:      func(plan *plan.Plan, p *openedProject) error { return opts.CheckRules(plan, p.Project) },
+				checkRules: func(plan *plan.Plan, p *openedProject) error { return opts.CheckRules(plan, p.Project) },
 				next:       []string{"make generate manifests", "make test"},
 			})
 		},

@@ -5,6 +5,8 @@
 package expression
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // Problem is what is wrong with an expression.
@@ -25,6 +29,25 @@ type Problem struct {
 	Known   []string
 	// Hint says what to write, where that is known.
 	Hint string
+}
+
+// HintOr returns what to write, if that is known, or a hint that says more generally what can be written.
+func (p Problem) HintOr(general string) string {
+	if near, ok := diagnostic.Near(p.Unknown, p.Known); ok && p.Unknown != "" {
+		return "did you mean " + near + "?"
+	}
+	return diagnostic.OneLine(cmp.Or(p.Hint, general))
+}
+
+// Place says where in the expression the problem is, in words that begin with a comma; "" where it is the expression as a whole.
+func (p Problem) Place() string {
+	switch {
+	case p.Line > 1:
+		return fmt.Sprintf(", line %d, column %d", p.Line, p.Column)
+	case p.Line == 1:
+		return fmt.Sprintf(", column %d", p.Column)
+	}
+	return ""
 }
 
 // problemOf returns the first thing that is wrong, or nil: what a compiler says after it mostly follows from it.
@@ -48,7 +71,7 @@ func problemOf(issues *cel.Issues) *Problem {
 // plain returns what a compiler says in one line, without all that the grammar would have allowed.
 func plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
-	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false").Replace(message)
+	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false", "messageExpression must evaluate to a string", "want a string").Replace(message)
 	return strings.Join(strings.Fields(message), " ")
 }
 

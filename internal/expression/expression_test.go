@@ -114,15 +114,26 @@ func TestAdmissionOfUnknownKinds(t *testing.T) {
 // TestRulesAreThoseThatAPIServersTake: what does not compile, and what may cost too much, by the bounds of the schema.
 func TestRulesAreThoseThatAPIServersTake(t *testing.T) {
 	for rules, want := range map[string]string{
-		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: self > 3}]}}}`:                                      "",
-		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: "self >"}]}}}`:                                      `spec.size "self >" 1:7 syntax error: it ends too early`,
-		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: self + 1}]}}}`:                                      `spec.size "self + 1" 0:0 want true or false`,
-		`spec: {type: object, x-kubernetes-validations: [{rule: self.sise > 3}], properties: {size: {type: integer}}}`:                                 `spec "self.sise > 3" 1:5 there is no field sise`,
-		`spec: {type: object, x-kubernetes-validations: [{rule: "slf.size > 3"}], properties: {size: {type: integer}}}`:                                `spec "slf.size > 3" 1:1 there is no variable or function slf`,
-		`spec: {type: object, x-kubernetes-validations: [{rule: self.size > 3, messageExpression: "self.size"}], properties: {size: {type: integer}}}`: `spec "self.size" 0:0 messageExpression must evaluate to a string`,
-		`spec: {type: array, maxItems: 10, items: {type: string, maxLength: 10, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:          "",
-		`spec: {type: array, items: {type: string, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:                                       `spec[] "self.matches(\"a.*b\")" 0:0 API servers estimate it at`,
-		`spec: {type: object, additionalProperties: {type: string, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:                       `spec{} "self.matches(\"a.*b\")" 0:0 API servers estimate it at`,
+		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: self > 3}]}}}`:                                                                                                                        "",
+		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: "self >"}]}}}`:                                                                                                                        `spec.size "self >" 1:7 syntax error: it ends too early`,
+		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: self + 1}]}}}`:                                                                                                                        `spec.size "self + 1" 0:0 want true or false`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: self.sise > 3}], properties: {size: {type: integer}}}`:                                                                                                                   `spec "self.sise > 3" 1:5 there is no field sise`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: "slf.size > 3"}], properties: {size: {type: integer}}}`:                                                                                                                  `spec "slf.size > 3" 1:1 there is no variable or function slf`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: self.size > 3, messageExpression: "self.size"}], properties: {size: {type: integer}}}`:                                                                                   `spec "self.size > 3" messageExpression 0:0 want a string`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: self.size > 3, messageExpression: "'a' + self.sise"}], properties: {size: {type: integer}}}`:                                                                             `spec "self.size > 3" messageExpression 1:11 there is no field sise`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: self.size > 3, fieldPath: ".sise"}], properties: {size: {type: integer}}}`:                                                                                               `spec "self.size > 3" fieldPath 0:0`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: self.size > 3, fieldPath: ".size"}], properties: {size: {type: integer}}}`:                                                                                               "",
+		`spec: {type: object, x-kubernetes-validations: [{rule: ""}], properties: {size: {type: integer}}}`:                                                                                                                              `spec "" 0:0 it is empty`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: "self.size >\n 3"}], properties: {size: {type: integer}}}`:                                                                                                               `spec "self.size >\n 3" message 0:0 a rule of several lines`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: "self.size > 3", optionalOldSelf: true}], properties: {size: {type: integer}}}`:                                                                                          `spec "self.size > 3" optionalOldSelf 0:0 the rule has no oldSelf`,
+		`spec: {type: object, x-kubernetes-validations: [{rule: "self == oldSelf"}]}`:                                                                                                                                                    "",
+		`spec: {type: array, maxItems: 3, items: {type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}}`:                                                                                                                  `spec[] "self == oldSelf" 0:0 there is no oldSelf in a list that is not one of +listType=map`,
+		`spec: {type: array, maxItems: 3, x-kubernetes-list-type: set, items: {type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}}`:                                                                                     `spec[] "self == oldSelf" 0:0 there is no oldSelf in a list`,
+		`spec: {type: array, maxItems: 3, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a], items: {type: object, required: [a], properties: {a: {type: string}}, x-kubernetes-validations: [{rule: self.a == oldSelf.a}]}}`: "",
+		`spec: {type: object, x-kubernetes-map-type: atomic, properties: {a: {type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}}}`:                                                                                     "",
+		`spec: {type: array, maxItems: 10, items: {type: string, maxLength: 10, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:                                                                                            "",
+		`spec: {type: array, items: {type: string, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:                                                                                                                         `spec[] "self.matches(\"a.*b\")" 0:0 API servers estimate it at`,
+		`spec: {type: object, additionalProperties: {type: string, x-kubernetes-validations: [{rule: 'self.matches("a.*b")'}]}}`:                                                                                                         `spec{} "self.matches(\"a.*b\")" 0:0 API servers estimate it at`,
 	} {
 		schema := schemaOf(t, "type: object\nproperties:\n  "+rules+"\n")
 		found, err := expression.Rules(schema)
@@ -131,7 +142,11 @@ func TestRulesAreThoseThatAPIServersTake(t *testing.T) {
 		}
 		got := ""
 		for _, p := range found {
-			got += p.Field + " " + strconv.Quote(p.Rule) + " " + place(p.Problem) + p.Message
+			argument := p.Argument + " "
+			if p.Argument == "rule" {
+				argument = ""
+			}
+			got += p.Field() + " " + strconv.Quote(p.Rule) + " " + argument + place(p.Problem) + p.Message
 		}
 		if want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s\ngot  %q\nwant %q", rules, got, want)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,11 +21,24 @@ import (
 
 // RuleProblem is what is wrong with a rule in the schema of a CRD.
 type RuleProblem struct {
-	// Field is where the rule is: the path of the field in objects, with [] behind a list and {} behind a map. Empty means the kind.
-	Field string
-	// Rule is the expression.
-	Rule string
+	// Path is where the rule is in objects: names of fields, Items for what is in a list, and Values for what is in a map. Empty means the
+	// kind.
+	Path []string
+	// Rule is that of the rule, empty if the problem is not about one, and Argument which part of it the problem is about.
+	Rule, Argument string
 	Problem
+}
+
+// What a path has for all items of a list and all values of a map.
+const (
+	Items  = "[]"
+	Values = "{}"
+)
+
+// Field returns the path in one text, such as spec.ports[].name.
+func (p RuleProblem) Field() string {
+	text := strings.Join(p.Path, ".")
+	return strings.NewReplacer("."+Items, Items, "."+Values, Values).Replace(text)
 }
 
 // What API servers allow the rules of a schema to cost, by their estimate: one, and all of a CRD.
@@ -33,9 +47,9 @@ const (
 	mostOfDefinition = 100_000_000
 )
 
-// Rules returns what is wrong with the rules of a schema, in the order of the fields: one that does not compile, one that API servers
-// estimate to cost too much for what objects may have in them, and all together if only these do. The schema is one that kctrl has
-// generated: of one that API servers refuse for another reason nothing is said.
+// Rules returns what is wrong with the rules of a schema, in the order of the fields: one that does not compile, one that asks for an older
+// value where there is none to be found, one that API servers estimate to cost too much for what objects may have in them, and all together
+// if only these do. The schema is one that kctrl has generated: of one that API servers refuse for another reason nothing is said.
 func Rules(schema *apiextensionsv1.JSONSchemaProps) ([]RuleProblem, error) {
 	var props apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &props, nil); err != nil {
@@ -46,9 +60,11 @@ func Rules(schema *apiextensionsv1.JSONSchemaProps) ([]RuleProblem, error) {
 		return nil, nil // which the check of markers has to say
 	}
 	w := &rulesWalk{base: environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())}
-	w.visit("", root, true, 1)
+	w.visit(place{isRoot: true, times: 1}, root)
 	if len(w.found) == 0 && w.total > mostOfDefinition {
-		w.found = append(w.found, RuleProblem{Problem: Problem{Message: fmt.Sprintf("API servers estimate all rules together at %.1f times what they allow", float64(w.total)/mostOfDefinition)}})
+		w.found = append(w.found, RuleProblem{Problem: Problem{
+			Message: "API servers estimate them all together at " + times(w.total, mostOfDefinition), Hint: costHint,
+		}})
 	}
 	return w.found, errors.Join(w.errs...)
 }
@@ -64,23 +80,37 @@ type rulesWalk struct {
 // unbounded is how often something is in an object that nothing bounds.
 const unbounded = math.MaxUint64
 
-// visit compiles the rules of a part of a schema that is in an object so many times at most, and of what is below it.
-func (w *rulesWalk) visit(path string, s *structural.Structural, isRoot bool, times uint64) {
-	w.rules(path, s, isRoot, times)
+// place is where a part of a schema is.
+type place struct {
+	path   []string
+	isRoot bool
+	// times is how often it is in an object, at most.
+	times uint64
+	// unmatched says that it is in a list whose items are not matched with older ones.
+	unmatched bool
+}
+
+// below returns the place of a part that is there so many times in each.
+func (at place) below(step string, s *structural.Structural, often uint64) place {
+	return place{append(slices.Clip(at.path), step), s.XEmbeddedResource, product(at.times, often), at.unmatched}
+}
+
+// visit compiles the rules of a part of a schema, and of what is below it.
+func (w *rulesWalk) visit(at place, s *structural.Structural) {
+	w.rules(at, s)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		child := s.Properties[name]
-		at := name
-		if path != "" {
-			at = path + "." + name
-		}
-		w.visit(at, &child, child.XEmbeddedResource, times)
-	}
-	if s.Items != nil {
-		w.visit(path+"[]", s.Items, s.Items.XEmbeddedResource, product(times, bound(s, false)))
+		w.visit(at.below(name, &child, 1), &child)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-		below := s.AdditionalProperties.Structural
-		w.visit(path+"{}", below, below.XEmbeddedResource, product(times, bound(s, true)))
+		child := s.AdditionalProperties.Structural
+		w.visit(at.below(Values, child, bound(s, true)), child)
+	}
+	if s.Items != nil {
+		if s.XListType == nil || *s.XListType != "map" {
+			at.unmatched = true
+		}
+		w.visit(at.below(Items, s.Items, bound(s, false)), s.Items)
 	}
 }
 
@@ -107,38 +137,73 @@ func product(a, b uint64) uint64 {
 	return a * b
 }
 
-func (w *rulesWalk) rules(path string, s *structural.Structural, isRoot bool, times uint64) {
+const costHint = "bound what rules go through, by maxItems, maxProperties and maxLength of it and of what it is in"
+
+// times says how far an estimate is above what is allowed.
+func times(cost, most uint64) string {
+	if cost/most >= 100 {
+		return "more than 100 times what they allow"
+	}
+	return fmt.Sprintf("%.1f times what they allow", float64(cost)/float64(most))
+}
+
+func (w *rulesWalk) rules(at place, s *structural.Structural) {
 	if len(s.XValidations) == 0 {
 		return
 	}
-	results, err := schemacel.Compile(s, model.SchemaDeclType(s, isRoot), celconfig.PerCallLimit, w.base, schemacel.NewExpressionsEnvLoader())
+	results, err := schemacel.Compile(s, model.SchemaDeclType(s, at.isRoot), celconfig.PerCallLimit, w.base, schemacel.NewExpressionsEnvLoader())
 	if err != nil {
 		w.errs = append(w.errs, err)
 		return
 	}
 	for i, r := range results {
-		rule := RuleProblem{Field: path, Rule: s.XValidations[i].Rule}
-		switch {
-		case r.Error != nil:
-			rule.Problem = detailed(r.Error.Detail, s)
-			w.found = append(w.found, rule)
-			continue
-		case r.MessageExpressionError != nil:
-			rule.Rule, rule.Problem = s.XValidations[i].MessageExpression, detailed(r.MessageExpressionError.Detail, s)
-			w.found = append(w.found, rule)
-			continue
-		}
-		often := times
-		if often == unbounded {
-			often = r.MaxCardinality
-		}
-		cost := product(r.MaxCost, often)
-		w.total += min(cost, unbounded-w.total)
-		if cost > mostOfRule {
-			rule.Message = fmt.Sprintf("API servers estimate it at %.1f times what they allow", float64(cost)/mostOfRule)
-			w.found = append(w.found, rule)
+		rule := s.XValidations[i]
+		argument, problem := w.problem(at, s, rule, r)
+		if argument != "" {
+			w.found = append(w.found, RuleProblem{Path: at.path, Rule: rule.Rule, Argument: argument, Problem: problem})
 		}
 	}
+}
+
+// problem returns what is wrong with a rule that was compiled, and which part of it that is; "" if nothing is.
+func (w *rulesWalk) problem(at place, s *structural.Structural, rule apiextensionsv1.ValidationRule, r schemacel.CompilationResult) (argument string, problem Problem) {
+	const expression, message = "rule", "messageExpression"
+	switch {
+	case strings.TrimSpace(rule.Rule) == "":
+		return expression, Problem{Message: "it is empty"}
+	case r.Error != nil:
+		return expression, detailed(r.Error.Detail, s)
+	case r.MessageExpressionError != nil:
+		return message, detailed(r.MessageExpressionError.Detail, s)
+	case r.UsesOldSelf && at.unmatched:
+		return expression, Problem{Message: "there is no oldSelf in a list that is not one of +listType=map", Hint: "write the rule above it, where oldSelf is the whole of it"}
+	case !r.UsesOldSelf && rule.OptionalOldSelf != nil:
+		return "optionalOldSelf", Problem{Message: "the rule has no oldSelf", Hint: "leave optionalOldSelf out, or use oldSelf"}
+	case strings.Contains(strings.TrimSpace(rule.Rule), "\n") && strings.TrimSpace(rule.Message) == "":
+		return "message", Problem{Message: "a rule of several lines has to have one", Hint: "add message=\"what is wrong\""}
+	}
+	if rule.FieldPath != "" {
+		if _, _, err := schemacel.ValidFieldPath(rule.FieldPath, s); err != nil {
+			return "fieldPath", Problem{Message: plain(err.Error()), Hint: "name a field below the value of the rule, such as .name"}
+		}
+	}
+	often := at.times
+	if often == unbounded {
+		often = r.MaxCardinality
+	}
+	cost := product(r.MaxCost, often)
+	w.total += min(cost, unbounded-w.total)
+	w.total += min(r.MessageExpressionMaxCost, unbounded-w.total)
+	costly := Problem{Hint: costHint}
+	switch {
+	case cost > mostOfRule:
+		costly.Message = "API servers estimate it at " + times(cost, mostOfRule)
+		return expression, costly
+	case r.MessageExpressionMaxCost > mostOfRule:
+		costly.Message = "API servers estimate it at " + times(r.MessageExpressionMaxCost, mostOfRule)
+		return message, costly
+	}
+	return "", Problem{}
 }
 
 // compilerSays matches the first thing that a compiler says is wrong.

@@ -177,6 +177,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		GenerationContext: types,
 		Dir:               g.dir,
 		Strict:            true,
+		LeaveRules:        g.options.LeaveRules,
 		Year:              header.Year,
 		Markers:           g.program.Registry(),
 		Generated:         g.program.GeneratedElsewhere,

@@ -44,6 +44,8 @@ type Options struct {
 	// Postprocess is the file that declares what becomes of manifests, relative to the project. Empty means
 	// postprocess.DefaultFile if there is one.
 	Postprocess string
+	// LeaveRules has rules in CEL not be compiled: who asks does so, and says in other words what is wrong with them.
+	LeaveRules bool
 	// Year replaces YEAR in the headers.
 	Year string
 }

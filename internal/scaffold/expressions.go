@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,27 +67,8 @@ func (e givenExpression) error(p *expression.Problem) error {
 		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + crdFolder
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), placeIn(*p), p.Message), Hint: hintOf(*p, hint), Class: diagnostic.ErrUsage,
+		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message), Hint: p.HintOr(hint), Class: diagnostic.ErrUsage,
 	}
-}
-
-// hintOf returns what to write, if that is known, or a hint that says more generally what can be written.
-func hintOf(p expression.Problem, general string) string {
-	if near, ok := diagnostic.Near(p.Unknown, p.Known); ok && p.Unknown != "" {
-		return "did you mean " + near + "?"
-	}
-	return diagnostic.OneLine(cmp.Or(p.Hint, general))
-}
-
-// placeIn says where in an expression a problem is.
-func placeIn(p expression.Problem) string {
-	switch {
-	case p.Line > 1:
-		return fmt.Sprintf(", line %d, column %d", p.Line, p.Column)
-	case p.Line == 1:
-		return fmt.Sprintf(", column %d", p.Column)
-	}
-	return ""
 }
 
 // CheckRules compiles the rules in the CRD that the plan has of a kind, and estimates their cost, as API servers do before they take it.
@@ -105,14 +85,19 @@ func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 	errs := []error{err}
 	for _, problem := range problems {
 		message := problem.Message
-		if problem.Rule != "" {
-			message = fmt.Sprintf("the rule %s%s: %s", diagnostic.Quote(problem.Rule), placeIn(problem.Problem), message)
+		switch problem.Argument {
+		case "":
+			message = "the rules of the kind: " + message
+		case "rule":
+			message = fmt.Sprintf("the rule %s%s: %s", diagnostic.Quote(problem.Rule), problem.Place(), message)
+		default:
+			message = fmt.Sprintf("the rule %s: %s%s: %s", diagnostic.Quote(problem.Rule), problem.Argument, problem.Place(), message)
 		}
-		if problem.Field != "" {
-			message = problem.Field + ": " + message
+		if field := problem.Field(); field != "" {
+			message = field + ": " + message
 		}
 		errs = append(errs, &diagnostic.Error{
-			Message: message, Hint: hintOf(problem.Problem, "write a rule that API servers take: in CEL, with self for the value of the field, and true where it may stay"), Class: diagnostic.ErrUsage,
+			Message: message, Hint: problem.HintOr("write a rule that API servers take: in CEL, with self for the value of the field, and true where it may stay"), Class: diagnostic.ErrUsage,
 		})
 	}
 	return errors.Join(errs...)

@@ -4,6 +4,7 @@ package crd
 
 import (
 	"bytes"
+	"errors"
 	"go/ast"
 	"slices"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // The annotation that controller-gen puts on what it writes. The output is that of this version byte for byte, and says
@@ -121,6 +123,8 @@ func write(in generator.Input, options crd.Generator) error {
 		return err
 	}
 	references := NewReferences(parser, in.Strict)
+	rules := &rulesCheck{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}, told: map[string]bool{}}
+	var wrong []error
 	out := &printer{ctx: ctx, header: header, options: options}
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
@@ -141,7 +145,19 @@ func write(in generator.Input, options crd.Generator) error {
 		for _, version := range definition.Spec.Versions {
 			in.Defines(kind.WithVersion(version.Name))
 		}
+		if !in.LeaveRules {
+			wrong = append(wrong, rules.check(definition, types))
+		}
 		out.print(*definition)
+	}
+	wrong = diagnostic.All(errors.Join(wrong...))
+	if in.Strict {
+		return errors.Join(append(wrong, out.wait())...)
+	}
+	for _, err := range wrong {
+		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+			in.Warn(e)
+		}
 	}
 	return out.wait()
 }

@@ -78,6 +78,8 @@ type Input struct {
 	Dir string
 	// Strict says that a project asks, whose files are to be right. Otherwise controller-gen's would be as wrong.
 	Strict bool
+	// LeaveRules has rules in CEL not be compiled.
+	LeaveRules bool
 	// Year is what YEAR in a header becomes where options do not say.
 	Year string
 	// Markers are all that are known, whatever generators run.
