@@ -45,7 +45,7 @@ var admissionRules = []Rule{
 		Name: "an operation of a patch",
 		Matches: func(f *file, n ast.Node) bool {
 			literal, ok := n.(*ast.CompositeLit)
-			return ok && f.typeOf(literal) == "jsonpatch.JsonPatchOperation" && !f.isPointed() && keyed(literal)["Operation"] != nil && keyed(literal)["Path"] != nil
+			return ok && f.typeOf(literal) == "jsonpatch.Operation" && !f.isPointed() && keyed(literal)["Operation"] != nil && keyed(literal)["Path"] != nil
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			fields := keyed(n.(*ast.CompositeLit))

@@ -99,6 +99,55 @@ var recorderRules = []Rule{
 		Reason: "a recorder is a struct; Of makes one that tells another one",
 	},
 	{
+		Name: "a recorder for another library",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			call, inCall := f.around(0).(*ast.CallExpr)
+			if !ok || !inCall || call.Fun == e || f.wrapped[n] || !isValue(f, e) || typeKey(f.wanted(e)) != "record.EventRecorder" || f.typeOf(e) == "" {
+				return false
+			}
+			callee := f.callee(call)
+			return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path())
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			text := f.text(n)
+			if f.typeOf(n.(ast.Expr)) == "record.FakeRecorder" {
+				text += ".Recorder"
+			}
+			return fill("{events}.AsCore(") + text + ")"
+		},
+		Reason: "other libraries want a recorder of client-go",
+	},
+	{
+		Name: "a recorder that a type embeds",
+		Matches: func(f *file, n ast.Node) bool {
+			ident, ok := n.(*ast.Ident)
+			if !ok || ident.Name != "EventRecorder" {
+				return false
+			}
+			field, ok := f.info.Uses[ident].(*types.Var)
+			return ok && field.Embedded() && strings.HasSuffix(typeKey(field.Type()), ".EventRecorder")
+		},
+		Rewrite: func(*file, ast.Node) string { return "Recorder" },
+		Reason:  "a recorder is of another name",
+	},
+	{
+		Name: "a literal of a recorder for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			if !ok {
+				return false
+			}
+			literal, ok := unary.X.(*ast.CompositeLit)
+			return ok && (f.typeOf(literal) == "record.FakeRecorder" || f.typeOf(literal) == "toolsevents.FakeRecorder") && f.roomFor(literal) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{events}.NewTextRecorder(") + f.text(f.roomFor(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))) + ")"
+		},
+		Reason: "what it records is told to its channel by a recorder",
+	},
+	{
 		Name: "a recorder for tests",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
@@ -117,6 +166,15 @@ var recorderRules = []Rule{
 		},
 		Reason: "a recorder for tests has the one that the reconciler gets",
 	},
+}
+
+// roomFor returns how many events the channel of a recorder for tests holds that a literal makes, or nil.
+func (f *file) roomFor(literal *ast.CompositeLit) ast.Expr {
+	call, ok := keyed(literal)["Events"].(*ast.CallExpr)
+	if !ok || !isIdent(call.Fun, "make") || len(call.Args) != 2 {
+		return nil
+	}
+	return call.Args[1]
 }
 
 // isRegarding reports whether a node is an argument of a recorder that may be anything with a kind.

@@ -215,6 +215,26 @@ var managerRules = []Rule{
 		Reason: "a runnable has Run",
 	},
 	{
+		Name: "something else that runs, as an interface",
+		Matches: func(f *file, n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			return ok && f.isRunnableField(field)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return f.inside(n) + "\n// Run is Start, under the name that a manager knows.\nRun(ctx " + fill("{context}.Context") + ") error"
+		},
+		Reason: "a runnable has Run",
+	},
+	{
+		Name:    "whether the caches have synced",
+		Matches: matchMethod("cache#WaitForCacheSync"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return "(" + f.text(selector.X) + ".Wait(" + strings.Join(f.texts(call.Args), ", ") + ") == nil)"
+		},
+		Reason: "a wait that has not ended has an error",
+	},
+	{
 		Name:    "whether a result asks for more",
 		Matches: matchMethod("reconcile#IsZero"),
 		Rewrite: func(f *file, n ast.Node) string {
@@ -381,7 +401,40 @@ func (f *file) isRunnable(decl *ast.FuncDecl) bool {
 	if !ok || decl.Recv == nil || object.Signature().Params().Len() != 1 || object.Signature().Results().Len() != 1 {
 		return false
 	}
-	return f.runnables[receiver(object)] && !f.hasMethod(object, "Run")
+	return (f.runnables[receiver(object)] || f.runsAs(object.Signature().Recv().Type())) && !f.hasMethod(object, "Run")
+}
+
+// runsAs reports whether a type is, or is pointed to as, one of the interfaces that are given to Manager.Add.
+func (f *file) runsAs(t types.Type) bool {
+	if _, isPointer := types.Unalias(t).(*types.Pointer); !isPointer {
+		t = types.NewPointer(t)
+	}
+	for _, declared := range f.running {
+		if implements(t, declared) {
+			return true
+		}
+	}
+	return false
+}
+
+// implements is types.Implements for types that were loaded for different packages, a package and its tests: methods are told by names.
+func implements(t types.Type, declared *types.Interface) bool {
+	for i := range declared.NumMethods() {
+		object, _, _ := types.LookupFieldOrMethod(t, true, declared.Method(i).Pkg(), declared.Method(i).Name())
+		if _, ok := object.(*types.Func); !ok {
+			return false
+		}
+	}
+	return declared.NumMethods() > 0
+}
+
+// isRunnableField reports whether a method of an interface is Start of what is given to Manager.Add.
+func (f *file) isRunnableField(field *ast.Field) bool {
+	spec, ok := f.around(2).(*ast.TypeSpec)
+	if !ok || len(field.Names) != 1 || field.Names[0].Name != "Start" || f.info.Defs[spec.Name] == nil {
+		return false
+	}
+	return f.running[f.info.Defs[spec.Name].Pkg().Path()+"."+spec.Name.Name] != nil
 }
 
 // receiver returns the name of the type that a method is of, with its package.

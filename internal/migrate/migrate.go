@@ -242,6 +242,9 @@ func (m *migration) check(ctx context.Context) error {
 		broken[name][line] = true
 		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: "does not compile: " + oneLine(e.Msg), Broken: true})
 	}
+	if missing := p.missing(); missing != "" {
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: "does not compile: " + missing, Broken: true})
+	}
 	for _, f := range p.files() {
 		m.report.UsesLeft += f.usesLeft(broken[f.name])
 	}

@@ -214,7 +214,7 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 		if err := replacePaths(folder, m.dir, scratch, module.folder); err != nil {
 			return err
 		}
-		if err := m.keepDropped(ctx, scratch, module.folder); err != nil {
+		if err := errors.Join(m.raisePins(scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
 			return err
 		}
 	}
@@ -231,6 +231,42 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 		}
 	}
 	return nil
+}
+
+// raisePins raises the versions that the go.mod of a module in the copy pins others to by replacements, to those that the runtime needs: with older
+// ones it does not compile.
+func (m *migration) raisePins(scratch, module string) error {
+	text, err := m.plan.Read("third_party/kctrl/go.mod")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the runtime is a module like any other
+	}
+	if err != nil {
+		return err
+	}
+	runtime, err := moduleOf(text)
+	if err != nil {
+		return err
+	}
+	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
+		changed := false
+		for _, needed := range runtime.Require {
+			for _, r := range slices.Clone(file.Replace) {
+				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
+				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
+					continue
+				}
+				changed = true
+				m.report.Left = append(m.report.Left, Left{
+					File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
+					Reason: fmt.Sprintf("%s was pinned to %s, and the runtime needs %s", r.Old.Path, r.New.Version, needed.Mod.Version),
+				})
+				if err := file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, needed.Mod.Version); err != nil {
+					return false, err
+				}
+			}
+		}
+		return changed, nil
+	})
 }
 
 // command runs the go command in a folder of the copy. What it says last is why it fails.

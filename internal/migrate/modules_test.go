@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
@@ -103,4 +104,32 @@ func extract(t *testing.T, archive string) string {
 		write(t, filepath.Join(dir, file.Name), file.Data)
 	}
 	return dir
+}
+
+// TestPinsBelowWhatTheRuntimeNeedsAreRaised reads the go.mod of a copy whose replacements pin modules of Kubernetes.
+func TestPinsBelowWhatTheRuntimeNeedsAreRaised(t *testing.T) {
+	scratch := t.TempDir()
+	const before = "module example.com/project\n\ngo 1.26\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.0\n\tk8s.io/client-go => k8s.io/client-go v0.99.0\n\tk8s.io/kubelet => k8s.io/kubelet v0.34.0\n\tk8s.io/apimachinery => ../apimachinery\n)\n"
+	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"third_party/kctrl/go.mod": {Data: []byte("module m\n\nrequire (\n\tk8s.io/api v0.37.2\n\tk8s.io/client-go v0.37.2\n\tk8s.io/apimachinery v0.37.2\n)\n")}}
+	m := &migration{plan: plan.New(files), report: &Report{}}
+	if err := m.raisePins(scratch, "."); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(filepath.Join(scratch, "go.mod"))
+	if want := strings.Replace(before, "api v0.34.0", "api v0.37.2", 1); err != nil || string(after) != want {
+		t.Errorf("got %s, %v, want %s", after, err, want)
+	}
+	if len(m.report.Left) != 1 || m.report.Left[0].Reason != "k8s.io/api was pinned to v0.34.0, and the runtime needs v0.37.2" {
+		t.Errorf("the report says %+v", m.report.Left)
+	}
+}
+
+func TestComplaintOfTheGoCommandNamesTheModule(t *testing.T) {
+	const out = "go: downloading k8s.io/b v1.0.0\ngo: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden\n\tserver response: This module version is not available.\n"
+	if got, want := complaint(out), "go: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -30,6 +30,8 @@ type program struct {
 	modules  []goModule
 	// runnables are the types that are given to a manager to run.
 	runnables map[string]bool
+	// running are those of them that are interfaces, by their names.
+	running map[string]*types.Interface
 	// untyped are the defaulters and validators of any object, and the kind that each is for.
 	untyped map[string]types.Type
 	// convertibles are the types that convert themselves to and from a hub.
@@ -58,7 +60,7 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, modules: modules, fset: token.NewFileSet(),
-		runnables: map[string]bool{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
+		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
 	if tags := ownTags(dir); len(tags) > 0 {
@@ -160,18 +162,18 @@ func (p *program) problems() []packages.Error {
 	return all
 }
 
-// missing returns why a package of another module that the project imports cannot be loaded, if that is so.
+// missing returns why a package of another module that the project is made of cannot be loaded, if that is so.
 func (p *program) missing() string {
-	for _, pkg := range p.packages {
-		for _, importPath := range slices.Sorted(maps.Keys(pkg.Imports)) {
-			for _, e := range pkg.Imports[importPath].Errors {
-				if e.Kind == packages.ListError && !p.isOwn(importPath) {
-					return importPath + ": " + complaint(e.Msg)
-				}
+	var reason string
+	packages.Visit(p.packages, func(pkg *packages.Package) bool {
+		for _, e := range pkg.Errors {
+			if e.Kind == packages.ListError && !p.isOwn(pkg.PkgPath) {
+				reason = pkg.PkgPath + ": " + complaint(e.Msg)
 			}
 		}
-	}
-	return ""
+		return reason == ""
+	}, nil)
+	return reason
 }
 
 // isOwn reports whether an import path is that of a package of the project.
@@ -245,7 +247,11 @@ func (p *program) survey(files []*file) {
 
 func (f *file) surveyNode(n ast.Node) {
 	if call, _, key := f.method(n); key == "manager#Add" && len(call.Args) == 1 {
-		f.runnables[namedOf(f.info.TypeOf(call.Args[0]))] = true
+		t := f.info.TypeOf(call.Args[0])
+		f.runnables[namedOf(t)] = true
+		if declared, ok := t.Underlying().(*types.Interface); ok && f.isOwn(packageName(namedOf(t))) {
+			f.running[namedOf(t)] = declared
+		}
 	}
 	if _, _, key := f.method(n); key == "log/zap#BindFlags" {
 		f.zapFlags = true
@@ -297,6 +303,9 @@ func (f *file) surveyValue(spec *ast.ValueSpec) {
 		}
 	}
 }
+
+// packageName returns the package of a name.
+func packageName(name string) string { return name[:max(0, strings.LastIndex(name, "."))] }
 
 func importPathOf(spec *ast.ImportSpec) string {
 	importPath, _ := strconv.Unquote(spec.Path.Value)

@@ -96,6 +96,7 @@ func newModule(t *testing.T) string {
 		file.AddRequire(own, "v0.0.0"), file.AddReplace(own, "", root, ""),
 		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate/testdata/controller-runtime"), ""),
 		file.AddRequire(jsonpatchModule, "v2.5.0"), file.AddReplace(jsonpatchModule, "", filepath.Join(root, "internal/migrate/testdata/jsonpatch"), ""),
+		file.AddRequire("example.com/library", "v0.0.0"), file.AddReplace("example.com/library", "", filepath.Join(root, "internal/migrate/testdata/library"), ""),
 		file.AddRequire(rotatorModule, "v0.0.0"), file.AddReplace(rotatorModule, "", filepath.Join(root, "internal/migrate/testdata/cert-controller"), ""),
 	} {
 		if err != nil {

@@ -25,6 +25,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,6 +160,20 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// Wait blocks until the informers of all kinds that are declared now have synced, as [Informer.Wait] does for one: reads wait by themselves
+// for those that they need. It returns the first error.
+func (c *Cache) Wait(ctx context.Context) error {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.informers))
+	c.mu.Unlock()
+	for _, i := range all {
+		if err := i.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"context"
-
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -31,7 +29,3 @@ func (i *Informer) AddEventHandler(h EventHandler) (*informer.Registration, erro
 		}
 	}), nil
 }
-
-// Wait blocks until the informers of all kinds that are declared by now have synced. When ctx or [Cache.Run] ends earlier, the error
-// names those that have not, and says why.
-func (c *Cache) Wait(ctx context.Context) error { return c.factory.Wait(ctx) }

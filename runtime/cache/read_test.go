@@ -242,6 +242,22 @@ func TestWhatOnlyTheServerKnowsIsReadLive(t *testing.T) {
 	})
 }
 
+func TestWaitIsForAllKindsThatAreDeclared(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		if err := f.cache.Wait(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.api.refuse("/api/v1/secrets", "no")
+		f.declare(&corev1.Secret{})
+		ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+		defer cancel()
+		if err := f.cache.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestReadWaitsUntilTheInformerHasSynced(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))

@@ -156,3 +156,54 @@ func NewFakeRecorder(size int) *FakeRecorder {
 
 // Dropped returns how many events there was no place for.
 func (f *FakeRecorder) Dropped() int { return f.watcher.Dropped() }
+
+// TextRecorder is a recorder for tests as client-go has it: what it records is in Events as text. [NewTextRecorder] makes one; the zero
+// value records nothing.
+type TextRecorder struct {
+	*Recorder
+	// Events has type, reason and note of what was recorded, in its order, such as "Normal Created made deployment web".
+	Events chan string
+}
+
+// NewTextRecorder returns a recorder that holds up to size events which have not been received; more are dropped.
+func NewTextRecorder(size int) *TextRecorder {
+	events := make(chan string, size)
+	return &TextRecorder{Recorder: Of(texts(events)), Events: events}
+}
+
+// texts is an [Eventer].
+type texts chan<- string
+
+func (t texts) Eventf(_, _ runtime.Object, eventType, reason, _, format string, args ...any) {
+	select {
+	case t <- Event{Type: eventType, Reason: reason, Note: fmt.Sprintf(format, args...)}.String():
+	default:
+	}
+}
+
+// CoreRecorder records by a [Recorder] what it is told by the methods of client-go's tools/record, for libraries that want such a one. An
+// event's action is its reason. [AsCore] makes one.
+type CoreRecorder struct{ recorder *Recorder }
+
+// AsCore returns r in the form of client-go's tools/record.
+func AsCore(r *Recorder) CoreRecorder { return CoreRecorder{r} }
+
+// Event records that something happened to regarding.
+func (c CoreRecorder) Event(regarding runtime.Object, eventType, reason, message string) {
+	c.AnnotatedEventf(regarding, nil, eventType, reason, "%s", message)
+}
+
+// Eventf is Event with a message as of fmt.Sprintf.
+func (c CoreRecorder) Eventf(regarding runtime.Object, eventType, reason, format string, args ...any) {
+	c.AnnotatedEventf(regarding, nil, eventType, reason, format, args...)
+}
+
+// AnnotatedEventf is Eventf with annotations of the event.
+func (c CoreRecorder) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
+	o, _ := regarding.(object.Object) // what is none is an error, of which Eventf tells
+	r := c.recorder
+	if len(annotations) > 0 {
+		r = r.WithAnnotations(annotations)
+	}
+	r.Eventf(o, nil, eventType, reason, reason, format, args...)
+}

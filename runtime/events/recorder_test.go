@@ -275,3 +275,37 @@ func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {
 		t.Errorf("got %q, want %q", own, want)
 	}
 }
+
+// TestTextRecorderTellsTexts compares with what client-go's recorder for tests tells.
+func TestTextRecorderTellsTexts(t *testing.T) {
+	r := NewTextRecorder(2)
+	AsCore(r.Recorder).Event(aPod, Normal, "Made", "100%")
+	r.Eventf(aPod, nil, Warning, "Failed", "Make", "no %s", "volume")
+	r.Eventf(aPod, nil, Warning, "Full", "Make", "dropped")
+	for _, want := range []string{"Normal Made 100%", "Warning Failed no volume"} {
+		if got := <-r.Events; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if len(r.Events) > 0 {
+		t.Errorf("%q was kept, although there was no place", <-r.Events)
+	}
+	var zero TextRecorder
+	zero.Eventf(aPod, nil, Normal, "Made", "Make", "nobody hears it")
+}
+
+func TestRecordersForLibrariesRecordTheSame(t *testing.T) {
+	fake := NewFakeRecorder(3)
+	core := AsCore(fake.Recorder)
+	core.Event(aPod, Normal, "Made", "100%")
+	core.Eventf(aPod, Normal, "Made", "%d", 3)
+	core.AnnotatedEventf(aPod, map[string]string{"a": "b"}, Warning, "Failed", "x")
+	for _, want := range []string{"Normal Made 100%", "Normal Made 3", "Warning Failed x"} {
+		e := <-fake.Events
+		if e.String() != want || e.Regarding.Name != "web" || e.Action != e.Reason || (want == "Warning Failed x") != (e.Annotations["a"] == "b") {
+			t.Errorf("got %+v, want %s", e, want)
+		}
+	}
+}
+
+var aPod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}

@@ -1,9 +1,9 @@
 // Package jsonpatch has the signatures of the library by which controller-runtime says patches, and does nothing.
 package jsonpatch
 
-type Operation = JsonPatchOperation
+type JsonPatchOperation = Operation
 
-type JsonPatchOperation struct {
+type Operation struct {
 	Operation string
 	Path      string
 	Value     any
