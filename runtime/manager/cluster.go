@@ -16,7 +16,6 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
-	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -29,17 +28,17 @@ import (
 // while the manager runs, and their controllers with them. All methods are safe for concurrent use.
 type Cluster struct {
 	*connection
-	name      string
-	manager   *Manager
-	recording *onDemand
+	name    string
+	manager *Manager
+	// recording and coreRecording write events, as events.k8s.io/v1 and as core/v1.
+	recording, coreRecording *eventWriter
 
 	// What runs for the cluster ends in this order: what was added to it, its events, its cache.
 	runnables, writers, informers phase
 
-	mu          sync.Mutex
-	broadcaster *events.Broadcaster // nil until a recorder is asked for
-	removals    []func()            // what is to be done after the end of what was added
-	stopped     bool                // nothing is added any more
+	mu       sync.Mutex
+	removals []func() // what is to be done after the end of what was added
+	stopped  bool     // nothing is added any more
 }
 
 // ClusterOptions tune a [Cluster]. The zero value has the scheme and the namespaces of the manager.
@@ -72,7 +71,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if opts.Cache.Namespaces == nil {
 		opts.Cache.Namespaces = m.opts.Namespaces
 	}
-	c := &Cluster{name: name, manager: m, recording: newOnDemand("events of cluster " + name)}
+	c := &Cluster{name: name, manager: m, recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
 	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
 	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, c.Logger()); err != nil {
@@ -87,6 +86,7 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if err := errors.Join(
 		m.enlistLocked(caches, owned{clusterCache{c}, &c.informers, c}),
 		m.enlistLocked(recorders, owned{c.recording, &c.writers, c}),
+		m.enlistLocked(recorders, owned{c.coreRecording, &c.writers, c}),
 	); err != nil {
 		return nil, fmt.Errorf("add cluster %s: %w", name, err)
 	}

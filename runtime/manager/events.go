@@ -18,13 +18,22 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.broadcaster == nil {
-		m.broadcaster = events.New(events.Options{
-			Scheme: m.opts.Scheme, Sink: events.NewSink(m.system), Logger: m.logger, Metrics: m.metrics,
-		})
-		m.recording.start <- m.broadcaster
-	}
-	return m.broadcaster.Recorder(controller)
+	return m.recording.recorderLocked(controller, func() events.Options {
+		return events.Options{Scheme: m.opts.Scheme, Sink: events.NewSink(m.system), Logger: m.logger, Metrics: m.metrics}
+	})
+}
+
+// EventRecorderFor is [Manager.EventRecorder] for events in the older form, core/v1, of which those with different notes are different
+// events, see [events.ByCount]. It is for operators that have always told of events so: their roles have the right for it.
+//
+//	// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+func (m *Manager) EventRecorderFor(controller string) *events.Recorder {
+	m = m.root()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.coreRecording.recorderLocked(controller, func() events.Options {
+		return events.Options{Scheme: m.opts.Scheme, Sink: events.NewCoreSink(m.system), Correlation: events.ByCount, Logger: m.logger}
+	})
 }
 
 // EventRecorder returns a recorder for the events about objects of the cluster, which are written there; see
@@ -32,15 +41,39 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.broadcaster == nil {
-		c.broadcaster = events.New(events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()})
-		c.recording.start <- c.broadcaster
+	return c.recording.recorderLocked(controller, func() events.Options {
+		return events.Options{Scheme: c.Scheme(), Sink: events.NewSink(c.live), Logger: c.Logger()}
+	})
+}
+
+// EventRecorderFor is [Cluster.EventRecorder] for events in the older form, see [Manager.EventRecorderFor].
+func (c *Cluster) EventRecorderFor(controller string) *events.Recorder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.coreRecording.recorderLocked(controller, func() events.Options {
+		return events.Options{Scheme: c.Scheme(), Sink: events.NewCoreSink(c.live), Correlation: events.ByCount, Logger: c.Logger()}
+	})
+}
+
+// eventWriter writes events in one form, once there is a recorder of that form.
+type eventWriter struct {
+	*onDemand
+	broadcaster *events.Broadcaster // nil until a recorder is asked for; under the mutex of what has the writer
+}
+
+func newEventWriter(name string) *eventWriter { return &eventWriter{onDemand: newOnDemand(name)} }
+
+// recorderLocked returns a recorder, and has what writes its events run.
+func (w *eventWriter) recorderLocked(controller string, opts func() events.Options) *events.Recorder {
+	if w.broadcaster == nil {
+		w.broadcaster = events.New(opts())
+		w.start <- w.broadcaster
 	}
-	return c.broadcaster.Recorder(controller)
+	return w.broadcaster.Recorder(controller)
 }
 
 // onDemand is a runnable that may be known only when it should run already. Programs that do without events do not even
-// contain their code: nothing but [Manager.EventRecorder] and [Cluster.EventRecorder] refers to it.
+// contain their code: nothing but the methods that return recorders refers to it.
 type onDemand struct {
 	name  string
 	start chan Runnable // has room for one

@@ -3,6 +3,7 @@ package manager_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,13 +23,14 @@ import (
 type eventServer struct {
 	mu      sync.Mutex
 	reasons []string // of the events that were created
+	forms   []string // their apiVersions
 	hangs   bool     // whether events are answered when their requests end only
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(req.URL.Path, "/events") {
-		return answer(http.StatusOK, metav1.APIResourceList{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{
+		return answer(http.StatusOK, metav1.APIResourceList{GroupVersion: strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, "/apis/"), "/api/"), APIResources: []metav1.APIResource{
 			{Kind: "Event", Name: "events", Namespaced: true},
 		}}), nil
 	}
@@ -45,7 +47,7 @@ func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reasons = append(s.reasons, event.Reason)
+	s.reasons, s.forms = append(s.reasons, event.Reason), append(s.forms, event.APIVersion)
 	return answer(http.StatusCreated, event), nil
 }
 
@@ -110,6 +112,29 @@ func TestRecorderCanBeAskedForWhileTheManagerRuns(t *testing.T) {
 		synctest.Wait()
 		if got := s.created(); !slices.Equal(got, []string{"One", "Two"}) {
 			t.Errorf("created %q", got)
+		}
+	})
+}
+
+func TestRecordersForOldRolesWriteTheOldForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventServer{}
+		m := s.newManager(t, manager.Options{})
+		record(m.EventRecorder("guestbook"), "New")
+		record(m.EventRecorderFor("guestbook"), "Old")
+		remote, err := m.AddCluster("remote", &rest.Config{Host: "http://apiserver", Transport: s}, manager.ClusterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record(remote.EventRecorderFor("guestbook"), "Remote")
+		start(t, m)
+		synctest.Wait()
+		got := map[string]string{}
+		for i, reason := range s.created() {
+			got[reason] = s.forms[i]
+		}
+		if want := (map[string]string{"New": "events.k8s.io/v1", "Old": "v1", "Remote": "v1"}); !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
-	"github.com/kctrl-dev/kctrl/runtime/events"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
@@ -116,28 +115,27 @@ type Options struct {
 // Manager runs an operator. [New] makes one. All methods are safe for concurrent use.
 type Manager struct {
 	*connection
-	opts    Options
-	logger  *slog.Logger
-	fence   *leaderelection.Fence // nil without leader election
-	system  *client.REST          // for the manager's own kinds, whatever the user's scheme has
-	metrics *metrics.Registry
-	servers []listener
-	// recording runs broadcaster once there is one.
-	recording *onDemand
+	opts          Options
+	logger        *slog.Logger
+	fence         *leaderelection.Fence // nil without leader election
+	system        *client.REST          // for the manager's own kinds, whatever the user's scheme has
+	metrics       *metrics.Registry
+	servers       []listener
+	recording     *eventWriter // as events.k8s.io/v1
+	coreRecording *eventWriter // as core/v1
 
 	leads chan struct{} // what Elected returns
 	lead  func()        // closes it, once
 
-	mu          sync.Mutex
-	groups      map[groupName][]Runnable // those that have not started
-	running     map[groupName]*group     // those that have
-	elected     []*electedGroup          // set by Run with leader election
-	names       map[string]struct{}
-	clusters    map[string]*Cluster
-	started     bool
-	ended       bool
-	broadcaster *events.Broadcaster // nil until a recorder is asked for
-	webhooks    *server.Server      // nil until somebody asks for it
+	mu       sync.Mutex
+	groups   map[groupName][]Runnable // those that have not started
+	running  map[groupName]*group     // those that have
+	elected  []*electedGroup          // set by Run with leader election
+	names    map[string]struct{}
+	clusters map[string]*Cluster
+	started  bool
+	ended    bool
+	webhooks *server.Server // nil until somebody asks for it
 
 	healthz, readyz *checks
 	pages           *pages      // of the metrics server
@@ -166,7 +164,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.GracefulShutdownTimeout = cmp.Or(opts.GracefulShutdownTimeout, 30*time.Second)
 	m := &Manager{
-		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newOnDemand("events"),
+		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"), coreRecording: newEventWriter("core events"),
 		healthz: &checks{}, readyz: &checks{}, pages: newPages(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{}, names: map[string]struct{}{}, clusters: map[string]*Cluster{},
 	}
@@ -177,7 +175,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		return nil, err
 	}
 	m.groups[caches] = []Runnable{m.cache}
-	m.groups[recorders] = []Runnable{m.recording}
+	m.groups[recorders] = []Runnable{m.recording, m.coreRecording}
 	for path, page := range opts.MetricsHandlers {
 		if err := m.Handle(path, page); err != nil {
 			return nil, err
