@@ -226,15 +226,6 @@ var managerRules = []Rule{
 		Reason: "a runnable has Run",
 	},
 	{
-		Name:    "whether the caches have synced",
-		Matches: matchMethod("cache#WaitForCacheSync"),
-		Rewrite: func(f *file, n ast.Node) string {
-			call, selector, _ := f.method(n)
-			return "(" + f.text(selector.X) + ".Wait(" + strings.Join(f.texts(call.Args), ", ") + ") == nil)"
-		},
-		Reason: "a wait that has not ended has an error",
-	},
-	{
 		Name:    "whether a result asks for more",
 		Matches: matchMethod("reconcile#IsZero"),
 		Rewrite: func(f *file, n ast.Node) string {
