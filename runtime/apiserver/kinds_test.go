@@ -12,7 +12,7 @@ import (
 var (
 	clusterAddress = regexp.MustCompile(`\b10\.0\.0\.\d+\b`)
 	nodePortCell   = regexp.MustCompile(`:3\d{4}/`)
-	nodePortField  = regexp.MustCompile(`(?i)("?(?:healthCheck)?nodePort"?: )3\d{4}`)
+	nodePortField  = regexp.MustCompile(`(?i)("?(?:healthCheck)?nodePort\\*"?: ?)3\d{4}`)
 	goDiff         = regexp.MustCompile(`(pod updates may not change fields other than|spec is immutable after creation|spec.persistentvolumesource is immutable after creation)(?:\\\\.|[^"\\\\])*`)
 	goValue        = regexp.MustCompile(`Invalid value: \{.*\}(: [^{}"]*)?`)
 	goKind         = regexp.MustCompile(`(the requested object is (?:not )?a list )\(\*\w+\.\w+\)`)

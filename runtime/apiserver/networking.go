@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -495,9 +496,16 @@ func discoveryKinds() []kind {
 			sinceColumn,
 		},
 		rules: rules{
-			unconditional: true, spec: typed1(func(s *slice) any { return []any{s.Labels, s.AddressType, s.Endpoints, s.Ports} }),
-			create:   change1(dropTopology),
-			update:   change2(func(s, _ *slice) { dropTopology(s) }),
+			unconditional: true, spec: typed1(sliceSpec),
+			create: change1(dropTopology),
+			update: change2(func(s, old *slice) {
+				if !equality.Semantic.DeepEqual(sliceSpec(s), sliceSpec(old)) { // what is dropped is a change too
+					s.Generation = old.Generation + 1
+				}
+				if !equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints) {
+					dropTopology(s)
+				}
+			}),
 			validate: typed1(validateSlice),
 			validateUpdate: typed2(func(s, old *slice) field.ErrorList {
 				f := findings{append(validateSlice(s), validateMetadataUpdate(s, old)...)}
@@ -506,6 +514,10 @@ func discoveryKinds() []kind {
 			}),
 		},
 	}}
+}
+
+func sliceSpec(s *discoveryv1.EndpointSlice) any {
+	return []any{s.Labels, s.AddressType, s.Endpoints, s.Ports}
 }
 
 // dropTopology drops what the version before v1 had.

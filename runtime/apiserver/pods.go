@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -295,11 +294,8 @@ func (s *Server) prioritize(pod *corev1.Pod) error {
 	var class *schedulingv1.PriorityClass
 	if name := pod.Spec.PriorityClassName; name != "" {
 		object, err := s.readObject("scheduling.k8s.io", "v1", "priorityclasses", "", name)
-		if apierrors.IsNotFound(err) {
+		if err != nil { // or is no name
 			return fmt.Errorf("no PriorityClass with name %v was found", name)
-		}
-		if err != nil {
-			return err
 		}
 		class = object.(*schedulingv1.PriorityClass)
 	} else {

@@ -27,7 +27,7 @@ import (
 func podPart(name string, r rules) func(s *Server, objects *registry, k *kind, f family) part {
 	return func(s *Server, objects *registry, k *kind, f family) part {
 		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, r})
-		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, objects)}
+		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, nil)} // of which there are no tables
 	}
 }
 

@@ -250,12 +250,12 @@ func dropOfOtherType(s, old *corev1.Service) {
 		}
 	}
 	if needsNodePort(old) && !needsNodePort(s) {
-		same := len(s.Spec.Ports) == len(old.Spec.Ports)
-		for i := range s.Spec.Ports {
-			same = same && s.Spec.Ports[i].NodePort == old.Spec.Ports[i].NodePort
+		had := sets.New[int32](0)
+		for _, port := range old.Spec.Ports {
+			had.Insert(port.NodePort)
 		}
-		for i := range s.Spec.Ports {
-			if same {
+		if !slices.ContainsFunc(s.Spec.Ports, func(port corev1.ServicePort) bool { return !had.Has(port.NodePort) }) {
+			for i := range s.Spec.Ports {
 				s.Spec.Ports[i].NodePort = 0
 			}
 		}
