@@ -8,15 +8,11 @@ import (
 	"go/token"
 	"go/version"
 	"io/fs"
-	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
-	"github.com/kctrl-dev/kctrl/internal/kustomize"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -60,10 +56,10 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	}
 	empty, err := p.emptyPlan()
 	if err != nil {
-		return problems(err)
+		return byHand(problems(err))
 	}
 	if _, onDisk, err := empty.Lock(); err != nil || onDisk {
-		return problems(err)
+		return byHand(problems(err))
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Pos:     token.Position{Filename: project.LockFile},
@@ -101,7 +97,7 @@ func fixAPIModules(_ context.Context, p *Project, fixes *plan.Plan) error {
 
 func checkMarkers(ctx context.Context, p *Project) []Finding {
 	_, err := p.generated(ctx)
-	if errors.Is(err, errUnmet) {
+	if errors.Is(err, errTold) {
 		return nil
 	}
 	found := problems(err)
@@ -112,9 +108,7 @@ func checkMarkers(ctx context.Context, p *Project) []Finding {
 }
 
 func checkGenerated(ctx context.Context, p *Project) []Finding {
-	return p.outOfDate(ctx, func(c plan.Change) bool {
-		return c.Template != rolesTemplate && (strings.HasPrefix(c.Template, "generate/") || isRegistration(c.Path))
-	})
+	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template != rolesTemplate && !isNotedOtherwise(c.Path) })
 }
 
 func checkRoles(ctx context.Context, p *Project) []Finding {
@@ -124,7 +118,10 @@ func checkRoles(ctx context.Context, p *Project) []Finding {
 // rolesTemplate is what PROJECT.lock calls what is generated from RBAC markers.
 const rolesTemplate = "generate/rbac"
 
-func isRegistration(name string) bool { return path.Base(name) == "zz_generated.register.go" }
+// isNotedOtherwise reports whether a file changes with others, or is of the runtime, which has a check of its own.
+func isNotedOtherwise(name string) bool {
+	return name == project.LockFile || name == project.File || strings.HasPrefix(name, "third_party/kctrl/")
+}
 
 // outOfDate finds the generated files of some templates that are not as they would be written now.
 func (p *Project) outOfDate(ctx context.Context, wanted func(plan.Change) bool) []Finding {
@@ -183,33 +180,6 @@ func fixGenerated(ctx context.Context, p *Project, fixes *plan.Plan) error {
 	return p.generate(ctx, fixes)
 }
 
-func checkDeployment(ctx context.Context, p *Project) []Finding {
-	generated, err := p.generated(ctx)
-	if err != nil {
-		return nil
-	}
-	stale, err := scaffold.StaleBuilds(generated)
-	if err != nil {
-		return problems(err)
-	}
-	found := warningsOf(slices.DeleteFunc(slices.Clone(generated.Notes()), func(note *diagnostic.Error) bool {
-		return slices.ContainsFunc(stale, func(e *diagnostic.Error) bool { return e.Error() == note.Error() }) // which the check of the program tells
-	}))
-	for _, folder := range []string{"config/default", "config/samples"} {
-		if _, exists, err := scaffold.Kustomization(generated, folder); err != nil || !exists {
-			found = append(found, problems(err)...)
-			continue
-		}
-		_, err := kustomize.BuildWith(filepath.Join(p.Dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", generated.Overlay(p.Dir))
-		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-			e.Pos = diagnostic.Relative(p.Dir, e.Pos)
-			e.Message = strings.ReplaceAll(e.Message, p.Dir+string(filepath.Separator), "")
-		}
-		found = append(found, problems(err)...)
-	}
-	return found
-}
-
 func checkProgram(_ context.Context, p *Project) []Finding {
 	if !p.ours() {
 		return nil
@@ -227,11 +197,11 @@ func checkRuntime(_ context.Context, p *Project) []Finding {
 		return nil
 	}
 	runtime, err := p.emptyPlan()
-	if err == nil {
-		err = scaffold.PlanRuntime(runtime, p.project)
-	}
 	if err != nil {
-		return problems(err)
+		return nil // of which the check of the lock tells
+	}
+	if err := scaffold.PlanRuntime(runtime, p.project); err != nil {
+		return byHand(problems(err))
 	}
 	if notes := runtime.Notes(); len(notes) > 0 {
 		var found []Finding

@@ -135,7 +135,9 @@ func (p *Project) emptyPlan() (*plan.Plan, error) {
 // generated returns a plan with everything that follows from the project, and what kept it from being whole.
 func (p *Project) generated(ctx context.Context) (*plan.Plan, error) {
 	p.once.Do(func() {
-		if p.plan, p.err = p.emptyPlan(); p.err == nil {
+		if p.plan, p.err = p.emptyPlan(); p.err != nil {
+			p.err = errTold
+		} else {
 			p.err = p.generate(ctx, p.plan)
 		}
 	})
@@ -147,12 +149,17 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 	if p.loadErr != nil {
 		return nil // which a check of its own says
 	}
+	if _, err := fs.Stat(p.FS, "go.mod"); errors.Is(err, fs.ErrNotExist) {
+		return errTold
+	}
 	if p.ours() {
 		if unmet, _, err := scaffold.CheckAPIModules(into, p.project); err != nil || len(unmet) > 0 {
-			return cmp.Or(err, errUnmet)
+			return cmp.Or(err, errTold)
 		}
-		err := errors.Join(scaffold.PlanRuntime(into, p.project), scaffold.PlanRegistration(into, p.project))
-		if err != nil {
+		if err := scaffold.PlanRuntime(into, p.project); err != nil {
+			return errTold
+		}
+		if err := scaffold.PlanRegistration(into, p.project); err != nil {
 			return err
 		}
 	}
@@ -163,8 +170,17 @@ func (p *Project) generate(ctx context.Context, into *plan.Plan) error {
 	})
 }
 
-// errUnmet says that the go command loads no packages, for a reason that the check of API modules tells.
-var errUnmet = errors.New("go.mod does not say what modules of API packages want")
+// errTold says that nobody knows what would be generated, for a reason that a check of its own tells: that of the lock, of the API modules,
+// of the runtime or of the go command.
+var errTold = errors.New("nothing can be generated")
+
+// byHand returns findings that the fix of their check does not mend.
+func byHand(found []Finding) []Finding {
+	for i := range found {
+		found[i].byHand = true
+	}
+	return found
+}
 
 // problems makes findings of errors.
 func problems(err error) []Finding {

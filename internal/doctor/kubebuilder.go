@@ -74,7 +74,8 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 		}
 		for _, name := range names {
 			if line, is := p.isLeft(l, name, listed); is {
-				found = append(found, Finding{Warning: true, Error: &diagnostic.Error{Pos: position(name, line), Message: l.message, Hint: l.hint}})
+				e := &diagnostic.Error{Pos: position(name, line), Message: l.message, Hint: l.hint}
+				found = append(found, Finding{Warning: true, Error: e, byHand: l.hint != unusedHint})
 			}
 		}
 	}

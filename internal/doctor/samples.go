@@ -184,19 +184,27 @@ func (k *kinds) check(file string, node *yaml.Node) error {
 	}
 	var errs []error
 	unknown := pruning.PruneWithOptions(object, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	told, misspelt := map[string]bool{}, map[string]bool{}
 	for _, field := range unknown {
+		hint := "take it out, or add it to the Go type"
+		if near, ok := nearField(of.props, field); ok {
+			hint = "did you mean " + near + "?"
+			misspelt[strings.TrimSuffix(field, lastStep(field))+near] = true
+		}
 		errs = append(errs, &diagnostic.Error{
 			Pos:     edit.Position(file, nodeAt(node, field)),
 			Message: fmt.Sprintf("%s has no field %s, so that API servers drop it", kind.Kind, field),
-			Hint:    nearField(of.props, field),
+			Hint:    hint,
 		})
 	}
 	setDefaults(object, structural)
-	told := map[string]bool{}
 	for _, problem := range validate.NewSchemaValidator(of.values, nil, "", strfmt.Default).Validate(object).Errors {
 		name := ""
 		if e, ok := errors.AsType[*openapierrors.Validation](problem); ok {
 			name = e.Name
+			if e.Code() == openapierrors.RequiredFailCode && misspelt[name] {
+				continue // it is there, under another name
+			}
 		}
 		if told[name] || name == "" && len(told) > 0 {
 			continue // the same in other words
@@ -281,8 +289,14 @@ func scalarOf(node *yaml.Node, key string) string {
 	return ""
 }
 
-// nearField names the field that was meant.
-func nearField(props *apiextensions.JSONSchemaProps, name string) string {
+// lastStep returns the name of the field that a path ends in.
+func lastStep(name string) string {
+	steps := stepsOf(name)
+	return steps[len(steps)-1]
+}
+
+// nearField names the field that was meant, beside those that the path leads to.
+func nearField(props *apiextensions.JSONSchemaProps, name string) (string, bool) {
 	steps := stepsOf(name)
 	at := props
 	for _, step := range steps[:len(steps)-1] {
@@ -301,10 +315,7 @@ func nearField(props *apiextensions.JSONSchemaProps, name string) string {
 		names = append(names, known)
 	}
 	slices.Sort(names)
-	if near, ok := diagnostic.Near(steps[len(steps)-1], names); ok {
-		return "did you mean " + near + "?"
-	}
-	return "take it out, or add it to the Go type"
+	return diagnostic.Near(lastStep(name), names)
 }
 
 // stepsOf takes the path of a field apart: keys, and indexes as their digits.

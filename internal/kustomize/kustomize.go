@@ -47,10 +47,34 @@ type overlay struct {
 }
 
 func (o *overlay) ReadFile(name string) ([]byte, error) {
-	if absolute, err := filepath.Abs(name); err == nil {
-		if content, ok := o.contents[absolute]; ok {
-			return bytes.Clone(content), nil
-		}
+	if content, ok := o.other(name); ok {
+		return bytes.Clone(content), nil
 	}
 	return o.FileSystem.ReadFile(name)
+}
+
+// other returns the content that a file has only here.
+func (o *overlay) other(name string) ([]byte, bool) {
+	absolute, err := filepath.Abs(name)
+	content, ok := o.contents[absolute]
+	return content, ok && err == nil
+}
+
+// Exists says so of files that are only here, too.
+func (o *overlay) Exists(name string) bool {
+	_, ok := o.other(name)
+	return ok || o.FileSystem.Exists(name)
+}
+
+// CleanedAbs returns the folder and the name of a file that is only here as they are: there are no symbolic links to follow.
+func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	if _, ok := o.other(name); ok && !o.FileSystem.Exists(name) {
+		absolute, err := filepath.Abs(name)
+		folder := filepath.Dir(absolute)
+		if linked, failure := filepath.EvalSymlinks(folder); failure == nil {
+			folder = linked
+		}
+		return filesys.ConfirmedDir(folder), filepath.Base(absolute), err
+	}
+	return o.FileSystem.CleanedAbs(name)
 }

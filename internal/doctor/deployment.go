@@ -1,0 +1,180 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/kustomize"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+)
+
+// checkDeployment tells what config/default and the samples do not build from, file by file; only where all of it can be read kustomize is
+// asked, whose errors name the way to a file and not the line in it.
+func checkDeployment(ctx context.Context, p *Project) []Finding {
+	generated, err := p.generated(ctx)
+	if err != nil {
+		return nil
+	}
+	others, err := p.toldElsewhere(generated)
+	if err != nil {
+		return problems(err)
+	}
+	d := &deployment{plan: generated, seen: map[string]bool{}}
+	for _, folder := range []string{"config/default", samplesFolder} {
+		if _, exists, err := scaffold.Kustomization(generated, folder); err != nil || !exists {
+			d.tell(err)
+			continue
+		}
+		if d.visit(folder) {
+			d.tell(p.build(generated, folder))
+		}
+	}
+	found := problems(errors.Join(d.errs...))
+	for _, note := range generated.Notes() {
+		said := func(e error) bool {
+			told, ok := errors.AsType[*diagnostic.Error](e)
+			return ok && (told.Error() == note.Error() || told.Pos == note.Pos && note.Pos.Line > 0)
+		}
+		if !slices.ContainsFunc(others, said) && !slices.ContainsFunc(diagnostic.All(errors.Join(d.errs...)), said) {
+			found = append(found, Finding{Warning: true, Error: note})
+		}
+	}
+	return found
+}
+
+// toldElsewhere returns those notes of the plan that other checks tell.
+func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
+	stale, err := scaffold.StaleBuilds(generated)
+	if err != nil {
+		return nil, err
+	}
+	var told []error
+	for _, e := range stale {
+		told = append(told, e)
+	}
+	if p.ours() {
+		runtime, err := p.emptyPlan()
+		if err == nil {
+			err = scaffold.PlanRuntime(runtime, p.project)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range runtime.Notes() {
+			told = append(told, e)
+		}
+	}
+	return told, nil
+}
+
+// build has kustomize build a folder.
+func (p *Project) build(generated *plan.Plan, folder string) error {
+	_, err := kustomize.BuildWith(filepath.Join(p.Dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", generated.Overlay(p.Dir))
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+		e.Pos = diagnostic.Relative(p.Dir, e.Pos)
+		e.Message = strings.ReplaceAll(e.Message, p.Dir+string(filepath.Separator), "")
+	}
+	return err
+}
+
+// deployment is what kustomizations list, each of them once.
+type deployment struct {
+	plan *plan.Plan
+	seen map[string]bool // by folder or file, whether kustomize can read it
+	errs []error
+}
+
+func (d *deployment) tell(err error) bool {
+	if err != nil {
+		d.errs = append(d.errs, err)
+	}
+	return err == nil
+}
+
+// visit reports whether kustomize can read the kustomization of a folder and all that this lists, and tells what it cannot.
+func (d *deployment) visit(folder string) (readable bool) {
+	if readable, seen := d.seen[folder]; seen {
+		return readable
+	}
+	d.seen[folder] = true // also for those that list each other, of which kustomize tells
+	defer func() { d.seen[folder] = readable }()
+	name, _, err := scaffold.Kustomization(d.plan, folder)
+	if !d.tell(err) {
+		return false
+	}
+	text, err := d.plan.Read(name)
+	if !d.tell(err) {
+		return false
+	}
+	docs, err := edit.Documents(text)
+	if err != nil {
+		return d.tell(diagnostic.YAML(name, text, err, "repair it"))
+	}
+	readable = true
+	for _, doc := range docs {
+		for _, key := range []string{"resources", "components"} {
+			list := yamlnode.Value(doc.Content[0], key)
+			if list == nil || list.Kind != yaml.SequenceNode {
+				continue
+			}
+			for _, item := range list.Content {
+				target := path.Join(folder, item.Value)
+				if item.Kind == yaml.ScalarNode && fs.ValidPath(target) && !strings.Contains(item.Value, ":") && !path.IsAbs(item.Value) {
+					readable = d.listed(name, item, target) && readable
+				}
+			}
+		}
+	}
+	return readable
+}
+
+// listed is visit for what a kustomization lists, whether a folder or a file.
+func (d *deployment) listed(kustomization string, item *yaml.Node, target string) bool {
+	if _, found, err := scaffold.Kustomization(d.plan, target); err == nil && found {
+		return d.visit(target)
+	}
+	text, err := d.plan.Read(target)
+	switch {
+	case err == nil:
+		return d.parses(target, text)
+	case !errors.Is(err, fs.ErrNotExist):
+		info, failure := fs.Stat(d.plan.FS(), target)
+		if failure != nil || !info.IsDir() {
+			return d.tell(err)
+		}
+	}
+	missing := "which is not there"
+	if info, err := fs.Stat(d.plan.FS(), target); err == nil && info.IsDir() {
+		missing = "which has no kustomization"
+	}
+	return d.tell(&diagnostic.Error{
+		Pos:     edit.Position(kustomization, item),
+		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
+		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
+	})
+}
+
+// parses reports whether a file is YAML. Of samples the check of these tells.
+func (d *deployment) parses(name string, text []byte) bool {
+	if readable, seen := d.seen[name]; seen {
+		return readable
+	}
+	_, err := edit.Documents(text)
+	d.seen[name] = err == nil
+	if err != nil && !strings.HasPrefix(name, samplesFolder+"/") {
+		d.tell(diagnostic.YAML(name, text, err, "repair it"))
+	}
+	return err == nil
+}
