@@ -1,6 +1,7 @@
 package scaffold_test
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -252,3 +253,24 @@ const hook = `package controller
 
 // +kubebuilder:webhook:path=/validate,mutating=false,failurePolicy=fail,sideEffects=None,groups=webapp.example.com,resources=guestbooks,verbs=create,versions=v1,name=vguestbook.example.com,admissionReviewVersions=v1
 `
+
+// TestVersionOfAKindLeavesOutKindsNamedLikeFields: its types have a field Status, and that is none of the kind Status.
+func TestVersionOfAKindLeavesOutKindsNamedLikeFields(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	for _, kind := range []string{"Guestbook", "Status", "Spec", "Items"} {
+		if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true, Namespaced: true}) {
+			t.Fatalf("%s is refused", kind)
+		}
+	}
+	if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true}) {
+		t.Fatal("the second version is refused")
+	}
+	p.check()
+	for name, text := range p.tree() {
+		for _, kind := range []string{"Status", "Spec", "Items"} {
+			if strings.HasPrefix(name, "api/v2/") && bytes.Contains(text, []byte("type "+kind+" struct")) {
+				t.Errorf("%s has the kind %s", name, kind)
+			}
+		}
+	}
+}

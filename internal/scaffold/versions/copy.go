@@ -78,8 +78,12 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 // references returns the identifiers of a declaration that may stand for others of its package.
 func references(decl ast.Decl) []string {
 	var found []string
-	ast.Inspect(decl, func(n ast.Node) bool {
+	var visit func(ast.Node) bool
+	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.Field:
+			ast.Inspect(n.Type, visit) // its name is none, also where there is a kind of that name
+			return false
 		case *ast.SelectorExpr:
 			ast.Inspect(n.X, func(x ast.Node) bool {
 				if ident, ok := x.(*ast.Ident); ok {
@@ -92,8 +96,9 @@ func references(decl ast.Decl) []string {
 			found = append(found, n.Name)
 		}
 		return true
-	})
-	// The names of fields are no references: a type of such a name is one too many, not one too few.
+	}
+	ast.Inspect(decl, visit)
+	// Names in literals of structs are no references: a type of such a name is one too many, not one too few.
 	return found
 }
 
