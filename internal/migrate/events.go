@@ -52,9 +52,9 @@ var recorderRules = []Rule{
 				return f.inside(n)
 			}
 			a := f.texts(call.Args)
-			message := `"%s", ` + a[3]
-			if v := f.info.Types[call.Args[3]].Value; v != nil && !strings.Contains(v.ExactString(), "%") {
-				message = a[3]
+			message := f.formatted(call.Args[3])
+			if v := f.info.Types[call.Args[3]].Value; v != nil && strings.Contains(v.ExactString(), "%") {
+				message = `"%s", ` + a[3]
 			}
 			return f.text(selector.X) + ".Eventf(" + strings.Join([]string{a[0], "nil", a[1], a[2], a[2], message}, ", ") + ")"
 		},
@@ -69,6 +69,9 @@ var recorderRules = []Rule{
 				return f.inside(n)
 			}
 			a := f.texts(call.Args)
+			if len(a) == 4 {
+				a[3] = f.formatted(call.Args[3])
+			}
 			return f.text(selector.X) + ".Eventf(" + strings.Join(append([]string{a[0], "nil", a[1], a[2], a[2]}, a[3:]...), ", ") + ellipsis(call) + ")"
 		},
 		Reason: "events have a related object and an action",
@@ -85,6 +88,18 @@ var recorderRules = []Rule{
 			return f.text(selector.X) + ".WithAnnotations(" + a[1] + ").Eventf(" + strings.Join(append([]string{a[0], "nil", a[2], a[3], a[3]}, a[4:]...), ", ") + ellipsis(call) + ")"
 		},
 		Reason: "events have a related object and an action",
+	},
+	{
+		Name: "an event whose note is no format",
+		Matches: func(f *file, n ast.Node) bool {
+			call, _, key := f.method(n)
+			return key == "toolsevents#Eventf" && len(call.Args) == 6 && f.info.Types[call.Args[5]].Value == nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + ".Eventf(" + strings.Join(append(f.texts(call.Args[:5]), f.formatted(call.Args[5])), ", ") + ")"
+		},
+		Reason: "vet knows that Eventf takes a format",
 	},
 	{
 		Name: "a recorder of one's own",
@@ -166,6 +181,14 @@ var recorderRules = []Rule{
 		},
 		Reason: "a recorder for tests has the one that the reconciler gets",
 	},
+}
+
+// formatted returns a text that is all of a note: as it is where it is constant, and else as what a format is filled with.
+func (f *file) formatted(note ast.Expr) string {
+	if f.info.Types[note].Value != nil {
+		return f.text(note)
+	}
+	return `"%s", ` + f.text(note)
 }
 
 // roomFor returns how many events the channel of a recorder for tests holds that a literal makes, or nil.

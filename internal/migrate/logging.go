@@ -66,7 +66,11 @@ var loggingRules = []Rule{
 			if call.Ellipsis.IsValid() && len(call.Args) == 3 {
 				return f.logger(selector.X) + ".Error(" + message + `, append([]any{"err", ` + err + "}, " + f.text(call.Args[2]) + "...)...)"
 			}
-			args := append([]string{message, `"err"`, err}, f.texts(call.Args[2:])...)
+			rest := f.texts(call.Args[2:])
+			if len(rest) == 1 {
+				rest = append([]string{`"value"`}, rest...) // which has no name, and slog wants one
+			}
+			args := append([]string{message, `"err"`, err}, rest...)
 			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ")"
 		},
 		Reason: "slog has the message first, and the error among the attributes",

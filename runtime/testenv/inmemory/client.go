@@ -114,7 +114,8 @@ func (b *ClientBuilder) WithCRDs(paths ...string) *ClientBuilder {
 
 // AsGiven makes the client take and return objects as controller-runtime's fake client does: nothing is checked and nothing is given a
 // default, a UID or a time of creation; objects may lack what their kind requires, and a namespace; and what is read has no
-// apiVersion, kind and managedFields if it is of a Go type. It is for tests that were written for that client.
+// apiVersion, kind and managedFields if it is of a Go type. Objects that it begins with are told their resource versions. It is for tests
+// that were written for that client.
 func (b *ClientBuilder) AsGiven() *ClientBuilder {
 	b.asGiven = true
 	return b
@@ -339,6 +340,22 @@ func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 	if err := c.server.Put(ctx, mapping.Resource, u); err != nil {
 		return fmt.Errorf("%s %s: %w", kind.Kind, object.KeyOf(u), err)
 	}
+	if !c.asGiven {
+		return nil
+	}
+	return c.tellVersion(ctx, obj, u)
+}
+
+// tellVersion gives an object the resource version that it is stored with, as controller-runtime's fake client does: a test may update it.
+func (c *fakeClient) tellVersion(ctx context.Context, obj runtime.Object, stored *unstructured.Unstructured) error {
+	given, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	if err := c.WithWatch.Get(ctx, object.KeyOf(stored), stored); err != nil {
+		return fmt.Errorf("%s %s: %w", stored.GetKind(), object.KeyOf(stored), err)
+	}
+	given.SetResourceVersion(stored.GetResourceVersion())
 	return nil
 }
 

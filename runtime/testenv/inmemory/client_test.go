@@ -90,7 +90,11 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		}(),
 	}
 	scheme := testScheme(t)
-	initial := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(given...).Build()
+	var begun []client.Object // which is told its versions
+	for _, obj := range given {
+		begun = append(begun, obj.DeepCopyObject().(client.Object))
+	}
+	initial := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).WithStatusSubresource(&shelf{}).WithObjects(begun...).Build()
 	empty := inmemory.NewClientBuilder().AsGiven().WithScheme(scheme).Build()
 	for _, obj := range given {
 		want := obj.DeepCopyObject().(client.Object)
@@ -299,4 +303,14 @@ func TestAClientThatIsDroppedLeavesNothing(t *testing.T) {
 		}
 		cancel() // goroutines that are left fail the bubble
 	})
+}
+
+// What the client of a test began with, the test may change and write back, as with controller-runtime's fake client.
+func TestWhatAClientBeginsWithCanBeUpdated(t *testing.T) {
+	given := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
+	c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(given).Build()
+	given.Spec.Books = 4
+	if err := c.Update(t.Context(), given); err != nil {
+		t.Error(err)
+	}
 }
