@@ -62,6 +62,7 @@ func responseError(r *request, resp *http.Response) error {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}
+		status.TypeMeta = metav1.TypeMeta{} // as errors are that a test makes to compare with
 		return apierrors.FromObject(status)
 	}
 	seconds, _ := retryAfterSeconds(resp)

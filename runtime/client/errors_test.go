@@ -48,6 +48,9 @@ func TestStatusOfTheServerIsTheError(t *testing.T) {
 			if !test.is(err) || err.Error() != `configmaps "a" it is` {
 				t.Errorf("got %v", err)
 			}
+			if known, ok := errors.AsType[*apierrors.StatusError](err); !ok || known.ErrStatus.TypeMeta != (metav1.TypeMeta{}) {
+				t.Errorf("got %#v, which is not what apierrors makes", err)
+			}
 			if cm.Name != "before" {
 				t.Error("the object was touched")
 			}
