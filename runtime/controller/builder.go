@@ -61,7 +61,9 @@ func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T, reconcile
 }
 
 // ManagedBy begins a controller of which [Builder.For] says later what it reconciles, such as in a function that is given the builder.
-func ManagedBy(m Manager) *Builder[object.Object, reconcile.Request] {
+//
+// It is generic for the compiler alone, which makes the code of this type of builder where ManagedBy is called, and not for each operator.
+func ManagedBy[M Manager](m M) *Builder[object.Object, reconcile.Request] {
 	return &Builder[object.Object, reconcile.Request]{manager: m}
 }
 
