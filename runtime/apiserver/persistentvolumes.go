@@ -460,10 +460,17 @@ func (f *findings) secret(secret *corev1.SecretReference, at *field.Path) {
 
 func validateVolumeUpdate(volume, old *corev1.PersistentVolume) field.ErrorList {
 	f := findings{append(validateMetadataUpdate(volume, old), validateVolume(volume)...)}
+	if was, is := old.Spec.CSI, volume.Spec.CSI; was != nil && is != nil && was.ControllerExpandSecretRef == nil && is.ControllerExpandSecretRef != nil {
+		volume = volume.DeepCopy() // which may be said later
+		volume.Spec.CSI.ControllerExpandSecretRef = nil
+	}
 	if !equality.Semantic.DeepEqual(volume.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource) {
 		f.forbidden(field.NewPath("spec", "persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
 			diff.Diff(goValue{old.Spec.PersistentVolumeSource}, goValue{volume.Spec.PersistentVolumeSource}))
 	}
 	f.immutable(field.NewPath("volumeMode"), volume.Spec.VolumeMode, old.Spec.VolumeMode)
+	if old.Spec.VolumeAttributesClassName != nil && volume.Spec.VolumeAttributesClassName == nil {
+		f.forbidden(field.NewPath("spec", "volumeAttributesClassName"), "update from non-nil value to nil is forbidden")
+	}
 	return f.list
 }
