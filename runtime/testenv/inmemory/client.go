@@ -536,6 +536,16 @@ func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...clie
 	if err != nil {
 		return err
 	}
+	if c.asGiven { // nobody collects garbage here, so that an object would wait for what it owns for ever
+		var o client.DeleteOptions
+		for _, opt := range opts {
+			opt.ApplyToDelete(&o)
+		}
+		if o.PropagationPolicy == metav1.DeletePropagationForeground {
+			o.PropagationPolicy = metav1.DeletePropagationBackground
+		}
+		opts = []client.DeleteOption{&o}
+	}
 	return out(c.WithWatch.Delete(ctx, obj, opts...))
 }
 

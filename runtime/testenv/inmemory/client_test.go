@@ -306,11 +306,17 @@ func TestAClientThatIsDroppedLeavesNothing(t *testing.T) {
 }
 
 // What the client of a test began with, the test may change and write back, as with controller-runtime's fake client.
-func TestWhatAClientBeginsWithCanBeUpdated(t *testing.T) {
+func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	given := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
 	c := inmemory.NewClientBuilder().AsGiven().WithScheme(testScheme(t)).WithObjects(given).Build()
 	given.Spec.Books = 4
 	if err := c.Update(t.Context(), given); err != nil {
 		t.Error(err)
+	}
+	if err := c.Delete(t.Context(), given, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Error(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), given); !apierrors.IsNotFound(err) {
+		t.Errorf("it waits for what it owns, which nobody collects: %v", err)
 	}
 }
