@@ -282,11 +282,11 @@ func (m *migration) command(ctx context.Context, folder string, args ...string) 
 }
 
 // complaint returns the line of what the go command has said that says why it fails: the last one, but for how far it has come and for
-// what a proxy says of a module that the line before names.
+// what a proxy says of a module, or what helps, which the line before says.
 func complaint(out string) string {
 	var last string
 	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "server response: ") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading ") && !strings.HasPrefix(line, "server response: ") && line != "go mod tidy" {
 			last = line
 		}
 	}
