@@ -102,6 +102,15 @@ var controllerRules = []Rule{
 		Reason:  "a predicate is for all kinds; Event makes one of a function for a Go type",
 	},
 	{
+		Name: "predicates together, with their Go type",
+		Matches: func(f *file, n ast.Node) bool {
+			generic, ok := n.(*ast.IndexExpr)
+			return ok && slices.Contains([]string{"predicate.And", "predicate.Or", "predicate.Not"}, f.symbol(generic.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.IndexExpr).X) },
+		Reason:  "a predicate is for all kinds",
+	},
+	{
 		Name: "a source of a kind",
 		Matches: func(f *file, n ast.Node) bool {
 			call, key := f.called(n)

@@ -35,6 +35,6 @@ func LabelSelectorPredicate(s metav1.LabelSelector) (Predicate, error) { return 
 
 type LabelChangedPredicate struct{ Funcs }
 
-func Or(p ...Predicate) Predicate { return nil }
+func Or[object any](p ...TypedPredicate[object]) TypedPredicate[object] { return nil }
 
 func NewPredicateFuncs(f func(o client.Object) bool) Funcs { return Funcs{} }
