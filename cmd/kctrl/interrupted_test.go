@@ -436,13 +436,21 @@ func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for event := range watcher.Events {
-				if event.Has(fsnotify.Create) && strings.Contains(event.Name, "kctrl-migrate-") {
-					break
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = cmd.Wait() // its exit code says more
+			}()
+			for copied := false; !copied; {
+				select {
+				case event := <-watcher.Events:
+					copied = event.Has(fsnotify.Create) && strings.Contains(event.Name, "kctrl-migrate-")
+				case <-ended:
+					t.Fatalf("it has compiled nothing:\n%s", said.String())
 				}
 			}
 			err = test.disturb(dir, cmd.Process)
-			_ = cmd.Wait() // its exit code says more
+			<-ended
 			if err != nil {
 				t.Fatal(err)
 			}
