@@ -57,6 +57,9 @@ func (r *restatement) writeScaffolded() error {
 			return nil
 		}
 		written, _ := r.becomes.lock.Entry(name)
+		if _, err := r.plan.Read(name); err == nil && isUsers(written.Template) && !r.force {
+			return nil // as dropScaffolded has left it
+		}
 		return r.plan.WriteFile(plan.File{Path: name, Content: text, Template: written.Template, Policy: plan.Guarded})
 	})
 	return errors.Join(append(errs, err)...)
