@@ -46,7 +46,8 @@ func testForbidden(t *testing.T, c live) {
 	configMaps, secrets := reconciles[*corev1.ConfigMap](t, m), reconciles[*corev1.Secret](t, m)
 	start(t, m)
 	await(t, configMaps, "a")
-	log.wait(t, "forbidden", "secrets")
+	log.wait(t, "forbidden", "secrets") // of the informer, which runs before the controllers do
+	log.wait(t, "waiting for sources", "controller=secret", "resources=secrets,verbs=get;list;watch")
 	code, body := get(t, log.url(t, "probes")+"/readyz")
 	if code != http.StatusInternalServerError {
 		t.Errorf("got %d", code)
@@ -56,7 +57,6 @@ func testForbidden(t *testing.T, c live) {
 		t.Fatalf("got %q", body)
 	}
 	contains(t, lines[1], "[-] secret: kind Secret has not synced: ", `User "limited" cannot `, `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
-	log.wait(t, "waiting for sources", "controller=secret", "resources=secrets,verbs=get;list;watch")
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("b")}))
 	await(t, configMaps, "b")
 	c.grant(t, "limited", "secrets")
