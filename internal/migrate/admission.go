@@ -68,13 +68,14 @@ var admissionRules = []Rule{
 			return ok && f.typeOf(literal) == "webhook/admission.Webhook" && keyed(literal)["Handler"] != nil
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			fields := keyed(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))
-			for name, value := range fields {
-				if name != "Handler" && name != "RecoverPanic" {
-					f.note(value, "left out: "+name+" of webhooks")
+			literal := n.(*ast.UnaryExpr).X.(*ast.CompositeLit)
+			for _, element := range literal.Elts {
+				field, ok := element.(*ast.KeyValueExpr)
+				if ok && !isIdent(field.Key, "Handler") && !isIdent(field.Key, "RecoverPanic") {
+					f.note(field.Value, "left out: "+f.raw(field.Key)+" of webhooks")
 				}
 			}
-			return f.text(fields["Handler"])
+			return f.text(keyed(literal)["Handler"])
 		},
 		Reason: "a handler is registered as it is",
 	},
