@@ -370,7 +370,15 @@ func validateReplicaSet(spec *appsv1.ReplicaSetSpec) field.ErrorList {
 
 func statefulSets() kind {
 	template := func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &s.Spec.Template }
-	warnings := func(s *appsv1.StatefulSet) (warnings []string) {
+	// The path of a claim's template is another for updates.
+	warnings := func(s *appsv1.StatefulSet, claim ...string) (warnings cautions) {
+		for i := range s.Spec.VolumeClaimTemplates {
+			at := field.NewPath("spec", "volumeClaimTemplates").Index(i)
+			for _, name := range claim {
+				at = at.Child(name)
+			}
+			warnings.wholeStorage(&s.Spec.VolumeClaimTemplates[i].Spec, at)
+		}
 		if limit := s.Spec.RevisionHistoryLimit; limit != nil && *limit < 0 {
 			warnings = append(warnings, "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended")
 		}
@@ -408,9 +416,9 @@ func statefulSets() kind {
 			}),
 			updateWarnings: typed2(func(s, old *appsv1.StatefulSet) []string {
 				if s.Generation == old.Generation {
-					return warnings(s)
+					return warnings(s, "Spec")
 				}
-				return append(templateWarnings(&s.Spec.Template), warnings(s)...)
+				return append(templateWarnings(&s.Spec.Template), warnings(s, "Spec")...)
 			}),
 		},
 		status: &rules{

@@ -112,7 +112,9 @@ func ingresses() kind {
 				}
 				return f.list
 			}),
-			warnings: func(runtime.Object) []string { return nil },
+			warnings: typed1(func(i *ingress) []string {
+				return balancerWarnings(i.Status.LoadBalancer.Ingress, func(i networkingv1.IngressLoadBalancerIngress) string { return i.IP })
+			}),
 		},
 		admit: func(s *Server, a admission.Attributes) error {
 			i, ok := a.GetObject().(*ingress)
@@ -366,6 +368,7 @@ func networkPolicies() kind {
 			validateUpdate: typed2(func(p, old *policy) field.ErrorList {
 				return append(validateMetadataUpdate(p, old), validateNetworkPolicy(&p.Spec)...)
 			}),
+			warnings: typed1(networkPolicyWarnings),
 		},
 	}
 }
@@ -512,6 +515,8 @@ func discoveryKinds() []kind {
 				f.unchanged(field.NewPath("addressType"), s.AddressType, old.AddressType)
 				return f.list
 			}),
+			warnings:       typed1(endpointSliceWarnings),
+			updateWarnings: typed2(endpointAddressWarnings),
 		},
 	}}
 }

@@ -64,6 +64,7 @@ func nodes() kind {
 			update:         change2(func(n, old *node) { n.Status = old.Status }),
 			validate:       typed1(validateNode),
 			validateUpdate: typed2(validateNodeUpdate),
+			warnings:       typed1(nodeWarnings),
 		},
 		status: &rules{
 			unconditional: true, reset: []string{"spec"},

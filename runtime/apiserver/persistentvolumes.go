@@ -81,6 +81,7 @@ func volumeClaims() kind {
 			}),
 			validate:       typed1(validateClaim),
 			validateUpdate: typed2(validateClaimUpdate),
+			warnings:       typed1(claimWarnings),
 		},
 		status: &rules{
 			unconditional: true, reset: []string{"spec"},
@@ -108,7 +109,12 @@ func volumeClaims() kind {
 			}
 			return nil
 		},
-		review: reviewGrowth,
+		review: func(s *Server, a admission.Attributes) error {
+			if err := s.reviewClaimLimits(a); err != nil {
+				return err
+			}
+			return reviewGrowth(s, a)
+		},
 	}
 }
 
@@ -195,6 +201,7 @@ func volumes() kind {
 			update:         change2(func(v, old *volume) { v.Status = old.Status }),
 			validate:       typed1(validateVolume),
 			validateUpdate: typed2(validateVolumeUpdate),
+			warnings:       typed1(volumeWarnings),
 		},
 		status: &rules{
 			unconditional: true, reset: []string{"spec"},
@@ -322,6 +329,7 @@ func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorLi
 func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 	at, spec := field.NewPath("spec"), &volume.Spec
 	f := findings{validateMetadata(&volume.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+	f.mountOptions(volume)
 	f.access(spec, at)
 	if len(spec.Capacity) == 0 {
 		f.required(at.Child("capacity"), "")
@@ -364,6 +372,16 @@ func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 		oneOf(&f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
 	}
 	return f.list
+}
+
+// mountOptions are in an annotation of volumes that know what to do with them.
+func (f *findings) mountOptions(volume *corev1.PersistentVolume) {
+	_, said := volume.Annotations[corev1.MountOptionAnnotation]
+	of := volume.Spec.PersistentVolumeSource
+	if said && of.GCEPersistentDisk == nil && of.AWSElasticBlockStore == nil && of.Glusterfs == nil && of.NFS == nil && of.RBD == nil && of.Quobyte == nil && of.ISCSI == nil &&
+		of.Cinder == nil && of.CephFS == nil && of.AzureFile == nil && of.VsphereVolume == nil && of.AzureDisk == nil && of.PhotonPersistentDisk == nil {
+		f.forbidden(field.NewPath("metadata", "annotations", corev1.MountOptionAnnotation), "may not specify mount options for this volume type")
+	}
 }
 
 func (f *findings) access(spec *corev1.PersistentVolumeSpec, at *field.Path) {

@@ -102,8 +102,11 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	}
 	for i := range spec.InitContainers {
 		container := &spec.InitContainers[i]
-		needed := stay.DeepCopy()
-		add(needed, of(container))
+		needed := of(container).DeepCopy() // first, since a sum is written as its first term
+		if needed == nil {
+			needed = corev1.ResourceList{}
+		}
+		add(needed, stay)
 		if deref(container.RestartPolicy) == corev1.ContainerRestartPolicyAlways {
 			add(all, of(container))
 			add(stay, of(container))

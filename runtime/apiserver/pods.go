@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -102,6 +103,7 @@ func pods() kind {
 				set(&p.Status.ObservedGeneration, old.Status.ObservedGeneration)
 			}),
 			validateUpdate: typed2(validatePodStatus),
+			warnings:       typed1(podStatusWarnings),
 		},
 		parts: []extraPart{
 			{name: "attach", kind: coreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
@@ -114,7 +116,8 @@ func pods() kind {
 			{name: "proxy", kind: coreV1.WithKind("PodProxyOptions"), verbs: proxyVerbs, part: streamPart},
 			{name: "resize", kind: podKind, verbs: partVerbs, part: podPart("resize", resizeRules())},
 		},
-		admit: admitPod,
+		admit:  admitPod,
+		review: reviewPod,
 	}
 }
 
@@ -259,8 +262,9 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// admitPod does what the admission plugins do with pods that each server has: priorities, and tolerations of nodes that are away.
+// admitPod does what the admission plugins do with pods that each server has: limits, priorities, and tolerations of nodes that are away.
 func admitPod(s *Server, a admission.Attributes) error {
+	s.defaultByLimits(a)
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetSubresource() != "" {
 		return nil
@@ -285,6 +289,18 @@ func admitPod(s *Server, a admission.Attributes) error {
 		if !tolerated(key) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
 		}
+	}
+	return nil
+}
+
+// reviewPod refuses what limits do not let a pod have, and an overhead that no RuntimeClass has: pods get theirs from it.
+func reviewPod(s *Server, a admission.Attributes) error {
+	if err := s.reviewPodLimits(a); err != nil {
+		return err
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if ok && a.GetSubresource() == "" && a.GetOperation() == admission.Create && pod.Spec.Overhead != nil && pod.Spec.RuntimeClassName == nil {
+		return admission.NewForbidden(a, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
 	}
 	return nil
 }

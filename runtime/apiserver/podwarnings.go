@@ -11,13 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// cautions are the warnings of one object, in the order of the real server.
-type cautions []string
-
-func (c *cautions) warn(format string, arguments ...any) {
-	*c = append(*c, fmt.Sprintf(format, arguments...))
-}
-
 // podWarnings are those of a pod, or of a template, whose path is at.
 func podWarnings(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, at *field.Path) []string {
 	var c cautions
@@ -29,12 +22,11 @@ func podWarnings(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, at *field.Pa
 	}
 	c.volumes(spec.Volumes, at.Child("spec", "volumes"))
 	c.twice(spec, at.Child("spec"))
-	c.wholeBytes(spec.Overhead, at.Child("spec", "overhead"))
+	c.wholeBytes(at.Child("spec"), amounts{"overhead", spec.Overhead})
 	c.securityAnnotation(metadata, corev1.SeccompPodAnnotationKey, spec.SecurityContext != nil && spec.SecurityContext.SeccompProfile != nil, at)
 	eachContainer(spec, at.Child("spec"), func(container *corev1.Container, here *field.Path) {
 		c.securityAnnotation(metadata, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, container.SecurityContext != nil && container.SecurityContext.SeccompProfile != nil, at)
-		c.wholeBytes(container.Resources.Limits, here.Child("resources", "limits"))
-		c.wholeBytes(container.Resources.Requests, here.Child("resources", "requests"))
+		c.wholeBytes(here.Child("resources"), amounts{"limits", container.Resources.Limits}, amounts{"requests", container.Resources.Requests})
 		c.variables(container.Env, here.Child("env"))
 	})
 	c.ports(spec, at.Child("spec"))
@@ -44,11 +36,11 @@ func podWarnings(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, at *field.Pa
 	c.affinities(spec.Affinity, at.Child("spec", "affinity"))
 	if spec.DNSConfig != nil {
 		for i, ip := range spec.DNSConfig.Nameservers {
-			c = append(c, utilvalidation.GetWarningsForIP(at.Child("spec", "dnsConfig", "nameservers").Index(i), ip)...)
+			c.address(at.Child("spec", "dnsConfig", "nameservers").Index(i), ip)
 		}
 	}
 	for i, alias := range spec.HostAliases {
-		c = append(c, utilvalidation.GetWarningsForIP(at.Child("spec", "hostAliases").Index(i).Child("ip"), alias.IP)...)
+		c.address(at.Child("spec", "hostAliases").Index(i).Child("ip"), alias.IP)
 	}
 	return c
 }
@@ -160,7 +152,7 @@ func (c *cautions) volumes(volumes []corev1.Volume, at *field.Path) {
 			}
 		}
 		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-			c.claim(&v.Ephemeral.VolumeClaimTemplate.Spec, at.Index(i).Child("ephemeral", "volumeClaimTemplate", "spec"))
+			c.wholeStorage(&v.Ephemeral.VolumeClaimTemplate.Spec, at.Index(i).Child("ephemeral", "volumeClaimTemplate", "spec"))
 		}
 		if v.CephFS != nil {
 			c.warn("%s: deprecated in v1.28, non-functional in v1.31+", at.Index(i).Child("cephfs"))
@@ -171,17 +163,6 @@ func (c *cautions) volumes(volumes []corev1.Volume, at *field.Path) {
 	}
 	for i := range volumes {
 		c.overlaps(&volumes[i])
-	}
-}
-
-func (c *cautions) claim(spec *corev1.PersistentVolumeClaimSpec, at *field.Path) {
-	for _, lists := range []struct {
-		name string
-		list corev1.ResourceList
-	}{{"requests", spec.Resources.Requests}, {"limits", spec.Resources.Limits}} {
-		if quantity := lists.list[corev1.ResourceStorage]; quantity.MilliValue()%1000 != 0 {
-			c.warn("%s: fractional byte value %q is invalid, must be an integer", at.Child("resources", lists.name).Key("storage"), quantity.String())
-		}
 	}
 }
 
@@ -273,11 +254,24 @@ func (c *cautions) twice(spec *corev1.PodSpec, at *field.Path) {
 	}
 }
 
-func (c *cautions) wholeBytes(list corev1.ResourceList, at *field.Path) {
+// amounts are a list of resources, by the name of its field.
+type amounts struct {
+	name string
+	list corev1.ResourceList
+}
+
+func (c *cautions) wholeBytes(at *field.Path, lists ...amounts) {
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
-		if quantity, ok := list[name]; ok && quantity.MilliValue()%1000 != 0 {
-			c.warn("%s: fractional byte value %q is invalid, must be an integer", at.Key(string(name)), quantity.String())
+		for _, of := range lists {
+			c.whole(name, of, at)
 		}
+	}
+}
+
+// whole warns of parts of a byte.
+func (c *cautions) whole(name corev1.ResourceName, of amounts, at *field.Path) {
+	if quantity := of.list[name]; quantity.MilliValue()%1000 != 0 {
+		c.warn("%s: fractional byte value %q is invalid, must be an integer", at.Child(of.name).Key(string(name)), quantity.String())
 	}
 }
 

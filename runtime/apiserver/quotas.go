@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -98,6 +99,8 @@ func (f *findings) limitOrder(name corev1.ResourceName, limit corev1.LimitRangeI
 	wrong(hasNormal && hasLeast && least.Cmp(normal) > 0, "default", least, "min value %s is greater than default value %s", least.String(), normal.String())
 	wrong(hasNormal && hasMost && normal.Cmp(most) > 0, "default", most, "default value %s is greater than max value %s", normal.String(), most.String())
 	wrong(hasRatio && ratio.Cmp(resource.MustParse("1")) < 0, "maxLimitRequestRatio", ratio, "ratio %s is less than 1", ratio.String())
+	whole := inMilli(most, least)
+	wrong(hasRatio && hasLeast && hasMost && float64(ratio.MilliValue())/1000 > whole, "maxLimitRequestRatio", ratio, "ratio %s is greater than max/min = %f", ratio.String(), whole)
 	wrong(!mayOvercommit(name) && hasNormal && hasRequest && normal.Cmp(request) != 0, "defaultRequest", request, "default value %s must equal to defaultRequest value %s in %s", normal.String(), request.String(), name)
 }
 
@@ -137,6 +140,8 @@ func resourceQuotas() kind {
 				}
 				return f.list
 			}),
+			warnings:       typed1(quotaWarnings),
+			updateWarnings: func(runtime.Object, runtime.Object) []string { return nil },
 		},
 		status: &rules{
 			unconditional: true, reset: []string{"spec"},

@@ -154,7 +154,9 @@ func services() kind {
 				}
 				return f.list
 			}),
-			warnings: func(runtime.Object) []string { return nil },
+			warnings: typed1(func(s *corev1.Service) []string {
+				return balancerWarnings(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) string { return i.IP })
+			}),
 		},
 		parts:    []extraPart{{name: "proxy", kind: coreV1.WithKind("ServiceProxyOptions"), verbs: proxyVerbs, part: func(*Server, *registry, *kind, family) part { return part{serve: unavailable} }}},
 		complete: func(s *Server, r *registry, e *endpoint) { r.allocate = s.allocateService },
@@ -837,6 +839,7 @@ func endpointsKind() kind {
 			validateUpdate: typed2(func(e, old *endpoints) field.ErrorList {
 				return append(validateMetadataUpdate(e, old), validateEndpoints(e)...)
 			}),
+			warnings: typed1(endpointsWarnings),
 		},
 		complete: func(_ *Server, _ *registry, e *endpoint) {
 			e.warnings = []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}

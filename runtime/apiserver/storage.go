@@ -100,6 +100,7 @@ func storageClasses() kind {
 		rules: rules{
 			unconditional: true,
 			validate:      typed1(check),
+			warnings:      typed1(storageClassWarnings),
 			validateUpdate: typed2(func(c, old *class) field.ErrorList {
 				f := findings{append(validateMetadataUpdate(c, old), check(c)...)}
 				f.unchanged(field.NewPath("parameters"), c.Parameters, old.Parameters)
