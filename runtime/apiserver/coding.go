@@ -50,6 +50,9 @@ func (c *customCodec) encode(object runtime.Object) (*record, error) {
 	return r, nil
 }
 
+// settled says yes: defaults are written too.
+func (*customCodec) settled(*record) bool { return true }
+
 func (c *customCodec) decode(r *record) (runtime.Object, error) {
 	object, err := r.custom()
 	if err != nil || c.verbatim(r) {

@@ -293,6 +293,14 @@ func (c typedCodec) encode(object runtime.Object) (*record, error) {
 	return &record{object: object, sum: string(sum[:])}, nil
 }
 
+func (c typedCodec) settled(r *record) bool {
+	if c.shown != nil || r.sum == "" {
+		return true
+	}
+	again, err := c.encode(r.object)
+	return err != nil || again.sum == r.sum
+}
+
 // decode returns a copy, since encoders note the kind in objects of Go types.
 func (typedCodec) decode(r *record) (runtime.Object, error) { return r.object.DeepCopyObject(), nil }
 

@@ -48,6 +48,9 @@ type codec interface {
 	encode(object runtime.Object) (*record, error)
 	// decode returns the object of a record for the readers of this registry. Nobody may change it.
 	decode(r *record) (runtime.Object, error)
+	// settled says whether what a reader finds would be stored as it is. Where it would not, as for a Job that has the labels of its
+	// template for those that it lacks, the real server writes again what is there already.
+	settled(r *record) bool
 }
 
 // registry is what requests for the objects of one kind in one version do to the store, in the order in which
@@ -416,7 +419,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		if err != nil {
 			return nil, err
 		}
-		if was != nil && stored.same(was) {
+		if was != nil && stored.same(was) && r.codec.settled(was) {
 			return r.codec.decode(was)
 		}
 		if stored.tooLarge(key, was) {

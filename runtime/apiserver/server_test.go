@@ -483,3 +483,28 @@ func TestNodePortsOfAServiceDiffer(t *testing.T) {
 		t.Errorf("got %v", ports)
 	}
 }
+
+// TestDefaultsOfReadersAreWrittenAgain writes the status of a Job, which has no labels but those that a reader finds, as it is.
+func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	path := "/apis/batch/v1/namespaces/default/jobs"
+	p.do(t, asked{method: "POST", path: path, body: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}}`})
+	write := func(method, contentType, body string) string {
+		_, answer, _ := p.do(t, asked{method: method, path: path + "/a/status", contentType: contentType, body: body})
+		var job struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		if err := json.Unmarshal(answer, &job); err != nil || job.Metadata.ResourceVersion == "" {
+			t.Fatalf("%v: %s", err, answer)
+		}
+		return job.Metadata.ResourceVersion
+	}
+	body := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"status":{"active":1}}`
+	if one, two := write("PUT", "", body), write("PUT", "", body); one == two {
+		t.Error("a status without labels was not written again")
+	}
+	patch := `{"status":{"active":1}}`
+	if one, two := write("PATCH", "application/merge-patch+json", patch), write("PATCH", "application/merge-patch+json", patch); one != two {
+		t.Error("a status with the labels that a reader finds was written again")
+	}
+}
