@@ -644,6 +644,7 @@ func (c *podChecks) security(context *corev1.SecurityContext, at *field.Path) {
 		}
 	}
 	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
+	c.windowsOptions(context.WindowsOptions, at.Child("windowsOptions"))
 }
 
 func (c *podChecks) seccomp(profile *corev1.SeccompProfile, at *field.Path) {
@@ -675,6 +676,9 @@ func (c *podChecks) appArmor(profile *corev1.AppArmorProfile, at *field.Path) {
 			c.required(at.Child("localhostProfile"), "must be set when AppArmor type is Localhost")
 		} else if strings.TrimSpace(*profile.LocalhostProfile) != *profile.LocalhostProfile {
 			c.invalid(at.Child("localhostProfile"), *profile.LocalhostProfile, "must not be padded with whitespace")
+		}
+		if len(deref(profile.LocalhostProfile)) > maxProfile {
+			c.add(field.TooLong(at.Child("localhostProfile"), "", maxProfile))
 		}
 	case corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined:
 		if profile.LocalhostProfile != nil {

@@ -48,6 +48,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -143,8 +144,9 @@ type rules struct {
 	creates        bool // an update makes an object that is not there
 	unnamed        bool // an object that is made without a name gets a UID for one
 	reset          []string
-	spec           func(object runtime.Object) any // the generation counts changes of it
-	literal        bool                            // and a list that is empty now and was not there is one
+	spec           func(object runtime.Object) any      // the generation counts changes of it
+	literal        bool                                 // and a list that is empty now and was not there is one
+	given          func(object runtime.Object) []string // warnings about a new object before create changes it
 	create         func(object runtime.Object)
 	update         func(object, old runtime.Object)
 	canonicalize   func(object runtime.Object)
@@ -344,7 +346,7 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 	return reset
 }
 
-func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
+func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	if s.kind.rules.spec != nil {
 		mustAccess(object).SetGeneration(1)
 	}
@@ -352,6 +354,11 @@ func (s *kindStrategy) PrepareForCreate(_ context.Context, object runtime.Object
 		accessor.SetName(string(s.uid()))
 	}
 	dropGated(object)
+	if s.kind.rules.given != nil {
+		for _, text := range s.kind.rules.given(object) {
+			warning.AddWarning(ctx, "", text)
+		}
+	}
 	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
 		s.kind.rules.create(object)
 	}

@@ -183,7 +183,7 @@ func (c *podChecks) podResources(at *field.Path) {
 		return
 	}
 	at = at.Child("resources")
-	if c.spec.OS != nil && c.spec.OS.Name == corev1.Windows {
+	if isWindows(c.spec) {
 		c.forbidden(at, "may not be set for a windows pod")
 		return
 	}
@@ -265,7 +265,7 @@ func validateResize(p, old *corev1.Pod) field.ErrorList {
 	switch {
 	case static:
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
-	case old.Spec.OS != nil && old.Spec.OS.Name == corev1.Windows:
+	case isWindows(&old.Spec):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
 	}
 	was := old.Status.QOSClass

@@ -73,7 +73,9 @@ func pods() kind {
 		},
 		rules: rules{
 			unconditional: true, reset: []string{"status"}, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
+			given: typed1(armorWarnings),
 			create: change1(func(p *corev1.Pod) {
+				armorFields(p)
 				defaultPodResources(&p.Spec)
 				p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&p.Spec)}
 				if len(p.Spec.SchedulingGates) > 0 {
@@ -378,6 +380,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
 		f.forbidden(at.Child("nodeName"), "cannot be set until all schedulingGates have been cleared")
 	}
+	f.sameProfiles(pod)
 	return f.list
 }
 

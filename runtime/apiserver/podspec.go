@@ -59,6 +59,7 @@ func (c *podChecks) annotations(annotations map[string]string, at *field.Path) {
 			c.invalid(at.Key(corev1.PodDeletionCost), cost, "must be a 32bit integer")
 		}
 	}
+	c.profileAnnotations(annotations, at)
 }
 
 func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
@@ -97,6 +98,7 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 		gates.Insert(gate.Name)
 	}
 	c.topology(at.Child("topologySpreadConstraints"))
+	c.hostProcess(at)
 	if spec.HostUsers != nil && !*spec.HostUsers {
 		if spec.HostNetwork {
 			c.forbidden(at.Child("hostNetwork"), "when `hostUsers` is false")
@@ -126,14 +128,7 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 	if spec.Overhead != nil {
 		c.requirements(&corev1.ResourceRequirements{Limits: spec.Overhead}, at.Child("overhead"), containerResourceName)
 	}
-	if spec.OS != nil {
-		switch spec.OS.Name {
-		case "":
-			c.required(at.Child("os").Child("name"), "")
-		default:
-			oneOf(&c.findings, at.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
-		}
-	}
+	c.system(at)
 }
 
 // names are the references to other objects, and the names of hosts.
@@ -313,6 +308,7 @@ func (c *podChecks) podSecurity(at *field.Path) {
 	}
 	c.seccomp(context.SeccompProfile, at.Child("seccompProfile"))
 	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
+	c.windowsOptions(context.WindowsOptions, at.Child("windowsOptions"))
 	if context.SupplementalGroupsPolicy != nil {
 		oneOf(&c.findings, at.Child("supplementalGroupsPolicy"), *context.SupplementalGroupsPolicy, corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)
 	}

@@ -736,8 +736,14 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 				return invalid(here, port.NodePort, "provided port is already allocated")
 			}
 		}
+		given := map[corev1.ServicePort]bool{}
 		for _, port := range service.Spec.Ports {
 			taken.Insert(port.NodePort)
+			one := corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}
+			if !created && port.NodePort != 0 && given[one] {
+				return fmt.Errorf("duplicate nodePort: {%s %d}", port.Protocol, port.NodePort) // found before validation does
+			}
+			given[one] = true
 		}
 		taken.Insert(service.Spec.HealthCheckNodePort)
 		shared := map[int32]int32{} // ports of one number and two protocols get one when they are created

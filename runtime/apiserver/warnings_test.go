@@ -39,6 +39,9 @@ var warned = []struct{ path, body, status string }{
 	{"/api/v1/namespaces/%s/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s"},"spec":{"dnsConfig":{"nameservers":["fd00:0::1"]},"hostAliases":[{"ip":"fd00:0::1","hostnames":["a"]}],
 		"containers":[{"name":"a","image":"b","resources":{"requests":{"memory":"100m","ephemeral-storage":"100m"},"limits":{"memory":"1500m","ephemeral-storage":"1500m"}}}]}}`,
 		`{"status":{"podIP":"fd00:0::1","podIPs":[{"ip":"fd00:0::1"}],"hostIP":"fd00:0::2","hostIPs":[{"ip":"fd00:0::2"}]}}`},
+	{"/api/v1/namespaces/%s/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s-profiles","annotations":{"container.apparmor.security.beta.kubernetes.io/a":"localhost/x",
+		"container.apparmor.security.beta.kubernetes.io/b":"unconfined","container.apparmor.security.beta.kubernetes.io/c":"localhost/","seccomp.security.alpha.kubernetes.io/pod":"docker/default"}},
+		"spec":{"securityContext":{"appArmorProfile":{"type":"Unconfined"}},"containers":[{"name":"a","image":"b"},{"name":"b","image":"b"},{"name":"c","image":"b"}]}}`, ""},
 	{"/api/v1/namespaces/%s/services", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"%s"},"spec":{"type":"LoadBalancer","ports":[{"port":1}],"externalIPs":["fd00:0::1"]}}`, `{"status":{"loadBalancer":{"ingress":[{"ip":"fd00:0::1"}]}}}`},
 }
 

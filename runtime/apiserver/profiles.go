@@ -1,0 +1,171 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Profiles of seccomp and AppArmor, which were annotations before they were fields.
+
+const localProfile = "localhost/" // what names of profiles on nodes begin with, in annotations
+
+func (c *podChecks) profileAnnotations(annotations map[string]string, at *field.Path) {
+	containers := map[string]bool{}
+	eachContainer(c.spec, nil, func(container *corev1.Container, _ *field.Path) { containers[container.Name] = true })
+	for _, key := range sortedMap(annotations) {
+		value := annotations[key]
+		if key == corev1.SeccompPodAnnotationKey || strings.HasPrefix(key, corev1.SeccompContainerAnnotationKeyPrefix) {
+			c.seccompAnnotation(value, at.Child(key))
+		}
+		if name, is := strings.CutPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); is {
+			if !containers[name] {
+				c.invalid(at.Key(key), name, "container not found")
+			}
+			if value != "" && value != "runtime/default" && value != "unconfined" && !strings.HasPrefix(value, localProfile) {
+				c.invalid(at.Key(key), value, fmt.Sprintf("invalid AppArmor profile name: %q", value))
+			}
+		}
+	}
+}
+
+func (c *podChecks) seccompAnnotation(value string, at *field.Path) {
+	if local, is := strings.CutPrefix(value, localProfile); is {
+		c.descending(local, at)
+	} else if value != "runtime/default" && value != "docker/default" && value != "unconfined" {
+		c.invalid(at, value, "must be a valid seccomp profile")
+	}
+}
+
+// profile is one of either sort, without its type.
+type profile struct {
+	of    string // seccomp or apparmor
+	sort  string
+	local *string
+}
+
+func seccompOf(p *corev1.SeccompProfile) *profile {
+	if p == nil {
+		return nil
+	}
+	return &profile{"seccomp", string(p.Type), p.LocalhostProfile}
+}
+
+func appArmorOf(p *corev1.AppArmorProfile) *profile {
+	if p == nil {
+		return nil
+	}
+	return &profile{"apparmor", string(p.Type), p.LocalhostProfile}
+}
+
+// sameProfiles refuses a new pod whose annotations say something else than its fields.
+func (f *findings) sameProfiles(pod *corev1.Pod) {
+	at, windows := field.NewPath("spec"), isWindows(&pod.Spec)
+	var armor *profile
+	if context := pod.Spec.SecurityContext; context != nil {
+		f.sameProfile(pod, corev1.SeccompPodAnnotationKey, seccompOf(context.SeccompProfile), at.Child("securityContext", "seccompProfile"))
+		armor = appArmorOf(context.AppArmorProfile)
+	}
+	eachContainer(&pod.Spec, at, func(container *corev1.Container, here *field.Path) {
+		armor := armor
+		if context := container.SecurityContext; context != nil {
+			f.sameProfile(pod, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, seccompOf(context.SeccompProfile), here.Child("securityContext", "seccompProfile"))
+			if context.AppArmorProfile != nil {
+				armor = appArmorOf(context.AppArmorProfile)
+			}
+		}
+		if !windows {
+			f.sameProfile(pod, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name, armor, here.Child("securityContext", "appArmorProfile"))
+		}
+	})
+}
+
+func (f *findings) sameProfile(pod *corev1.Pod, key string, p *profile, at *field.Path) {
+	value, said := pod.Annotations[key]
+	if !said || p == nil {
+		return
+	}
+	same := true
+	switch p.sort {
+	case "Unconfined":
+		same = value == "unconfined"
+	case "RuntimeDefault":
+		same = value == "runtime/default" || p.of == "seccomp" && value == "docker/default"
+	case "Localhost":
+		local, is := strings.CutPrefix(value, localProfile)
+		if same = is; is && (p.local == nil || local != *p.local) {
+			f.forbidden(at.Child("localhostProfile"), p.of+" profile in annotation and field must match")
+		}
+	}
+	if !same {
+		f.forbidden(at.Child("type"), p.of+" type in annotation and field must match")
+	}
+}
+
+// annotatedArmor is the field for an annotation of AppArmor, or nil if there is none that is valid.
+func annotatedArmor(value string) *corev1.AppArmorProfile {
+	switch local, is := strings.CutPrefix(value, localProfile); {
+	case value == "unconfined":
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+	case value == "runtime/default":
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	case is && local != "" && strings.TrimSpace(local) == local && len(local) <= maxProfile:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &local}
+	}
+	return nil
+}
+
+// maxProfile is how long the path of a profile may be.
+const maxProfile = 4095
+
+// eachAnnotatedArmor visits the containers of a new pod that have a profile of AppArmor by an annotation alone, with the field for it: nil
+// if there is none, or if it is what the pod has for all.
+func eachAnnotatedArmor(pod *corev1.Pod, visit func(container *corev1.Container, key string, valid bool, field *corev1.AppArmorProfile)) {
+	if isWindows(&pod.Spec) {
+		return
+	}
+	var all *corev1.AppArmorProfile
+	if pod.Spec.SecurityContext != nil {
+		all = pod.Spec.SecurityContext.AppArmorProfile
+	}
+	eachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) {
+		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + container.Name
+		value, said := pod.Annotations[key]
+		if !said || container.SecurityContext != nil && container.SecurityContext.AppArmorProfile != nil {
+			return
+		}
+		found := annotatedArmor(value)
+		if valid := found != nil; valid && equality.Semantic.DeepEqual(found, all) {
+			visit(container, key, true, nil)
+		} else {
+			visit(container, key, valid, found)
+		}
+	})
+}
+
+// armorWarnings are of annotations that have no field, or are about to get one.
+func armorWarnings(pod *corev1.Pod) []string {
+	var c cautions
+	eachAnnotatedArmor(pod, func(_ *corev1.Container, key string, valid bool, found *corev1.AppArmorProfile) {
+		if !valid || found != nil {
+			c.warn(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, field.NewPath("metadata", "annotations").Key(key))
+		}
+	})
+	return c
+}
+
+// armorFields gives containers the fields for their annotations.
+func armorFields(pod *corev1.Pod) {
+	eachAnnotatedArmor(pod, func(container *corev1.Container, _ string, _ bool, found *corev1.AppArmorProfile) {
+		if found == nil {
+			return
+		}
+		if container.SecurityContext == nil {
+			container.SecurityContext = &corev1.SecurityContext{}
+		}
+		container.SecurityContext.AppArmorProfile = found
+	})
+}
