@@ -36,6 +36,7 @@ var subjects = map[string]subject{
 	"breadth":   {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409), func(testing.TB) requester { return breadthOf }, maskedKinds},
 	"limits":    {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests }, maskedLimits},
 	"warnings":  {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests }, maskedKinds},
+	"systems":   {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests }, maskedKinds},
 	"rights":    {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
 	"admission": {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
 }

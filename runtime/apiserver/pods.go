@@ -380,7 +380,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) > 0 {
 		f.forbidden(at.Child("nodeName"), "cannot be set until all schedulingGates have been cleared")
 	}
-	f.sameProfiles(pod)
+	f.sameProfiles(pod.Annotations, &pod.Spec, at)
 	return f.list
 }
 

@@ -43,6 +43,7 @@ func validateTemplate(template *corev1.PodTemplateSpec, at *field.Path) field.Er
 	c.add(validation.ValidateAnnotations(template.Annotations, at.Child("annotations"))...)
 	c.annotations(template.Annotations, at.Child("annotations"))
 	c.check(nil, at.Child("spec"))
+	c.sameProfiles(template.Annotations, &template.Spec, at.Child("spec"))
 	if len(template.Spec.EphemeralContainers) > 0 {
 		c.forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template")
 	}

@@ -26,6 +26,7 @@ func podWarnings(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, at *field.Pa
 	c.securityAnnotation(metadata, corev1.SeccompPodAnnotationKey, spec.SecurityContext != nil && spec.SecurityContext.SeccompProfile != nil, at)
 	eachContainer(spec, at.Child("spec"), func(container *corev1.Container, here *field.Path) {
 		c.securityAnnotation(metadata, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, container.SecurityContext != nil && container.SecurityContext.SeccompProfile != nil, at)
+		c.templateArmor(metadata, spec, container, at)
 		c.wholeBytes(here.Child("resources"), amounts{"limits", container.Resources.Limits}, amounts{"requests", container.Resources.Requests})
 		c.variables(container.Env, here.Child("env"))
 	})

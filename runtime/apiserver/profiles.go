@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -61,30 +62,29 @@ func appArmorOf(p *corev1.AppArmorProfile) *profile {
 	return &profile{"apparmor", string(p.Type), p.LocalhostProfile}
 }
 
-// sameProfiles refuses a new pod whose annotations say something else than its fields.
-func (f *findings) sameProfiles(pod *corev1.Pod) {
-	at, windows := field.NewPath("spec"), isWindows(&pod.Spec)
+// sameProfiles refuses a new pod, or a template, whose annotations say something else than its fields.
+func (f *findings) sameProfiles(annotations map[string]string, spec *corev1.PodSpec, at *field.Path) {
 	var armor *profile
-	if context := pod.Spec.SecurityContext; context != nil {
-		f.sameProfile(pod, corev1.SeccompPodAnnotationKey, seccompOf(context.SeccompProfile), at.Child("securityContext", "seccompProfile"))
+	if context := spec.SecurityContext; context != nil {
+		f.sameProfile(annotations, corev1.SeccompPodAnnotationKey, seccompOf(context.SeccompProfile), at.Child("securityContext", "seccompProfile"))
 		armor = appArmorOf(context.AppArmorProfile)
 	}
-	eachContainer(&pod.Spec, at, func(container *corev1.Container, here *field.Path) {
+	eachContainer(spec, at, func(container *corev1.Container, here *field.Path) {
 		armor := armor
 		if context := container.SecurityContext; context != nil {
-			f.sameProfile(pod, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, seccompOf(context.SeccompProfile), here.Child("securityContext", "seccompProfile"))
+			f.sameProfile(annotations, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, seccompOf(context.SeccompProfile), here.Child("securityContext", "seccompProfile"))
 			if context.AppArmorProfile != nil {
 				armor = appArmorOf(context.AppArmorProfile)
 			}
 		}
-		if !windows {
-			f.sameProfile(pod, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name, armor, here.Child("securityContext", "appArmorProfile"))
+		if !isWindows(spec) {
+			f.sameProfile(annotations, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name, armor, here.Child("securityContext", "appArmorProfile"))
 		}
 	})
 }
 
-func (f *findings) sameProfile(pod *corev1.Pod, key string, p *profile, at *field.Path) {
-	value, said := pod.Annotations[key]
+func (f *findings) sameProfile(annotations map[string]string, key string, p *profile, at *field.Path) {
+	value, said := annotations[key]
 	if !said || p == nil {
 		return
 	}
@@ -105,14 +105,14 @@ func (f *findings) sameProfile(pod *corev1.Pod, key string, p *profile, at *fiel
 	}
 }
 
-// annotatedArmor is the field for an annotation of AppArmor, or nil if there is none that is valid.
+// annotatedArmor is the field for an annotation of AppArmor, whatever path it has, or nil.
 func annotatedArmor(value string) *corev1.AppArmorProfile {
 	switch local, is := strings.CutPrefix(value, localProfile); {
 	case value == "unconfined":
 		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
 	case value == "runtime/default":
 		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
-	case is && local != "" && strings.TrimSpace(local) == local && len(local) <= maxProfile:
+	case is && local != "":
 		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &local}
 	}
 	return nil
@@ -138,6 +138,10 @@ func eachAnnotatedArmor(pod *corev1.Pod, visit func(container *corev1.Container,
 			return
 		}
 		found := annotatedArmor(value)
+		var problems podChecks
+		if problems.appArmor(found, nil); len(problems.list) > 0 {
+			found = nil
+		}
 		if valid := found != nil; valid && equality.Semantic.DeepEqual(found, all) {
 			visit(container, key, true, nil)
 		} else {
@@ -146,15 +150,29 @@ func eachAnnotatedArmor(pod *corev1.Pod, visit func(container *corev1.Container,
 	})
 }
 
+const armorDeprecated = `%s: deprecated since v1.30; use the "appArmorProfile" field instead`
+
 // armorWarnings are of annotations that have no field, or are about to get one.
 func armorWarnings(pod *corev1.Pod) []string {
 	var c cautions
 	eachAnnotatedArmor(pod, func(_ *corev1.Container, key string, valid bool, found *corev1.AppArmorProfile) {
 		if !valid || found != nil {
-			c.warn(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, field.NewPath("metadata", "annotations").Key(key))
+			c.warn(armorDeprecated, field.NewPath("metadata", "annotations").Key(key))
 		}
 	})
 	return c
+}
+
+// templateArmor warns of annotations of a template that have no field; those of pods are told when they get one.
+func (c *cautions) templateArmor(metadata *metav1.ObjectMeta, spec *corev1.PodSpec, container *corev1.Container, at *field.Path) {
+	key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + container.Name
+	value, said := metadata.Annotations[key]
+	if at == nil || !said || container.SecurityContext != nil && container.SecurityContext.AppArmorProfile != nil {
+		return
+	}
+	if all := spec.SecurityContext; all == nil || all.AppArmorProfile == nil || !equality.Semantic.DeepEqual(all.AppArmorProfile, annotatedArmor(value)) {
+		c.warn(armorDeprecated, at.Child("metadata", "annotations").Key(key))
+	}
 }
 
 // armorFields gives containers the fields for their annotations.

@@ -124,22 +124,23 @@ func (c *podChecks) windowsOptions(options *corev1.WindowsSecurityContextOptions
 	switch spec, at := options.GMSACredentialSpec, at.Child("gmsaCredentialSpec"); {
 	case spec == nil:
 	case *spec == "":
-		c.invalid(at, *spec, "gmsaCredentialSpec cannot be an empty string")
+		c.invalid(at, spec, "gmsaCredentialSpec cannot be an empty string")
 	case len(*spec) > limit<<10:
-		c.invalid(at, *spec, fmt.Sprintf("gmsaCredentialSpec size must be under %d KiB", limit))
+		c.invalid(at, spec, fmt.Sprintf("gmsaCredentialSpec size must be under %d KiB", limit))
 	}
 	if options.RunAsUserName != nil {
-		c.windowsUser(*options.RunAsUserName, at.Child("runAsUserName"))
+		c.windowsUser(options.RunAsUserName, at.Child("runAsUserName"))
 	}
 }
 
 // windowsUser checks the name of a user, before which there may be one of a domain.
-func (c *podChecks) windowsUser(name string, at *field.Path) {
+func (c *podChecks) windowsUser(whole *string, at *field.Path) {
 	problem := func(is bool, text string) {
 		if is {
-			c.invalid(at, name, "runAsUserName"+text)
+			c.invalid(at, whole, "runAsUserName"+text)
 		}
 	}
+	name := *whole
 	switch {
 	case name == "":
 		problem(true, " cannot be an empty string")
