@@ -227,7 +227,7 @@ func (m *migration) check(ctx context.Context) error {
 	if err := m.completeModules(ctx, scratch); err != nil {
 		return err
 	}
-	p, err := load(ctx, scratch, m.modules, m.anyModule())
+	p, err := loadOn(ctx, scratch, m.modules, m.anyModule(), releaseIn(scratch))
 	if err != nil {
 		m.report.Unchecked, m.report.UsesLeft = err.Error(), m.report.Uses // of which nobody knows
 		return context.Cause(ctx)
@@ -244,6 +244,9 @@ func (m *migration) check(ctx context.Context) error {
 	}
 	if missing := p.missing(); missing != "" {
 		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: "does not compile: " + missing, Broken: true})
+	}
+	for _, e := range p.outdated() {
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Broken: true})
 	}
 	for _, f := range p.files() {
 		m.report.UsesLeft += f.usesLeft(broken[f.name])

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	version "golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -214,7 +215,7 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 		if err := replacePaths(folder, m.dir, scratch, module.folder); err != nil {
 			return err
 		}
-		if err := errors.Join(m.raisePins(scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
+		if err := errors.Join(m.raisePins(scratch, module.folder), m.raiseReleased(ctx, scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
 			return err
 		}
 	}
@@ -267,6 +268,79 @@ func (m *migration) raisePins(scratch, module string) error {
 		}
 		return changed, nil
 	})
+}
+
+// kubernetesModules begins the paths of the modules of Kubernetes.
+const kubernetesModules = "k8s.io/"
+
+// raiseReleased raises the modules that are released together with those which the runtime needs, such as k8s.io/component-helpers, to the
+// release of these: with the types of another one they often do not compile. A version that nobody serves is no such release.
+func (m *migration) raiseReleased(ctx context.Context, scratch, module string) error {
+	folder := filepath.Join(scratch, filepath.FromSlash(module))
+	return editModule(folder, func(file *modfile.File) (bool, error) {
+		release := releaseOf(file)
+		older := func(v version.Version) bool {
+			before := strings.HasPrefix(v.Path, kubernetesModules) && semver.Major(v.Version) == "v0" && semver.Major(release) == "v0" && semver.Compare(semver.MajorMinor(v.Version), semver.MajorMinor(release)) < 0
+			if !before || semver.Prerelease(v.Version) != "" {
+				return false
+			}
+			_, err := m.command(ctx, folder, "list", "-m", v.Path+"@"+release)
+			return err == nil
+		}
+		changed := false
+		for _, r := range slices.Clone(file.Require) {
+			if !older(r.Mod) {
+				continue
+			}
+			changed = true
+			if err := file.AddRequire(r.Mod.Path, release); err != nil {
+				return false, err
+			}
+		}
+		for _, r := range slices.Clone(file.Replace) {
+			if r.New.Path != r.Old.Path || !older(r.New) {
+				continue
+			}
+			changed = true
+			m.report.Left = append(m.report.Left, Left{
+				File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
+				Reason: fmt.Sprintf("%s was pinned to %s, and is released with what the runtime needs, %s", r.Old.Path, r.New.Version, release),
+			})
+			if err := file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, release); err != nil {
+				return false, err
+			}
+		}
+		return changed, nil
+	})
+}
+
+// releaseOf returns the version of k8s.io/apimachinery that a module has, empty where it has none.
+func releaseOf(file *modfile.File) string {
+	const base = kubernetesModules + "apimachinery"
+	for _, r := range file.Replace {
+		if r.Old.Path == base {
+			return r.New.Version
+		}
+	}
+	for _, r := range file.Require {
+		if r.Mod.Path == base {
+			return r.Mod.Version
+		}
+	}
+	return ""
+}
+
+// releaseIn returns the release of Kubernetes of the module in a folder, empty where that is not known.
+func releaseIn(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	if err != nil {
+		return ""
+	}
+	file, err := moduleOf(text)
+	if err != nil {
+		return ""
+	}
+	return releaseOf(file)
 }
 
 // command runs the go command in a folder of the copy. What it says last is why it fails.

@@ -127,6 +127,112 @@ func TestPinsBelowWhatTheRuntimeNeedsAreRaised(t *testing.T) {
 	}
 }
 
+// TestModulesOfAReleaseRiseTogether reads the go.mod of a copy that requires and pins modules which are released with those of the runtime.
+func TestModulesOfAReleaseRiseTogether(t *testing.T) {
+	proxy := t.TempDir()
+	for _, name := range []string{"k8s.io/helpers", "k8s.io/pinned"} {
+		write(t, filepath.Join(proxy, name, "@v", "v0.37.2.info"), []byte(`{"Version":"v0.37.2"}`))
+		write(t, filepath.Join(proxy, name, "@v", "v0.37.2.mod"), []byte("module "+name+"\n"))
+	}
+	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy))
+	t.Setenv("GOSUMDB", "off")
+	t.Setenv("GOMODCACHE", t.TempDir()) // nobody else is to have these
+	const before = `module example.com/project
+
+go 1.26
+
+require (
+	k8s.io/apimachinery v0.37.2
+	k8s.io/gone v0.36.3
+	k8s.io/helpers v0.36.3
+	k8s.io/klog/v2 v2.140.0
+	k8s.io/newer v0.38.0
+	k8s.io/pinned v0.36.3
+	k8s.io/utils v0.0.0-20260626114624-be93311217bd
+	sigs.k8s.io/other v0.36.3
+)
+
+replace k8s.io/pinned => k8s.io/pinned v0.36.1
+`
+	scratch := t.TempDir()
+	write(t, filepath.Join(scratch, "go.mod"), []byte(before))
+	m := &migration{report: &Report{}}
+	if err := m.raiseReleased(t.Context(), scratch, "."); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(filepath.Join(scratch, "go.mod"))
+	want := strings.NewReplacer("helpers v0.36.3", "helpers v0.37.2", "pinned v0.36.3", "pinned v0.37.2", "pinned v0.36.1", "pinned v0.37.2").Replace(before)
+	if err != nil || string(after) != want {
+		t.Errorf("got %s, %v, want %s", after, err, want)
+	}
+	if len(m.report.Left) != 1 || m.report.Left[0].Code != "k8s.io/pinned => v0.36.1" {
+		t.Errorf("the report says %+v", m.report.Left)
+	}
+}
+
+// TestOtherModulesThatDoNotCompileWithTheReleaseAreFound loads a project that imports a module which uses what k8s.io/api has no more.
+func TestOtherModulesThatDoNotCompileWithTheReleaseAreFound(t *testing.T) {
+	others := extract(t, `
+-- api/go.mod --
+module k8s.io/api
+
+go 1.26
+-- api/core/v1/types.go --
+package v1
+
+type Pod struct{ New string }
+-- helpers/go.mod --
+module example.com/helpers
+
+go 1.26
+-- helpers/helpers.go --
+package helpers
+
+import v1 "k8s.io/api/core/v1"
+
+func Name(pod *v1.Pod) string { return pod.Old }
+-- fine/go.mod --
+module example.com/fine
+
+go 1.26
+-- fine/fine.go --
+package fine
+
+import v1 "k8s.io/api/core/v1"
+
+func Name(pod *v1.Pod) string { return pod.New }
+`)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), []byte(`module example.com/project
+
+go 1.26
+
+require (
+	example.com/fine v0.0.0
+	example.com/helpers v0.0.0
+	k8s.io/api v0.37.2
+)
+
+replace (
+	example.com/fine => `+others+`/fine
+	example.com/helpers => `+others+`/helpers
+	k8s.io/api => `+others+`/api
+)
+`))
+	write(t, filepath.Join(dir, "main.go"), []byte("package project\n\nimport (\n\t_ \"example.com/fine\"\n\t_ \"example.com/helpers\"\n)\n"))
+	p, err := loadOn(t.Context(), dir, []goModule{{path: "example.com/project", folder: "."}}, nil, "v0.37.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := p.problems(); len(all) != 0 {
+		t.Errorf("in the project itself: %v", all)
+	}
+	all := p.outdated()
+	if len(all) != 1 || all[0].Pos != "example.com/helpers v0.0.0" || !strings.HasPrefix(all[0].Msg, "helpers.go:5:44: pod.Old undefined") {
+		t.Errorf("found %v", all)
+	}
+}
+
 func TestComplaintOfTheGoCommandNamesTheModule(t *testing.T) {
 	const out = "go: downloading k8s.io/b v1.0.0\ngo: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden\n\tserver response: This module version is not available.\n"
 	if got, want := complaint(out), "go: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden"; got != want {

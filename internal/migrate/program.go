@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/packages"
 
@@ -49,6 +51,10 @@ type program struct {
 	// mainFile is the file whose main function starts the manager, and registers says that it calls register.
 	mainFile  string
 	registers bool
+	// release is the release of Kubernetes that its modules are of; where it is set, what other modules make of Kubernetes is compiled too.
+	release string
+	// compiled are the files of other modules that have the bodies of their functions.
+	compiled sync.Map
 }
 
 // loadMode gives syntax and types of the project, and of what it imports the types alone. These come from source, without the bodies of
@@ -58,8 +64,13 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 
 // load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own.
 func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
+	return loadOn(ctx, dir, modules, env, "")
+}
+
+// loadOn is load for a project whose modules of Kubernetes were raised to a release: functions of other modules that use these are read too.
+func loadOn(ctx context.Context, dir string, modules []goModule, env []string, release string) (*program, error) {
 	p := &program{
-		rules: Rules, dir: dir, modules: modules, fset: token.NewFileSet(),
+		rules: Rules, dir: dir, release: release, modules: modules, fset: token.NewFileSet(),
 		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -87,10 +98,21 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 func (p *program) parseFile(set *token.FileSet, name string, source []byte) (*ast.File, error) {
 	rel, err := filepath.Rel(p.dir, name)
 	if foreign := err != nil || !filepath.IsLocal(rel) || isForeign(filepath.ToSlash(rel)); foreign && filepath.Ext(name) == ".go" { // the go command's own, such as the main function of tests, have no extension
+		if err == nil && p.ofAnotherRelease(rel, source) {
+			p.compiled.Store(name, true)
+			return parser.ParseFile(set, name, source, parser.SkipObjectResolution)
+		}
 		return parseDeclarations(set, name, source)
 	}
 	plain, _ := withoutCarriageReturns(string(source))
 	return parser.ParseFile(set, name, plain, parser.AllErrors|parser.ParseComments)
+}
+
+// ofAnotherRelease reports whether a file that is not the project's own uses modules of Kubernetes, and is not released with them. Before, such
+// a file was compiled with an older release.
+func (p *program) ofAnotherRelease(rel string, source []byte) bool {
+	rel = filepath.ToSlash(rel)
+	return p.release != "" && !isForeign(rel) && bytes.Contains(source, []byte(`"`+kubernetesModules)) && !strings.Contains(rel, "@"+p.release+"/")
 }
 
 // isForeign reports whether a file below the folder of the project is not its own, but of what it imports.
@@ -174,6 +196,27 @@ func (p *program) missing() string {
 		return reason == ""
 	}, nil)
 	return reason
+}
+
+// outdated returns what other modules make of Kubernetes that does not compile with the release of it: the first error of each module.
+func (p *program) outdated() []packages.Error {
+	var all []packages.Error
+	seen := map[string]bool{}
+	packages.Visit(p.packages, nil, func(pkg *packages.Package) {
+		if p.isOwn(pkg.PkgPath) || pkg.Module == nil || seen[pkg.Module.Path] {
+			return
+		}
+		for _, e := range pkg.Errors {
+			name, rest, _ := strings.Cut(e.Pos, ".go:")
+			if _, ok := p.compiled.Load(name + ".go"); e.Kind != packages.TypeError || !ok {
+				continue
+			}
+			seen[pkg.Module.Path] = true
+			all = append(all, packages.Error{Pos: pkg.Module.Path + " " + pkg.Module.Version, Msg: filepath.Base(name) + ".go:" + rest + ": " + e.Msg})
+			return
+		}
+	})
+	return all
 }
 
 // isOwn reports whether an import path is that of a package of the project.
