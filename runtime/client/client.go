@@ -30,8 +30,8 @@ type Reader interface {
 	// that the server does not know the kind.
 	Get(ctx context.Context, key object.Key, obj object.Object, opts ...GetOption) error
 	// List reads the objects of one kind into list, which may be a typed list kind, *unstructured.UnstructuredList or
-	// *metav1.PartialObjectMetadataList (the last two with the list kind set, such as PodList). Without [InNamespace]
-	// it lists all namespaces.
+	// *metav1.PartialObjectMetadataList (the last two with the list kind set, such as PodList, or with that of the items).
+	// Without [InNamespace] it lists all namespaces.
 	List(ctx context.Context, list object.List, opts ...ListOption) error
 }
 

@@ -106,13 +106,30 @@ func (c *REST) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 		return false, err
 	}
 	if meta.IsListType(obj) {
-		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, listSuffix)
 	}
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return false, err
 	}
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// listSuffix is what the kind of a list has after that of its items.
+const listSuffix = "List"
+
+// itemKind returns the kind of the items of list. A list that has no Go type may name that one itself.
+func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	gvk, err := object.GVK(list, scheme)
+	if err != nil {
+		return gvk, err
+	}
+	kind, isList := strings.CutSuffix(gvk.Kind, listSuffix)
+	_, isUntyped := list.(runtime.Unstructured)
+	if kind == "" || !isList && !isUntyped && !isMetadata(list) {
+		return gvk, fmt.Errorf("%s is no list kind", gvk.Kind)
+	}
+	return gvk.GroupVersion().WithKind(kind), nil
 }
 
 // resourceOf returns where obj is served, once key is found to be able to name it.

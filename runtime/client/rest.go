@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -118,17 +117,13 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return err
 	}
-	listGVK, err := object.GVK(list, c.scheme)
+	gvk, err := itemKind(list, c.scheme)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	kind, ok := strings.CutSuffix(listGVK.Kind, "List")
-	if !ok || kind == "" {
-		return fmt.Errorf("list: %s is no list kind", listGVK.Kind)
-	}
-	res, err := c.resourceOfKind(ctx, listGVK.GroupVersion().WithKind(kind))
+	res, err := c.resourceOfKind(ctx, gvk)
 	if err != nil {
-		return fmt.Errorf("list %s: %w", kind, err)
+		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
 	o.Namespace = res.within(o.Namespace)
 	r := &request{verb: "list", method: http.MethodGet, resource: res, namespace: o.Namespace, query: o.query(), accept: accept(list)}
@@ -139,7 +134,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return err
 	}
-	if err := decodeList(body, list, listGVK, wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
+	if err := decodeList(body, list, gvk.GroupVersion().WithKind(gvk.Kind+listSuffix), wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
 		return answerError(r, err)
 	}
 	return nil

@@ -130,10 +130,23 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 
 func TestListNeedsAListKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
-	for _, kind := range []string{"ConfigMap", "List"} {
-		if err := c.List(t.Context(), listOf(untyped("v1", kind, "", ""))); err == nil || err.Error() != "list: "+kind+" is no list kind" {
-			t.Errorf("got %v", err)
-		}
+	if err := c.List(t.Context(), listOf(untyped("v1", "List", "", ""))); err == nil || err.Error() != "list: List is no list kind" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListWithoutAGoTypeMayHaveTheKindOfItsItems(t *testing.T) {
+	s := newServer()
+	c := connect(t, s, client.Options{})
+	s.says("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"one"}}]}`)
+	untypedList := listOf(untyped("v1", "ConfigMap", "", ""))
+	if err := c.List(t.Context(), untypedList); err != nil || len(untypedList.Items) != 1 || untypedList.GetKind() != "ConfigMapList" || untypedList.Items[0].GetKind() != "ConfigMap" {
+		t.Errorf("got %v, %v", untypedList, err)
+	}
+	s.says("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"one"}}]}`)
+	metadata := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
+	if err := c.List(t.Context(), metadata); err != nil || len(metadata.Items) != 1 || metadata.Kind != "ConfigMapList" || metadata.Items[0].Kind != "ConfigMap" {
+		t.Errorf("got %v, %v", metadata, err)
 	}
 }
 

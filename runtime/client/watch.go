@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -141,15 +140,10 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 
 // itemOf returns an empty object of the kind of the items of list.
 func itemOf(list object.List, scheme *runtime.Scheme) (object.Object, error) {
-	gvk, err := object.GVK(list, scheme)
+	gvk, err := itemKind(list, scheme)
 	if err != nil {
 		return nil, err
 	}
-	kind, ok := strings.CutSuffix(gvk.Kind, "List")
-	if !ok || kind == "" {
-		return nil, fmt.Errorf("%s is no list kind", gvk.Kind)
-	}
-	gvk.Kind = kind
 	switch list.(type) {
 	case runtime.Unstructured:
 		item := &unstructured.Unstructured{}
