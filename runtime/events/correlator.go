@@ -30,6 +30,13 @@ func (r *record) again(e Event) {
 	r.event.Note = e.Note
 }
 
+// isOther reports whether e says something else than the event, of an object in another state. As one more of the same series nobody
+// would ever read its note.
+func (r *record) isOther(e Event) bool {
+	return e.Note != r.event.Note &&
+		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion || e.Related.ResourceVersion != r.event.Related.ResourceVersion)
+}
+
 // behind reports whether the sink has the event with an older count.
 func (r *record) behind() bool { return r.stored && r.written < r.event.Count }
 
@@ -63,7 +70,7 @@ const (
 )
 
 // series is the correlator [BySeries]. It does what KEP-383 says under "Changes in EventRecorder", and three things
-// more: the series goes on when the object has changed in between, as most controllers change what they report about;
+// more: the series goes on when the object has changed in between and the note has not, as most controllers change what they report about;
 // the last count is written when the series is over, and not at the next of several checks; and the number of writes
 // about one object is limited, see [spamFilter].
 type series struct {
@@ -90,6 +97,12 @@ func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (wri
 		regarding: e.Regarding.object(), related: e.Related.object(),
 	}
 	r, ok := s.records.get(key)
+	if ok && r.isOther(e) {
+		if r.behind() && !queued(r) {
+			write = append(write, r)
+		}
+		ok = false
+	}
 	if ok {
 		note := r.event.Note
 		r.again(e)

@@ -73,7 +73,7 @@ func TestCountOfASeriesIsWrittenEveryHalfHourAndAtItsEnd(t *testing.T) {
 
 // E02
 //
-// Stronger: the version of the object is not part of what makes events equal, since most controllers change the object
+// Stronger: the version of the object is not part of what makes events with one note equal, since most controllers change the object
 // that they report about.
 func TestSeriesAreOfEventsThatDifferInNoteAndTimeOnly(t *testing.T) {
 	changed := thing("a")
@@ -84,9 +84,10 @@ func TestSeriesAreOfEventsThatDifferInNoteAndTimeOnly(t *testing.T) {
 		record func(f *fixture)
 		same   bool
 	}{
-		"another note":    {func(f *fixture) { f.Eventf(thing("a"), nil, Normal, "R", "A", "other") }, true},
-		"another version": {func(f *fixture) { f.Eventf(changed, nil, Normal, "R", "A", "note") }, true},
-		"another time":    {func(f *fixture) { f.At(time.Unix(1, 0)).Eventf(thing("a"), nil, Normal, "R", "A", "note") }, true},
+		"another note":                       {func(f *fixture) { f.Eventf(thing("a"), nil, Normal, "R", "A", "other") }, true},
+		"another version":                    {func(f *fixture) { f.Eventf(changed, nil, Normal, "R", "A", "note") }, true},
+		"another note about another version": {func(f *fixture) { f.Eventf(changed, nil, Normal, "R", "A", "other") }, false},
+		"another time":                       {func(f *fixture) { f.At(time.Unix(1, 0)).Eventf(thing("a"), nil, Normal, "R", "A", "note") }, true},
 		"other annotations": {func(f *fixture) {
 			f.WithAnnotations(map[string]string{"a": "b"}).Eventf(thing("a"), nil, Normal, "R", "A", "note")
 		}, true},
@@ -112,6 +113,23 @@ func TestSeriesAreOfEventsThatDifferInNoteAndTimeOnly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// E02
+func TestSeriesThatAnotherFollowsIsWrittenBefore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t, nil).run(t)
+		for _, note := range []string{"1 of 2", "1 of 2", "1 of 2", "2 of 2"} {
+			o := thing("a")
+			o.ResourceVersion = note
+			f.Eventf(o, nil, Normal, "Progressing", "Update", "%s", note)
+			synctest.Wait()
+		}
+		got := f.sink.all()
+		if len(got) != 2 || got[0].Note != "1 of 2" || got[0].Count != 3 || got[1].Note != "2 of 2" || got[1].Count != 1 {
+			t.Errorf("stored %v", got)
+		}
+	})
 }
 
 // E02

@@ -15,10 +15,10 @@
 //
 // # Repetition
 //
-// With [BySeries], events that differ only in note and time are one series (KEP-383, "Changes in EventRecorder"). The
-// first is stored at once, the second makes it a series; from then on its count is stored every half hour while it goes
-// on, so that it outlives the hour for which API servers keep events, and for the last time when it has not happened
-// for six minutes.
+// With [BySeries], events that differ only in note and time are one series (KEP-383, "Changes in EventRecorder"), with the
+// note of the first; another note about an object that has changed since begins another. The first is stored at once, the
+// second makes it a series; from then on its count is stored every half hour while it goes on, so that it outlives the
+// hour for which API servers keep events, and for the last time when it has not happened for six minutes.
 //
 // With [ByCount], events that are the same in everything but time are one event with a count, stored at each
 // occurrence. When an object has had ten different notes for one reason within ten minutes of each other, the tenth

@@ -59,7 +59,7 @@ func historyOf(steps []byte) (history []occurrence) {
 		what := pair[0]
 		history = append(history, occurrence{at: now, Event: Event{
 			Name:       fmt.Sprint(len(history)),
-			Regarding:  Reference{Kind: "Thing", Name: fmt.Sprint(what & 1), ResourceVersion: fmt.Sprint(len(history))},
+			Regarding:  Reference{Kind: "Thing", Name: fmt.Sprint(what & 1), ResourceVersion: fmt.Sprint(what >> 5 & 3)},
 			Type:       []string{Normal, Normal, Normal, Warning}[what>>1&3],
 			Reason:     fmt.Sprint(what >> 3 & 1),
 			Action:     fmt.Sprint(what >> 4 & 1),
@@ -124,9 +124,9 @@ func (t tokens) allow(e occurrence) bool {
 func seriesModel(history []occurrence) map[string]int {
 	stored, allowed := map[string]int{}, tokens{}
 	type state struct {
-		name  string
-		count int
-		last  time.Time
+		name, note, version string
+		count               int
+		last                time.Time
 	}
 	open := map[string]*state{}
 	finish := func(s *state) {
@@ -137,12 +137,12 @@ func seriesModel(history []occurrence) map[string]int {
 	for _, e := range history {
 		key := e.Regarding.Name + e.Type + e.Reason + e.Action
 		s := open[key]
-		if s != nil && e.at.Sub(s.last) >= 6*time.Minute {
+		if s != nil && (e.at.Sub(s.last) >= 6*time.Minute || e.Note != s.note && e.Regarding.ResourceVersion != s.version) {
 			finish(s)
 			s = nil
 		}
 		if s == nil {
-			s = &state{name: e.Name}
+			s = &state{name: e.Name, note: e.Note, version: e.Regarding.ResourceVersion}
 			open[key] = s
 		}
 		s.count, s.last = s.count+1, e.at

@@ -15,7 +15,8 @@ import (
 type Correlation int
 
 const (
-	// BySeries makes series of events that differ only in note and time (KEP-383). It suits [NewSink].
+	// BySeries makes series of events that differ only in time, and of one state of an object in note and time (KEP-383). It suits
+	// [NewSink].
 	BySeries Correlation = iota
 	// ByCount counts events that differ only in time, and combines similar ones. It suits [NewCoreSink].
 	ByCount
