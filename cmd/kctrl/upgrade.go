@@ -21,12 +21,13 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Bring the project to the templates, the runtime and the modules of this kctrl",
-		Long: `Bring the project to what this kctrl writes. Files that were not edited become those of today. Edited ones are merged, from
-the version in git that is what kctrl wrote, as PROJECT.lock knows it by its hash; where you and kctrl have changed the same lines
-both stand between the conflict markers of git, and are named. Controllers, webhooks, their tests and the main function are brought
-on in the same way, each with its test, but never to conflicts, nor to what would not compile: they stay as they are then, and are
-named, once. Types, samples and conversions are yours from their first minute: an upgrade changes no API. The bundled runtime and the
-modules that kctrl pins become those of this kctrl, unless they are newer.
+		Long: `Bring the project to what this kctrl writes. Files that were not edited become those of today. Edited ones are merged, from the
+version in git that is what kctrl wrote, as PROJECT.lock knows it by its hash; where you and kctrl have changed the same lines both
+stand between the conflict markers of git, and are named. Controllers, webhooks, their tests and the main function are brought on in
+the same way, each with its test, but never to conflicts, nor to what would not compile: they stay as they are then, and are named,
+once. Types, samples and conversions are yours from their first minute: an upgrade changes no API, and names the types and samples
+that kctrl writes otherwise by now, once. The bundled runtime and the modules that kctrl pins become those of this kctrl, unless
+they are newer.
 
 git diff shows what was done, and git checkout takes it back.`,
 		Args: noArgs,
@@ -48,7 +49,6 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 		return err
 	}
 	defer project.Close()
-	from := project.Kctrl
 	plan, err := scaffold.PlanUpgrade(project.fsys, project.Project, scaffold.UpgradeOptions{
 		Kctrl: kctrlBuild(), Base: history(ctx, project.dir),
 	})
@@ -62,13 +62,7 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions, check bool)
 	if check {
 		return checkDrift(s, write, plan)
 	}
-	if err := finishPlan(ctx, s, write, plan, "go mod tidy", "make test"); err != nil {
-		return err
-	}
-	if from != project.Kctrl && plan.Len() > 0 && write.output == outputText && !write.diff {
-		s.printf("\nTypes, samples and conversions are yours, and stay as they are: kctrl init and create in an empty folder show what they would be today.\n")
-	}
-	return nil
+	return finishPlan(ctx, s, write, plan, "go mod tidy", "make test")
 }
 
 // history has what the files of a folder were once, as git knows it.

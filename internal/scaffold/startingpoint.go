@@ -15,6 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
+	"github.com/kctrl-dev/kctrl/internal/templates"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -51,7 +52,7 @@ type successor struct {
 // code brings controllers, webhooks and the main function to the templates of today, each with its test: both or none. A project of this
 // very kctrl has them: what kctrl would write otherwise by now, in a test after another version of the kind has come, is no other template.
 func (u *upgrade) code() error {
-	if name := u.options.Kctrl.Name(); name != orDevel("") && name == u.project.Kctrl {
+	if u.isOfThisKctrl() {
 		return nil
 	}
 	units := map[string][]project.LockEntry{}
@@ -67,6 +68,73 @@ func (u *upgrade) code() error {
 		}
 	}
 	return nil
+}
+
+// isOfThisKctrl reports whether the project has the templates of this kctrl. Of one that is no release nobody knows.
+func (u *upgrade) isOfThisKctrl() bool {
+	name := u.options.Kctrl.Name()
+	return name != orDevel("") && name == u.project.Kctrl
+}
+
+// tellOfKept notes, once, which types and samples kctrl would write otherwise by now. Those of a further version began as a copy of the
+// first, and were of no template.
+func (u *upgrade) tellOfKept() error {
+	if u.isOfThisKctrl() {
+		return nil
+	}
+	var names []string
+	for _, o := range owners(u.project, "") {
+		if _, further := versionBefore(u.project, o.Resource); further || !o.API {
+			continue
+		}
+		for _, name := range []string{templates.Types().Path(o.kind), templates.Sample().Path(o.kind)} {
+			newer, err := u.hasNewerTemplate(name)
+			if err != nil {
+				return err
+			}
+			if newer {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		u.note("", 0, "types and samples are yours and stay as they are, and kctrl writes these otherwise now: "+strings.Join(names, ", "), compareThemHint)
+	}
+	return nil
+}
+
+// hasNewerTemplate reports whether kctrl would write a file of the user's otherwise than it once did, and records that it has been told.
+// The marker of the version that is stored comes and goes with further versions, and is no template's.
+func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
+	lock, _, err := u.plan.Lock()
+	if err != nil {
+		return false, err
+	}
+	now, made := u.now.lock.Entry(name)
+	_, known := lock.Entry(name)
+	_, err = u.plan.Read(name)
+	if !made || !known || errors.Is(err, fs.ErrNotExist) {
+		return false, nil // of the user's own, or taken away
+	}
+	if err != nil {
+		return false, err
+	}
+	theirs, err := fs.ReadFile(u.now.FS, name)
+	if err != nil {
+		return false, err
+	}
+	for _, text := range [][]byte{theirs, withoutLine(theirs, "// "+storageMarker)} {
+		if !lock.Touched(name, text) {
+			return false, nil
+		}
+	}
+	return true, u.offer(now, theirs)
+}
+
+// withoutLine returns a text without the lines that say something and nothing else.
+func withoutLine(text []byte, line string) []byte {
+	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool { return strings.TrimSpace(l) == line })
+	return []byte(strings.Join(lines, ""))
 }
 
 // unit brings some files on together, or notes why they stay as they are: once for each template that is not taken.

@@ -46,7 +46,7 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
 		return nil, err
 	}
-	if err := inOrder(u.gone, u.files, u.code, u.runtime, u.modules, u.dropBases); err != nil {
+	if err := inOrder(u.gone, u.files, u.code, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
@@ -248,6 +248,8 @@ func itemsOf(text []byte, list string) []string {
 }
 
 const compareHint = "compare it with what kctrl writes in a new project, and take over what you want"
+
+const compareThemHint = "compare them with what kctrl init and create write in an empty folder, and take over what you want"
 
 func orDevel(version string) string {
 	if version == "" {

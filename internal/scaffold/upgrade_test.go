@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -155,6 +156,67 @@ func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 	}
 	if _, back := p.tree()[gone]; back {
 		t.Errorf("%s is back", gone)
+	}
+}
+
+// TestUpgradeNamesTypesAndSamplesOfNewerTemplates once, edited or not, in one note; further versions, which began as copies of the user's
+// types, and what is as kctrl writes it are not among them.
+func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
+	const types, sample = "api/v1/guestbook_types.go", "config/samples/webapp_v1_guestbook.yaml"
+	for name, edited := range map[string]bool{"as it was": false, "edited": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newMemoryProject(t, scaffold.InitOptions{})
+			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true}
+			p.run(api)
+			api.Kind = "Shelf"
+			p.run(api)
+			p.asOlder(types, "// Guestbook of once.\n")
+			p.asOlder(sample, "# of once\n")
+			if edited {
+				p.edit(types, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+				p.edit("api/v1/shelf_types.go", func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+			}
+			further := scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true}
+			p.run(further)
+			further.Kind = "Shelf"
+			p.run(further)
+			before := p.tree()
+			none := func(string, string) ([]byte, bool) { return nil, false }
+			notes := p.upgrade(none)
+			if len(notes) != 1 || !strings.HasSuffix(notes[0].Message, ": "+types+", "+sample) || notes[0].Hint == "" {
+				t.Errorf("notes %v, want one about %s and %s", notes, types, sample)
+			}
+			for _, name := range []string{types, sample} {
+				if !bytes.Equal(before[name], p.tree()[name]) {
+					t.Errorf("%s has changed", name)
+				}
+			}
+			if notes := p.upgrade(none); len(notes) > 0 {
+				t.Errorf("a second upgrade says %v", notes)
+			}
+		})
+	}
+}
+
+// asOlder has a file be one that another kctrl has written with a line more, as the project's.
+func (p *randomProject) asOlder(name, line string) {
+	p.Helper()
+	text := append([]byte(nil), p.tree()[name]...)
+	text = append(text, line...)
+	fsys := afero.NewIOFS(p.fs)
+	lock, err := project.LoadLock(fsys)
+	if err != nil {
+		p.Fatal(err)
+	}
+	entry, _ := lock.Entry(name)
+	lock.Record(name, text, entry.Template)
+	proj := bytes.Replace(p.tree()[project.File], []byte("kctrl: "+memoryKctrl.Version), []byte("kctrl: v0.9.0"), 1)
+	err = errors.Join(
+		afero.WriteFile(p.fs, name, text, 0o644), afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644),
+		afero.WriteFile(p.fs, project.File, proj, 0o644),
+	)
+	if err != nil {
+		p.Fatal(err)
 	}
 }
 
