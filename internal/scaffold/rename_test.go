@@ -63,3 +63,26 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestRenameFollowsInEditedDocComments: who has written a sentence of their own on a Spec, or beside one, is not asked to choose.
+func TestRenameFollowsInEditedDocComments(t *testing.T) {
+	p := newEdited(t)
+	p.edit("api/v1/guestbook_types.go", func(text []byte) []byte {
+		text = bytes.Replace(text, []byte("// GuestbookSpec is what a user asks of a Guestbook."), []byte("// GuestbookSpec is mine, for a Guestbook."), 1)
+		return bytes.Replace(text, []byte("// GuestbookList is"), []byte("// mine is mine.\n\n// GuestbookList is"), 1)
+	})
+	before := p.tree()
+	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	p.run(there)
+	text := string(p.tree()["api/v1/visitor_types.go"])
+	for _, want := range []string{"// VisitorSpec is mine, for a Visitor.", "// mine is mine.\n\n// VisitorList is"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	p.run(back)
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}

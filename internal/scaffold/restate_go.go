@@ -213,7 +213,7 @@ func (r *restatement) packageNames(s goSource) []splice {
 }
 
 // groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers that name a
-// namespace; in what kctrl writes, of all comments.
+// namespace; in what kctrl writes, of all comments, which also name what the package declares.
 func (r *restatement) groupWords(s goSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.lock.Entry(s.name)
@@ -222,13 +222,22 @@ func (r *restatement) groupWords(s goSource) []splice {
 		scaffolded, words = false, maps.Clone(r.words)
 		maps.DeleteFunc(words, func(from, _ string) bool { return bytes.Contains(text, []byte(from)) })
 	}
+	said := words
+	if scaffolded {
+		said = maps.Clone(words)
+		for name, now := range r.renamed {
+			if name.pkg == s.pkg() {
+				said[name.name] = now
+			}
+		}
+	}
 	for _, group := range s.file.Comments {
 		for _, c := range group.List {
 			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
 			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
 				continue
 			}
-			now := replaceWords(c.Text, words)
+			now := replaceWords(c.Text, said)
 			now = r.inNamespace(now)
 			if now != c.Text {
 				from := s.set.PositionFor(c.Pos(), false).Offset
