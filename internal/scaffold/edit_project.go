@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/token"
@@ -180,7 +181,7 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	if string(expected) != string(text) && !o.Force {
+	if !bytes.Equal(expected, plain(text)) && !o.Force {
 		return nil, &diagnostic.Error{
 			Pos: token.Position{Filename: boilerplateFile}, Message: "has been edited since kctrl wrote it", Hint: "write the header there by hand, or replace it with --force",
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,32 @@ func TestEditMovesWhatIsBeside(t *testing.T) {
 	}
 }
 
+// TestEditMakesWhatAMoveLeavesBehind: a file that two packages had in common goes with the kind that came first, and the other package
+// gets its own again. What moves keeps its permissions.
+func TestEditMakesWhatAMoveLeavesBehind(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true})
+	p.run(scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Validation: true, Namespaced: true})
+	const before, after = "internal/controller/webapp/guestbook_controller.go", "internal/controller/guestbook_controller.go"
+	if err := p.fs.Chmod(before, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tree := p.tree()
+	for i, name := range []string{after, before} {
+		if !p.run(change{scaffold.EditOptions{MultiGroup: new(i == 1)}}) {
+			t.Fatal("refused")
+		}
+		p.check()
+		if info, err := p.fs.Stat(name); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s has mode %v, %v", name, info.Mode(), err)
+		}
+	}
+	if diff := sameTree(tree, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
+
 // TestFilesOfTheUsersKeepTheirPlace: a file of kctrl's that would move to where the user has one stays, and so does all else.
 func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
@@ -206,5 +233,30 @@ func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	_, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(false), Kctrl: memoryKctrl})
 	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which is there"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestEditKeepsLineEnds: files that were checked out with CRLF and not edited are rewritten without a conflict, and end as before.
+func TestEditKeepsLineEnds(t *testing.T) {
+	p := newEdited(t)
+	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true})
+	for name := range p.tree() {
+		if name != project.LockFile {
+			p.edit(name, edits["CRLF"])
+		}
+	}
+	for name, pair := range changesOf(p.load()) {
+		before := p.tree()
+		if !p.run(pair[0]) {
+			t.Errorf("%s is refused", name)
+			continue
+		}
+		for file, text := range p.tree() {
+			made := strings.Contains(file, "zz_generated") || file == project.LockFile || path.Dir(file) == project.APIFolder
+			if lines := strings.Count(string(text), "\n"); !made && strings.Count(string(text), "\r\n") != lines {
+				t.Errorf("%s: %s has other line ends", name, file)
+			}
+		}
+		p.restore(before)
 	}
 }

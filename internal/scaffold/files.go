@@ -78,7 +78,7 @@ func goHeader(p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	header := strings.TrimSpace(string(text))
+	header := strings.TrimSpace(string(plain(text)))
 	if header == "" {
 		return "", nil
 	}

@@ -150,6 +150,6 @@ func dropSums(p *plan.Plan, dropped string, needed map[string]bool) error {
 	for line := range strings.Lines(dropped) {
 		gone[line] = !needed[line]
 	}
-	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool { return gone[line] })
+	lines := slices.DeleteFunc(strings.SplitAfter(string(plain(text)), "\n"), func(line string) bool { return gone[line] })
 	return p.WriteFile(plan.File{Path: name, Content: []byte(strings.Join(lines, "")), Policy: plan.Edit})
 }

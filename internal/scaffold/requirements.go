@@ -265,7 +265,7 @@ func addSumsIn(p *plan.Plan, folder string, needed []byte) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	lines := strings.SplitAfter(string(text), "\n")
+	lines := strings.SplitAfter(string(plain(text)), "\n")
 	have := len(lines)
 	for line := range strings.Lines(string(needed)) {
 		if !slices.Contains(lines, line) {

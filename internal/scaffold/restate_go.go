@@ -26,7 +26,7 @@ func (r *restatement) writeOthers() error {
 	}
 	done := map[string]bool{}
 	for entry := range r.was.lock.All() {
-		done[r.newPath(entry.Path)] = true
+		done[entry.Path], done[r.newPath(entry.Path)] = true, true
 	}
 	for _, s := range sources {
 		if done[s.name] {
@@ -41,6 +41,10 @@ func (r *restatement) writeOthers() error {
 			return err
 		}
 		to := r.newPath(s.name)
+		there, err := r.plan.Lookup(s.name)
+		if err != nil {
+			return err
+		}
 		lock, _, err := r.plan.Lock()
 		if err != nil {
 			return err
@@ -54,7 +58,7 @@ func (r *restatement) writeOthers() error {
 				return err
 			}
 		}
-		if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit}); err != nil {
+		if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit, Mode: there.Mode}); err != nil {
 			return err
 		}
 		if known && to != s.name {

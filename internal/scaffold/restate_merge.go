@@ -46,8 +46,8 @@ func (r *restatement) writeScaffolded() error {
 		if err != nil || entry.IsDir() || seen[name] || isFollowing(name, "") {
 			return err
 		}
-		if _, was := r.was.lock.Entry(name); was {
-			return nil
+		if _, was := r.was.lock.Entry(name); was && r.newPath(name) == name {
+			return nil // or else it has gone to where another one is now
 		}
 		text, err := fs.ReadFile(r.becomes.FS, name)
 		if err != nil {
@@ -120,6 +120,10 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 	if err != nil {
 		return err
 	}
+	there, err := r.plan.Lookup(entry.Path)
+	if err != nil {
+		return err
+	}
 	if to != entry.Path {
 		if err := r.plan.Delete(entry.Path, plan.Own); err != nil {
 			return err
@@ -129,7 +133,7 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 	if len(known) > 0 {
 		template = known[0].Template
 	}
-	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Template: template, Policy: plan.Own}); err != nil {
+	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Template: template, Policy: plan.Own, Mode: there.Mode}); err != nil {
 		return err
 	}
 	switch {
@@ -207,16 +211,20 @@ func (r *restatement) rebased(known []project.LockEntry, to string, ours, was, b
 
 func (r *restatement) bases() bases { return bases{r.plan, r.history} }
 
-// merged returns what becomes of a file.
+// merged returns what becomes of a file, with the line ends that it has.
 func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte, error) {
+	content, err := r.mergedLines(from, to, plain(base), plain(ours), plain(theirs))
+	return edit.EndedAs(ours, content), err
+}
+
+// mergedLines returns what becomes of a file whose lines end as those that kctrl writes.
+func (r *restatement) mergedLines(from, to string, base, ours, theirs []byte) ([]byte, error) {
 	if bytes.Equal(base, ours) {
 		return theirs, nil
 	}
-	crlf := bytes.Contains(ours, []byte("\r\n"))
 	if path.Base(to) == "kustomization.yaml" {
 		return r.mergedLists(to, base, ours, theirs)
 	}
-	base, ours, theirs = plain(base), plain(ours), plain(theirs)
 	if path.Ext(from) == ".go" {
 		var err error
 		if base, err = r.rewriteGo(from, base); err != nil {
@@ -233,9 +241,6 @@ func (r *restatement) merged(from, to string, base, ours, theirs []byte) ([]byte
 			Message: "has been edited where kctrl has to change it",
 			Hint:    "--force writes both between the markers of git, for you to choose; if it is as an older kctrl wrote it, run kctrl upgrade first",
 		}
-	}
-	if crlf {
-		content = bytes.ReplaceAll(content, []byte("\n"), []byte("\r\n"))
 	}
 	return content, nil
 }

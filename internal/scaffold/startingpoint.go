@@ -213,6 +213,7 @@ func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err
 		}
 		var conflicts []int
 		s.becomes, conflicts = edit.Merge(base, plain(ours), s.theirs, edit.Labels{})
+		s.becomes = edit.EndedAs(ours, s.becomes)
 		if len(conflicts) > 0 {
 			s.obstacle = "has been edited where kctrl writes it otherwise now"
 		}

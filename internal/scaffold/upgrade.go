@@ -160,6 +160,10 @@ func (u *upgrade) tellOfForeign(now project.LockEntry, theirs []byte) error {
 
 // merge plans a file that the user has edited.
 func (u *upgrade) merge(now project.LockEntry, ours, theirs []byte) error {
+	if line := edit.Conflict(ours); line > 0 {
+		u.note(now.Path, line, "has the conflict of an upgrade before this one still, so that it stays as it is", "choose between the lines, take the markers out, and run kctrl upgrade again")
+		return nil
+	}
 	base, found := u.base(now.Path, ours)
 	if !found || !sameRequests(now.Path, base, theirs) {
 		u.note(now.Path, 0, "has been edited, and no version of it in git is what kctrl wrote, so that nothing can be merged", compareHint)
@@ -174,7 +178,7 @@ func (u *upgrade) merge(now project.LockEntry, ours, theirs []byte) error {
 	for _, line := range conflicts {
 		u.note(now.Path, line, "has a conflict: you and kctrl have changed the same lines", "choose between the lines, and take the markers out")
 	}
-	if err := u.plan.WriteFile(plan.File{Path: now.Path, Content: merged, Policy: plan.Own}); err != nil {
+	if err := u.plan.WriteFile(plan.File{Path: now.Path, Content: edit.EndedAs(ours, merged), Policy: plan.Own}); err != nil {
 		return err
 	}
 	return u.keepBase(now, theirs)

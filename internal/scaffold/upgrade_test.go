@@ -234,6 +234,32 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.HasPrefix(lines[notes[0].Pos.Line-1], "<<<<<<< yours") {
 		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 	}
+
+	// The next kctrl merges nothing into it, says so until it is resolved, and merges then.
+	unresolved := p.tree()[name]
+	next := append(slices.Clone(p.today[name]), "# of another day\n"...)
+	lock, err := project.LoadLock(afero.NewIOFS(p.fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Record(name, next, "")
+	if err := errors.Join(afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644), afero.WriteFile(p.fs, ".kctrl/base/"+hashOf(next), next, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		notes = p.upgrade(p.fromHistory)
+		if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.Contains(notes[0].Message, "has the conflict of an upgrade before this one still") || !bytes.Equal(p.tree()[name], unresolved) {
+			t.Errorf("notes %v of\n%s", notes, p.tree()[name])
+		}
+	}
+	p.edit(name, func([]byte) []byte { return append(slices.Clone(next), "# mine\n"...) })
+	p.edit(name, edits["CRLF"])
+	if notes = p.upgrade(p.fromHistory); len(notes) != 1 || !strings.Contains(notes[0].Message, "has a conflict") {
+		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
+	}
+	if text := p.tree()[name]; bytes.Count(text, []byte("\n")) != bytes.Count(text, []byte("\r\n")) {
+		t.Errorf("other line ends: %q", text)
+	}
 }
 
 // TestUpgradeMergesEditsAfterARename renames the kind of projects of older templates, with edits, before they are upgraded: what kctrl

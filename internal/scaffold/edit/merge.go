@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
 )
@@ -87,4 +88,26 @@ func matches(a, b []string) []int {
 		}
 	}
 	return at
+}
+
+// Conflict returns the line of the first conflict that a text has between git's markers, or 0.
+func Conflict(text []byte) int {
+	begins := 0
+	for i, line := range linesOf(text) {
+		switch {
+		case begins == 0 && strings.HasPrefix(line, "<<<<<<< "):
+			begins = i + 1
+		case begins > 0 && strings.HasPrefix(line, ">>>>>>> "):
+			return begins
+		}
+	}
+	return 0
+}
+
+// EndedAs returns a text, whose lines end as kctrl ends them, with the ends that most lines of a file have.
+func EndedAs(file, text []byte) []byte {
+	if 2*bytes.Count(file, []byte("\r\n")) <= bytes.Count(file, []byte("\n")) {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }

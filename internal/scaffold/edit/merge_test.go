@@ -64,3 +64,21 @@ func TestMergeKeepsWhatOneSideChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestConflictIsBetweenMarkers(t *testing.T) {
+	for text, want := range map[string]int{
+		"a\n": 0, "a\n<<<<<<< yours\nb\n": 0, "a\n>>>>>>> b\n<<<<<<< c\n": 0, "a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> d\n": 2, "<<<<<<< a\n>>>>>>> b": 1,
+	} {
+		if got := Conflict([]byte(text)); got != want {
+			t.Errorf("%q has a conflict in line %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestEndedAsMostLines(t *testing.T) {
+	for file, want := range map[string]string{"": "x\ny", "a\nb\n": "x\ny", "a\r\nb\r\nc\n": "x\r\ny", "a\r\nb\n": "x\ny"} {
+		if got := EndedAs([]byte(file), []byte("x\ny")); string(got) != want {
+			t.Errorf("as %q: %q, want %q", file, got, want)
+		}
+	}
+}
