@@ -75,6 +75,7 @@ func pods() kind {
 			unconditional: true, reset: []string{"status"}, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
 			given: typed1(armorWarnings),
 			create: change1(func(p *corev1.Pod) {
+				selectLabels(p)
 				armorFields(p)
 				defaultPodResources(&p.Spec)
 				p.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: qosOf(&p.Spec)}

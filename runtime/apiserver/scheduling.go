@@ -2,10 +2,12 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -112,22 +114,71 @@ func (c *podChecks) podTerm(term corev1.PodAffinityTerm, at *field.Path) {
 	for _, name := range term.Namespaces {
 		c.label(at.Child("namespace"), name)
 	}
-	for name, keys := range map[string][]string{"matchLabelKeys": term.MatchLabelKeys, "mismatchLabelKeys": term.MismatchLabelKeys} {
-		c.labelKeys(keys, term.LabelSelector, at.Child(name))
-	}
+	c.labelKeys(term.MatchLabelKeys, term.MismatchLabelKeys, term.LabelSelector, at)
 	if term.TopologyKey == "" {
 		c.required(at.Child("topologyKey"), "can not be empty")
 	}
 	c.labelName(at.Child("topologyKey"), term.TopologyKey)
 }
 
-func (c *podChecks) labelKeys(keys []string, selector *metav1.LabelSelector, at *field.Path) {
-	if len(keys) > 0 && selector == nil {
-		c.forbidden(at, "must not be specified when labelSelector is not set")
-		return
+// labelKeys checks keys whose labels of the pod are in the selector by now, if it is no template.
+func (c *podChecks) labelKeys(match, mismatch []string, selector *metav1.LabelSelector, at *field.Path) {
+	names := func(keys []string, at *field.Path) {
+		if len(keys) > 0 && selector == nil {
+			c.forbidden(at, "must not be specified when labelSelector is not set")
+			return
+		}
+		for i, key := range keys {
+			c.labelName(at.Index(i), key)
+		}
 	}
-	for i, key := range keys {
-		c.labelName(at.Index(i), key)
+	names(match, at.Child("matchLabelKeys"))
+	names(mismatch, at.Child("mismatchLabelKeys"))
+	if selector != nil {
+		last, selected := map[string]int{}, sets.KeySet(selector.MatchLabels)
+		for i, key := range match {
+			last[key] = i
+		}
+		for _, expression := range selector.MatchExpressions {
+			if i, is := last[expression.Key]; is && selected.Has(expression.Key) {
+				c.invalid(at.Index(i), expression.Key, "exists in both matchLabelKeys and labelSelector")
+			}
+			selected.Insert(expression.Key)
+		}
+	}
+	for i, key := range match {
+		if slices.Contains(mismatch, key) {
+			c.invalid(at.Child("matchLabelKeys").Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys")
+		}
+	}
+}
+
+// selectLabels puts the labels of a new pod that its affinities and spreads name by their keys into the selectors of these.
+func selectLabels(pod *corev1.Pod) {
+	add := func(selector *metav1.LabelSelector, operator metav1.LabelSelectorOperator, keys []string) {
+		for _, key := range keys {
+			if value, ok := pod.Labels[key]; ok && selector != nil {
+				selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+			}
+		}
+	}
+	terms := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range preferred {
+			required = append(required, preferred[i].PodAffinityTerm)
+		}
+		for _, term := range required {
+			add(term.LabelSelector, metav1.LabelSelectorOpIn, term.MatchLabelKeys)
+			add(term.LabelSelector, metav1.LabelSelectorOpNotIn, term.MismatchLabelKeys)
+		}
+	}
+	if affinity := pod.Spec.Affinity; affinity != nil && affinity.PodAffinity != nil {
+		terms(slices.Clone(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution), affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if affinity := pod.Spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
+		terms(slices.Clone(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution), affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	for _, constraint := range pod.Spec.TopologySpreadConstraints {
+		add(constraint.LabelSelector, metav1.LabelSelectorOpIn, constraint.MatchLabelKeys)
 	}
 }
 
@@ -156,7 +207,7 @@ func (c *podChecks) topology(at *field.Path) {
 				oneOf(&c.findings, here.Child(name), *policy, corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor)
 			}
 		}
-		c.labelKeys(constraint.MatchLabelKeys, constraint.LabelSelector, here.Child("matchLabelKeys"))
+		c.labelKeys(constraint.MatchLabelKeys, nil, constraint.LabelSelector, here)
 		c.selector(here.Child("labelSelector"), constraint.LabelSelector)
 	}
 }

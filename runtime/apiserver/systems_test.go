@@ -12,8 +12,11 @@ func systemRequests(seed uint64, salt string) []asked {
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
 	for range 25 {
 		annotations, spec := s.profiles(), s.systemPod()
+		if s.IntN(3) == 0 {
+			s.placed(spec)
+		}
 		if s.IntN(4) > 0 {
-			s.add(asked{method: "POST", path: "/api/v1/namespaces/" + s.namespace + "/pods?dryRun=All", body: object("v1", "Pod", "a", "", map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": spec})})
+			s.add(asked{method: "POST", path: "/api/v1/namespaces/" + s.namespace + "/pods?dryRun=All", body: object("v1", "Pod", "a", "", map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": map[string]any{"a": "x", "b": "y"}}, "spec": spec})})
 			continue
 		}
 		labels := map[string]any{"a": "b"}
@@ -21,6 +24,24 @@ func systemRequests(seed uint64, salt string) []asked {
 			"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels, "annotations": annotations}, "spec": spec}}})})
 	}
 	return s.requests
+}
+
+// placed adds affinities and spreads that name labels of the pod by their keys.
+func (s *sequence) placed(spec map[string]any) {
+	selector := func() any {
+		return pick[any](s, nil, map[string]any{}, map[string]any{"matchLabels": map[string]any{pick(s, "a", "c"): "x"}}, map[string]any{"matchExpressions": []any{map[string]any{"key": pick(s, "a", "b"), "operator": "Exists"}}})
+	}
+	keys := func() any {
+		return pick[any](s, nil, nil, []any{"a"}, []any{"a", "b"}, []any{"b", "b"}, []any{"c"}, []any{"not valid"})
+	}
+	term := func() map[string]any {
+		return map[string]any{"topologyKey": "z", "labelSelector": selector(), "matchLabelKeys": keys(), "mismatchLabelKeys": keys()}
+	}
+	some := func() map[string]any {
+		return map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": []any{term(), term()}, "preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"weight": 1, "podAffinityTerm": term()}}}
+	}
+	spec["affinity"] = map[string]any{pick(s, "podAffinity", "podAntiAffinity"): some()}
+	spec["topologySpreadConstraints"] = []any{map[string]any{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector(), "matchLabelKeys": keys()}}
 }
 
 func (s *sequence) profiles() map[string]any {

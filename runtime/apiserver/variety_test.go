@@ -446,7 +446,8 @@ func (s *sequence) graft(k sampleKind, content map[string]any) {
 	p.in[p.name] = s.value(p.of, p.name, 3)
 }
 
-// ungrafted are fields of which docs/fidelity.md says that nobody checks them, such as types of volumes without a driver, and those by which sequences would see each other.
+// ungrafted are fields of which docs/fidelity.md says that nobody checks them, such as types of volumes without a driver, those that systemRequests ask about, and those by
+// which sequences would see each other.
 var ungrafted = []string{
 	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
 	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID", "runtimeClassName", "globalDefault", "matchLabelKeys", "mismatchLabelKeys",
