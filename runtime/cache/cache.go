@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -134,6 +135,15 @@ func New(live *client.REST, opts Options) *Cache {
 		journal.Subscribe(live.Journal(), c.written)
 	}
 	return c
+}
+
+// ForConfig is [New] with a client of its own for the API server of config, which connection has the options of.
+func ForConfig(config *rest.Config, connection client.Options, opts Options) (*Cache, error) {
+	live, err := client.New(config, connection)
+	if err != nil {
+		return nil, err
+	}
+	return New(live, opts), nil
 }
 
 // Journal returns the journal of the writes that reads of the cache do not fall behind.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -125,6 +126,18 @@ type WithWatch interface {
 // through live. Reads with [Live] or [NotOlderThan] go to live too: they ask the server, not for what is at hand.
 func NewClient(reader Reader, live Client) Client {
 	return &split{Client: live, reader: reader}
+}
+
+// NewCached is [NewClient] with a client of its own for all but the reads. The reads of reader, if that is a cache, see its writes.
+func NewCached(config *rest.Config, opts Options, reader Reader) (Client, error) {
+	if cache, ok := reader.(interface{ Journal() *Journal }); ok && opts.Journal == nil {
+		opts.Journal = cache.Journal()
+	}
+	live, err := New(config, opts)
+	if err != nil {
+		return nil, err
+	}
+	return NewClient(reader, live), nil
 }
 
 // split takes Get and List from reader and the rest from the embedded client.

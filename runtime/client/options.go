@@ -75,6 +75,30 @@ type ListOptions struct {
 // forServer reports whether the options ask for something that a cache cannot answer.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
+// AsListOptions returns the options as apimachinery has them, without the namespace.
+func (o *ListOptions) AsListOptions() *metav1.ListOptions {
+	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue, ResourceVersion: o.NotOlderThan}
+	if o.LabelSelector != nil {
+		options.LabelSelector = o.LabelSelector.String()
+	}
+	if o.FieldSelector != nil {
+		options.FieldSelector = o.FieldSelector.String()
+	}
+	return options
+}
+
+// AsApplyOptions returns options of a patch as what an apply takes.
+func AsApplyOptions(opts ...PatchOption) []ApplyOption { return []ApplyOption{patchOptions(opts)} }
+
+// patchOptions are an ApplyOption.
+type patchOptions []PatchOption
+
+func (p patchOptions) ApplyToApply(o *WriteOptions) {
+	for _, option := range p {
+		option.ApplyToPatch(o)
+	}
+}
+
 // WriteOptions is what all options of a Create, Update, Patch or Apply add up to. Its pointer is an option itself.
 type WriteOptions struct {
 	// DryRun lets the server do all but store the object.

@@ -101,14 +101,24 @@ func (c *REST) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind,
 // IsObjectNamespaced reports whether the objects of the kind of obj, which may be a list, are in namespaces. It asks the
 // server when that is not known yet.
 func (c *REST) IsObjectNamespaced(obj runtime.Object) (bool, error) {
-	gvk, err := object.GVK(obj, c.scheme)
+	return IsObjectNamespaced(obj, c.scheme, c.mapper)
+}
+
+// IsObjectNamespaced reports whether objects of the kind of obj, or of its items, are in namespaces.
+func IsObjectNamespaced(obj runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper) (bool, error) {
+	gvk, err := object.GVK(obj, scheme)
 	if err != nil {
 		return false, err
 	}
 	if meta.IsListType(obj) {
 		gvk.Kind = strings.TrimSuffix(gvk.Kind, listSuffix)
 	}
-	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	return IsGVKNamespaced(gvk, mapper)
+}
+
+// IsGVKNamespaced reports whether objects of a kind are in namespaces.
+func IsGVKNamespaced(gvk schema.GroupVersionKind, mapper meta.RESTMapper) (bool, error) {
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return false, err
 	}

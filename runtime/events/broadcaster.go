@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -67,6 +69,18 @@ type queue interface {
 
 // ErrStarted is returned by a second [Broadcaster.Run].
 var ErrStarted = errors.New("the event broadcaster has been run already")
+
+// referenceOf names what an event is about.
+func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
+	if isNil(o) {
+		return Reference{}, errNoObject
+	}
+	named, ok := o.(object.Object)
+	if !ok {
+		return Reference{}, fmt.Errorf("%T has no metadata", o)
+	}
+	return b.reference(named)
+}
 
 // New returns a broadcaster. It starts nothing: until [Broadcaster.Run] events reach watchers and the log at once, and
 // wait for the sink.

@@ -122,11 +122,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+var errNoObject = errors.New("there is no object")
+
 // ReferenceTo returns a reference to o in its present state. scheme tells the kind of a typed object; when it does not,
 // what the object says itself counts.
 func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 	if isNil(o) {
-		return Reference{}, errors.New("there is no object")
+		return Reference{}, errNoObject
 	}
 	gvk, err := object.GVK(o, scheme)
 	if err != nil {
@@ -145,7 +147,7 @@ func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 }
 
 // isNil reports whether o is nil, or a nil pointer.
-func isNil(o object.Object) bool {
+func isNil(o runtime.Object) bool {
 	if o == nil {
 		return true
 	}

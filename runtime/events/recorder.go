@@ -36,8 +36,9 @@ func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
 // 1024 bytes. related is a second object that took part, such as one that was created, or nil. The objects are only
 // named: they are not kept.
 //
-// Eventf does not block, and cannot fail: an event that no API server would take is logged and dropped.
-func (r *Recorder) Eventf(regarding, related object.Object, eventType, reason, action, format string, args ...any) {
+// Eventf does not block, and cannot fail: an event that no API server would take, such as one about what has no metadata, is logged and
+// dropped.
+func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
 	if r == nil {
 		return
 	}
@@ -53,7 +54,7 @@ func (r *Recorder) Eventf(regarding, related object.Object, eventType, reason, a
 		return
 	}
 	if !isNil(related) {
-		if e.Related, err = b.reference(related); err != nil {
+		if e.Related, err = b.referenceOf(related); err != nil {
 			b.opts.Logger.Warn("the second object of an event is left out", "event", e, "err", err)
 		}
 	}
@@ -82,11 +83,14 @@ func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
 		annotated.annotations = map[string]string{}
 	}
 	maps.Copy(annotated.annotations, annotations)
+	if core, ok := annotated.instead.(coreEvents); ok {
+		annotated.instead = core.annotated(annotated.annotations)
+	}
 	return &annotated
 }
 
 // event returns an event without its note, related object and name.
-func (r *Recorder) event(regarding object.Object, eventType, reason, action string) (Event, error) {
+func (r *Recorder) event(regarding runtime.Object, eventType, reason, action string) (Event, error) {
 	e := Event{
 		Annotations: r.annotations, Type: eventType, Reason: reason, Action: action,
 		Controller: r.controller, Instance: r.instance, First: r.at, Count: 1,
@@ -96,7 +100,7 @@ func (r *Recorder) event(regarding object.Object, eventType, reason, action stri
 	}
 	e.Last = e.First
 	var err error
-	if e.Regarding, err = r.broadcaster.reference(regarding); err != nil {
+	if e.Regarding, err = r.broadcaster.referenceOf(regarding); err != nil {
 		return e, err
 	}
 	e.Namespace = namespaceOf(e.Regarding)
@@ -200,10 +204,38 @@ func (c CoreRecorder) Eventf(regarding runtime.Object, eventType, reason, format
 
 // AnnotatedEventf is Eventf with annotations of the event.
 func (c CoreRecorder) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
-	o, _ := regarding.(object.Object) // what is none is an error, of which Eventf tells
 	r := c.recorder
 	if len(annotations) > 0 {
 		r = r.WithAnnotations(annotations)
 	}
-	r.Eventf(o, nil, eventType, reason, reason, format, args...)
+	r.Eventf(regarding, nil, eventType, reason, reason, format, args...)
+}
+
+// CoreEventer is what records events in a program's own way, in the form of client-go's tools/record.
+type CoreEventer interface {
+	Event(regarding runtime.Object, eventType, reason, message string)
+	Eventf(regarding runtime.Object, eventType, reason, format string, args ...any)
+	AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
+}
+
+// OfCore returns a recorder that tells e of all events, by Eventf or, of those with annotations, by AnnotatedEventf. Of their second
+// objects and actions it does not tell.
+func OfCore(e CoreEventer) *Recorder { return Of(coreEvents{e, nil}) }
+
+// coreEvents is an [Eventer].
+type coreEvents struct {
+	eventer     CoreEventer
+	annotations map[string]string
+}
+
+func (c coreEvents) Eventf(regarding, _ runtime.Object, eventType, reason, _, format string, args ...any) {
+	if len(c.annotations) > 0 {
+		c.eventer.AnnotatedEventf(regarding, c.annotations, eventType, reason, format, args...)
+		return
+	}
+	c.eventer.Eventf(regarding, eventType, reason, format, args...)
+}
+
+func (c coreEvents) annotated(annotations map[string]string) Eventer {
+	return coreEvents{c.eventer, annotations}
 }

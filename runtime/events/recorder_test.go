@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -309,3 +310,38 @@ func TestRecordersForLibrariesRecordTheSame(t *testing.T) {
 }
 
 var aPod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+
+// toldCore is a recorder in the form of client-go's tools/record.
+type toldCore struct{ lines []string }
+
+func (r *toldCore) Event(_ runtime.Object, eventType, reason, message string) {
+	r.lines = append(r.lines, eventType+" "+reason+" "+message)
+}
+
+func (r *toldCore) Eventf(regarding runtime.Object, eventType, reason, format string, args ...any) {
+	r.Event(regarding, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *toldCore) AnnotatedEventf(regarding runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
+	r.Event(regarding, eventType, reason, fmt.Sprint(fmt.Sprintf(format, args...), annotations))
+}
+
+func TestARecorderOfOnesOwnInTheOldFormIsToldEverything(t *testing.T) {
+	own := &toldCore{}
+	r := OfCore(own)
+	r.Eventf(&corev1.Pod{}, nil, Normal, "Created", "Create", "made %d", 3)
+	r.WithAnnotations(map[string]string{"a": "b"}).Eventf(&corev1.Pod{}, nil, Warning, "Failed", "Create", "no")
+	if want := []string{"Normal Created made 3", "Warning Failed nomap[a:b]"}; !slices.Equal(own.lines, want) {
+		t.Errorf("got %q", own.lines)
+	}
+}
+
+func TestAnEventAboutWhatHasNoMetadataIsDropped(t *testing.T) {
+	r := NewFakeRecorder(1)
+	r.Eventf(&corev1.PodList{}, nil, Normal, "Created", "Create", "made")
+	select {
+	case e := <-r.Events:
+		t.Errorf("recorded %s", e)
+	default:
+	}
+}

@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	kctrl "github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 func TestOfCallsTheMethodOfTheEvent(t *testing.T) {
@@ -37,4 +39,26 @@ func TestForOwnerOfWantsAKindOfTheScheme(t *testing.T) {
 		}
 	}()
 	handler.ForOwnerOf[kctrl.Object](&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, runtime.NewScheme(), nil, true)
+}
+
+func TestFuncsOfAreOfOneGoTypeAndAnyRequests(t *testing.T) {
+	var added []string
+	h := handler.Of(handler.FuncsOf[*corev1.Pod, string]{
+		CreateFunc: func(_ context.Context, e informer.Event[*corev1.Pod], queue handler.Queue[string]) {
+			queue.Add(e.Object.Spec.NodeName)
+		},
+	})
+	mapped := handler.Map(func(_ context.Context, o *corev1.Pod) []string { return []string{o.Name, o.Name} })
+	queue := workqueue.New[string](workqueue.Options{})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: corev1.PodSpec{NodeName: "node"}}
+	h(t.Context(), informer.Event[*corev1.Pod]{Type: informer.Added, Object: pod}, queue)
+	h(t.Context(), informer.Event[*corev1.Pod]{Type: informer.Deleted, Object: pod}, queue)
+	mapped(t.Context(), informer.Event[*corev1.Pod]{Type: informer.Updated, Object: pod, Old: pod}, queue)
+	for queue.Len() > 0 {
+		item, _ := queue.Get(t.Context())
+		added = append(added, item)
+	}
+	if !slices.Equal(added, []string{"node", "pod"}) {
+		t.Errorf("added %q", added)
+	}
 }

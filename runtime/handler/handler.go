@@ -46,8 +46,8 @@ func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
 
 // Map is a handler that requests what requests returns for the object; for an update, for the new state and the old.
-func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Request) Handler[T, reconcile.Request] {
-	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) []R) Handler[T, R] {
+	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 		all := slices.Clone(requests(ctx, e.Object))
 		if e.Type == informer.Updated {
 			all = append(all, requests(ctx, e.Old)...)
@@ -58,9 +58,9 @@ func Map[T object.Object](requests func(ctx context.Context, o T) []reconcile.Re
 
 // addOnce adds requests to queue in one step, and each of them once: between two steps a worker could get a request
 // that then comes again for the same event.
-func addOnce(queue Queue[reconcile.Request], requests []reconcile.Request) {
-	var once []reconcile.Request
-	seen := make(map[reconcile.Request]struct{}, len(requests))
+func addOnce[R comparable](queue Queue[R], requests []R) {
+	var once []R
+	seen := make(map[R]struct{}, len(requests))
 	for _, request := range requests {
 		if _, ok := seen[request]; !ok {
 			seen[request] = struct{}{}
@@ -186,31 +186,34 @@ func Of[T object.Object, R comparable](h Events[T, R]) Handler[T, R] {
 }
 
 // Funcs is [Events] of functions, for objects of any Go type. What has none is left out.
-type Funcs struct {
-	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request])
+type Funcs = FuncsOf[object.Object, reconcile.Request]
+
+// FuncsOf is [Events] of functions, for objects of one Go type and requests of any. What has none is left out.
+type FuncsOf[T object.Object, R comparable] struct {
+	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(ctx context.Context, e informer.Event[T], queue Queue[R])
 }
 
 // Create implements Events.
-func (f Funcs) Create(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func (f FuncsOf[T, R]) Create(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 	callIfSet(f.CreateFunc, ctx, e, queue)
 }
 
 // Update implements Events.
-func (f Funcs) Update(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func (f FuncsOf[T, R]) Update(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 	callIfSet(f.UpdateFunc, ctx, e, queue)
 }
 
 // Delete implements Events.
-func (f Funcs) Delete(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func (f FuncsOf[T, R]) Delete(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 	callIfSet(f.DeleteFunc, ctx, e, queue)
 }
 
 // Generic implements Events.
-func (f Funcs) Generic(ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func (f FuncsOf[T, R]) Generic(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 	callIfSet(f.GenericFunc, ctx, e, queue)
 }
 
-func callIfSet(f Handler[object.Object, reconcile.Request], ctx context.Context, e informer.Event[object.Object], queue Queue[reconcile.Request]) {
+func callIfSet[T object.Object, R comparable](f Handler[T, R], ctx context.Context, e informer.Event[T], queue Queue[R]) {
 	if f != nil {
 		f(ctx, e, queue)
 	}

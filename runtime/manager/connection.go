@@ -37,6 +37,17 @@ func GetConfig() (*rest.Config, error) {
 	return LoadConfig(kubeconfig)
 }
 
+// RegisterFlags adds the flag --kubeconfig, of which [GetConfig] knows, to set and to flag.CommandLine, where they do not have it. With a nil
+// set it is flag.CommandLine alone.
+func RegisterFlags(set *flag.FlagSet) {
+	if flag.Lookup(kubeconfigFlag) == nil {
+		flag.String(kubeconfigFlag, "", kubeconfigUsage)
+	}
+	if set != nil && set.Lookup(kubeconfigFlag) == nil {
+		set.Var(flag.Lookup(kubeconfigFlag).Value, kubeconfigFlag, kubeconfigUsage)
+	}
+}
+
 // GetConfigOrDie is [GetConfig] for a main function: without an API server the program says why on standard error, and panics.
 func GetConfigOrDie() *rest.Config {
 	config, err := GetConfig()

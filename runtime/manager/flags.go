@@ -215,7 +215,7 @@ func (f *Flags) bind() {
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
 	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
 	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
-	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config")
+	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", kubeconfigUsage)
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress, "`address` of /healthz and /readyz; 0 is off")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` of /metrics, such as :8443; 0 is off")
 	flags.Var(insecure{&o.MetricsInsecure}, "metrics-secure", "serve metrics over TLS, to clients that the API server authenticates and authorizes")
@@ -321,7 +321,10 @@ func (l *list) Set(value string) error {
 }
 
 // kubeconfigFlag says where the API server is.
-const kubeconfigFlag = "kubeconfig"
+const (
+	kubeconfigFlag  = "kubeconfig"
+	kubeconfigUsage = "`file` that says where the API server is; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
+)
 
 // configFlag is the only flag that a configuration file cannot set.
 const configFlag = "config"

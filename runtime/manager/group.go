@@ -30,6 +30,9 @@ var startOrder = []groupName{servers, caches, recorders, others, controllers}
 
 // groupOf returns where something that was added belongs.
 func groupOf(r Runnable) groupName {
+	if _, ok := r.(*cache.Cache); ok {
+		return caches
+	}
 	if elected, ok := r.(LeaderElectionRunnable); ok && !elected.NeedLeaderElection() {
 		return others
 	}

@@ -133,18 +133,22 @@ func updates(changed func(before, after object.Object) bool) Predicate {
 	}
 }
 
-// Filter is a predicate as four methods, one for each thing that may happen to an object. [Of] makes a Predicate of it.
-type Filter interface {
-	Create(e informer.Event[object.Object]) bool
-	Update(e informer.Event[object.Object]) bool
-	Delete(e informer.Event[object.Object]) bool
-	Generic(e informer.Event[object.Object]) bool
+// Filter is a predicate as four methods, one for each thing that may happen to an object of any kind. [Of] makes a Predicate of it.
+type Filter = FilterOf[object.Object]
+
+// FilterOf is a [Filter] for the objects of one Go type.
+type FilterOf[T object.Object] interface {
+	Create(e informer.Event[T]) bool
+	Update(e informer.Event[T]) bool
+	Delete(e informer.Event[T]) bool
+	Generic(e informer.Event[T]) bool
 }
 
 // Of is a predicate that asks the method of f that is for the type of the event: Create about an Added one, Update about an Updated one,
-// Delete about a Deleted one, and Generic about all others, such as those of a resync and of channels.
-func Of(f Filter) Predicate {
-	return func(e informer.Event[object.Object]) bool {
+// Delete about a Deleted one, and Generic about all others, such as those of a resync and of channels. Events of objects of
+// another Go type count.
+func Of[T object.Object](f FilterOf[T]) Predicate {
+	return Event(func(e informer.Event[T]) bool {
 		switch e.Type {
 		case informer.Added:
 			return f.Create(e)
@@ -154,30 +158,69 @@ func Of(f Filter) Predicate {
 			return f.Delete(e)
 		}
 		return f.Generic(e)
-	}
+	})
 }
 
 // Funcs is a [Filter] of functions. What has none counts.
-type Funcs struct {
-	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(informer.Event[object.Object]) bool
+type Funcs = FuncsOf[object.Object]
+
+// FuncsOf is a [FilterOf] of functions. What has none counts.
+type FuncsOf[T object.Object] struct {
+	CreateFunc, UpdateFunc, DeleteFunc, GenericFunc func(informer.Event[T]) bool
 }
 
-// Create implements Filter.
-func (f Funcs) Create(e informer.Event[object.Object]) bool {
-	return f.CreateFunc == nil || f.CreateFunc(e)
-}
+// Create implements FilterOf.
+func (f FuncsOf[T]) Create(e informer.Event[T]) bool { return f.CreateFunc == nil || f.CreateFunc(e) }
 
-// Update implements Filter.
-func (f Funcs) Update(e informer.Event[object.Object]) bool {
-	return f.UpdateFunc == nil || f.UpdateFunc(e)
-}
+// Update implements FilterOf.
+func (f FuncsOf[T]) Update(e informer.Event[T]) bool { return f.UpdateFunc == nil || f.UpdateFunc(e) }
 
-// Delete implements Filter.
-func (f Funcs) Delete(e informer.Event[object.Object]) bool {
-	return f.DeleteFunc == nil || f.DeleteFunc(e)
-}
+// Delete implements FilterOf.
+func (f FuncsOf[T]) Delete(e informer.Event[T]) bool { return f.DeleteFunc == nil || f.DeleteFunc(e) }
 
-// Generic implements Filter.
-func (f Funcs) Generic(e informer.Event[object.Object]) bool {
+// Generic implements FilterOf.
+func (f FuncsOf[T]) Generic(e informer.Event[T]) bool {
 	return f.GenericFunc == nil || f.GenericFunc(e)
 }
+
+// GenerationChangedPredicate is [SpecChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+type GenerationChangedPredicate struct{ unchanged }
+
+// Update implements Filter.
+func (GenerationChangedPredicate) Update(e informer.Event[object.Object]) bool { return specChanged(e) }
+
+// LabelChangedPredicate is [LabelsChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+type LabelChangedPredicate struct{ unchanged }
+
+// Update implements Filter.
+func (LabelChangedPredicate) Update(e informer.Event[object.Object]) bool { return labelsChanged(e) }
+
+// AnnotationChangedPredicate is [AnnotationsChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+type AnnotationChangedPredicate struct{ unchanged }
+
+// Update implements Filter.
+func (AnnotationChangedPredicate) Update(e informer.Event[object.Object]) bool {
+	return annotationsChanged(e)
+}
+
+// ResourceVersionChangedPredicate is [ResourceVersionChanged] as a [Filter], for types that embed it and have a method of their own beside it.
+type ResourceVersionChangedPredicate struct{ unchanged }
+
+// Update implements Filter.
+func (ResourceVersionChangedPredicate) Update(e informer.Event[object.Object]) bool {
+	return resourceVersionChanged(e)
+}
+
+var specChanged, labelsChanged, annotationsChanged, resourceVersionChanged = SpecChanged(), LabelsChanged(), AnnotationsChanged(), ResourceVersionChanged()
+
+// unchanged has the methods of a [Filter] that are not about updates: everything counts.
+type unchanged struct{}
+
+// Create implements Filter.
+func (unchanged) Create(informer.Event[object.Object]) bool { return true }
+
+// Delete implements Filter.
+func (unchanged) Delete(informer.Event[object.Object]) bool { return true }
+
+// Generic implements Filter.
+func (unchanged) Generic(informer.Event[object.Object]) bool { return true }

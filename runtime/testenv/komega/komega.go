@@ -3,11 +3,12 @@
 //	k := komega.New(c)
 //	Eventually(k.Object(pod)).Should(HaveField("Status.Phase", Equal(corev1.PodRunning)))
 //
-// It does not import gomega, and has no client of its own for the whole process.
+// It does not import gomega. A suite that has said its client once, by [SetClient], can do without k.
 package komega
 
 import (
 	"context"
+	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -64,4 +65,63 @@ func (k Komega) Object(obj object.Object) func() (object.Object, error) {
 // ObjectList returns a function that reads list and returns it.
 func (k Komega) ObjectList(list object.List, opts ...client.ListOption) func() (object.List, error) {
 	return func() (object.List, error) { return list, k.List(list, opts...)() }
+}
+
+// suite is what the functions of the package use.
+var suite struct {
+	mu sync.Mutex
+	k  *Komega
+}
+
+// SetClient gives the functions of the package a client, such as in a BeforeSuite.
+func SetClient(c client.Client) { change(func(k *Komega) { k.client = c }) }
+
+// SetContext has the calls that the functions of the package make end with ctx. Without it they have no deadline.
+func SetContext(ctx context.Context) { change(func(k *Komega) { k.ctx = ctx }) }
+
+func change(set func(*Komega)) {
+	suite.mu.Lock()
+	defer suite.mu.Unlock()
+	k := Komega{ctx: context.Background()}
+	if suite.k != nil {
+		k = *suite.k
+	}
+	set(&k)
+	suite.k = &k
+}
+
+// ofSuite returns the Komega of the suite. It panics if that has no client.
+func ofSuite() Komega {
+	suite.mu.Lock()
+	defer suite.mu.Unlock()
+	if suite.k == nil || suite.k.client == nil {
+		panic("komega has no client: call komega.SetClient first")
+	}
+	return *suite.k
+}
+
+// Get is [Komega.Get] with the client of [SetClient].
+func Get(obj object.Object) func() error { return ofSuite().Get(obj) }
+
+// List is [Komega.List] with the client of [SetClient].
+func List(list object.List, opts ...client.ListOption) func() error {
+	return ofSuite().List(list, opts...)
+}
+
+// Update is [Komega.Update] with the client of [SetClient].
+func Update(obj object.Object, change func(), opts ...client.UpdateOption) func() error {
+	return ofSuite().Update(obj, change, opts...)
+}
+
+// UpdateStatus is [Komega.UpdateStatus] with the client of [SetClient].
+func UpdateStatus(obj object.Object, change func(), opts ...client.UpdateOption) func() error {
+	return ofSuite().UpdateStatus(obj, change, opts...)
+}
+
+// Object is [Komega.Object] with the client of [SetClient].
+func Object(obj object.Object) func() (object.Object, error) { return ofSuite().Object(obj) }
+
+// ObjectList is [Komega.ObjectList] with the client of [SetClient].
+func ObjectList(list object.List, opts ...client.ListOption) func() (object.List, error) {
+	return ofSuite().ObjectList(list, opts...)
 }

@@ -35,3 +35,38 @@ func TestFunctionsActWhenTheyAreCalled(t *testing.T) {
 		t.Errorf("%v %v", list, err)
 	}
 }
+
+func TestASuiteSaysItsClientOnce(t *testing.T) {
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("a suite without a client can read")
+			}
+		}()
+		komega.Get(&corev1.Pod{})
+	}()
+	c := inmemory.NewClientBuilder().AsGiven().Build()
+	komega.SetContext(t.Context())
+	komega.SetClient(c)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "pod"}}
+	if err := c.Create(t.Context(), pod.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	for name, act := range map[string]func() error{
+		"get": komega.Get(pod.DeepCopy()), "list": komega.List(&corev1.PodList{}),
+		"update status": komega.UpdateStatus(pod.DeepCopy(), func() {}),
+	} {
+		if err := act(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := komega.Update(pod, func() { pod.Labels = map[string]string{"a": "b"} })(); err != nil {
+		t.Error(err)
+	}
+	if got, err := komega.Object(pod)(); err != nil || got.GetLabels()["a"] != "b" {
+		t.Errorf("%v %v", got, err)
+	}
+	if list, err := komega.ObjectList(&corev1.PodList{})(); err != nil || len(list.(*corev1.PodList).Items) != 1 {
+		t.Errorf("%v %v", list, err)
+	}
+}
