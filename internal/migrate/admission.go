@@ -69,11 +69,17 @@ var admissionRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			literal := n.(*ast.UnaryExpr).X.(*ast.CompositeLit)
+			f.stack = f.stack[:len(f.stack)-1]
+			wanted := f.wanted(n.(ast.Expr))
+			f.stack = append(f.stack, n)
 			for _, element := range literal.Elts {
 				field, ok := element.(*ast.KeyValueExpr)
 				if ok && !isIdent(field.Key, "Handler") && !isIdent(field.Key, "RecoverPanic") {
 					f.note(field.Value, "left out: "+f.raw(field.Key)+" of webhooks")
 				}
+			}
+			if _, _, key := f.method(f.around(1)); namedOf(wanted) == "net/http.Handler" && key != "webhook#Register" {
+				return fill("{webhook/admission}.NewReviewer(") + f.text(keyed(literal)["Handler"]) + fill(", {slog}.Default())")
 			}
 			return f.text(keyed(literal)["Handler"])
 		},

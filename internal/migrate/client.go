@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -17,8 +18,15 @@ var clientRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			args := append(f.texts(call.Args[:2]), f.texts(call.Args[3:])...)
-			return f.text(selector.X) + ".Apply(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+			options := strings.Join(f.texts(call.Args[3:]), ", ") + ellipsis(call)
+			if slices.ContainsFunc(call.Args[3:], f.isPatchOption) {
+				options = fill("{client}.AsApplyOptions(") + options + ")..."
+			}
+			args := f.texts(call.Args[:2])
+			if options != "" {
+				args = append(args, options)
+			}
+			return f.text(selector.X) + ".Apply(" + strings.Join(args, ", ") + ")"
 		},
 		Reason: "apply is a verb of its own",
 	},
@@ -61,6 +69,70 @@ var clientRules = []Rule{
 		},
 		Rewrite: func(*file, ast.Node) string { return fill("{client}.Stream[{client}.Object]") },
 		Reason:  "a watch is a stream of events",
+	},
+	{
+		Name: "a watch",
+		Matches: func(f *file, n ast.Node) bool {
+			call, selector, key := f.method(n)
+			return key == "client#Watch" && !f.wrapped[n] && !f.isInterceptor(selector) && len(call.Args) >= 2 && !f.inWatch()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			args := append([]string{f.text(call.Args[0]), f.text(selector.X)}, f.texts(call.Args[1:])...)
+			return fill("{client}.WatchChannel(") + strings.Join(args, ", ") + ellipsis(call) + ")"
+		},
+		Reason: "a watch of a client is a stream; WatchChannel has its events come by a channel",
+	},
+	{
+		Name: "a client that reads from a cache of the program's own",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "client.New" && len(call.Args) == 2 && f.readerOf(call.Args[1]) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			options := call.Args[1].(*ast.CompositeLit)
+			reader := f.text(f.readerOf(options))
+			if disabled(options) != nil {
+				f.note(options, "left out: DisableFor of a client, which DisableFor of its cache is")
+			}
+			return fill("{client}.NewCached(") + f.text(call.Args[0]) + ", " + f.withoutField(options, fieldOf(options, "Cache")) + ", " + reader + ")"
+		},
+		Reason: "the cache is an argument",
+	},
+	{
+		Name: "a client that a variable does not keep",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "client.New" && call != nil && !f.wrapped[n] && f.isReplaced(n)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("func() ({client}.Client, error) { return ") + f.text(n) + " }()"
+		},
+		Reason: "what New returns is of a type of its own",
+	},
+	{
+		Name: "the options of a subresource",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && strings.HasPrefix(f.typeOf(literal), "client.SubResource") && len(literal.Elts) == 1 && f.innerOptions(literal) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(f.innerOptions(n.(*ast.CompositeLit))) },
+		Reason:  "they are those of all writes",
+	},
+	{
+		Name: "whether an option is set",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			if !ok {
+				return false
+			}
+			selector, ok := star.X.(*ast.SelectorExpr)
+			return ok && plainOptions[f.member(selector.Sel)] != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.StarExpr).X) },
+		Reason:  "options are values, which may be zero",
 	},
 	{
 		Name:    "a configuration of an unstructured object",
@@ -143,6 +215,95 @@ var clientRules = []Rule{
 		},
 		Reason: "the lock is a function of its own",
 	},
+}
+
+// fieldOf returns the field of a literal that has a name, or nil.
+func fieldOf(literal *ast.CompositeLit, name string) *ast.KeyValueExpr {
+	for _, element := range literal.Elts {
+		if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, name) {
+			return field
+		}
+	}
+	return nil
+}
+
+// readerOf returns the cache that the options of a client have it read from, or nil.
+func (f *file) readerOf(options ast.Expr) ast.Expr {
+	literal, ok := options.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	field := fieldOf(literal, "Cache")
+	if field == nil {
+		return nil
+	}
+	cached, ok := pointee(f, field.Value).(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	reader := keyed(cached)["Reader"]
+	if reader == nil || f.info.Types[reader].IsNil() {
+		return nil
+	}
+	return reader
+}
+
+// innerOptions returns the options that those of a subresource have in them, if they have nothing else.
+func (f *file) innerOptions(literal *ast.CompositeLit) ast.Expr {
+	for _, name := range []string{"UpdateOptions", "PatchOptions", "CreateOptions", "ApplyOptions"} {
+		if inner, ok := keyed(literal)[name].(*ast.CompositeLit); ok {
+			return inner
+		}
+	}
+	return nil
+}
+
+// isReplaced reports whether a call gives the first value to a new variable that is given another one later.
+func (f *file) isReplaced(n ast.Node) bool {
+	assign, ok := f.around(0).(*ast.AssignStmt)
+	if !ok || assign.Tok != token.DEFINE || len(assign.Lhs) != 2 || f.body() == nil {
+		return false
+	}
+	name, ok := assign.Lhs[0].(*ast.Ident)
+	if !ok || f.info.Defs[name] == nil {
+		return false
+	}
+	replaced := false
+	ast.Inspect(f.body(), func(n ast.Node) bool {
+		other, ok := n.(*ast.AssignStmt)
+		if !ok || other == assign || len(other.Lhs) != len(other.Rhs) {
+			return true
+		}
+		for _, left := range other.Lhs {
+			ident, ok := left.(*ast.Ident)
+			replaced = replaced || ok && f.info.Uses[ident] == f.info.Defs[name]
+		}
+		return true
+	})
+	return replaced
+}
+
+// plainOptions are fields that were pointers, with what they are compared with in place of nil.
+var plainOptions = map[string]string{
+	"client#PropagationPolicy": `""`, "client#Force": "false",
+	"manager#LeaseDuration": "0", "manager#RenewDeadline": "0", "manager#RetryPeriod": "0", "manager#GracefulShutdownTimeout": "0",
+	"cache#SyncPeriod": "0",
+}
+
+// inWatch reports whether the node is in a function that has the type of Watch, which returns what is watched as it is.
+func (f *file) inWatch() bool {
+	function := f.function()
+	return function != nil && f.watches(function)
+}
+
+// isPatchOption reports whether an expression is any option of a patch, or some.
+func (f *file) isPatchOption(e ast.Expr) bool {
+	t := f.info.TypeOf(e)
+	if list, ok := t.Underlying().(*types.Slice); ok {
+		t = list.Elem()
+	}
+	key := typeKey(t)
+	return key == "client.PatchOption" || key == "client.SubResourcePatchOption"
 }
 
 // isInterceptor reports whether a method is a field of functions.

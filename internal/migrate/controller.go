@@ -3,6 +3,7 @@ package migrate
 import (
 	"cmp"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -93,14 +94,158 @@ var controllerRules = []Rule{
 		Reason:  "a handler is a function; what has four methods becomes one by Of",
 	},
 	{
+		Name: "an assertion about a predicate",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && isAssertion(spec) && isPredicate(f.info.TypeOf(spec.Type)) && f.isOwnType(f.info.TypeOf(spec.Values[0]))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.ValueSpec)
+			f.wrapped[spec.Values[0]] = true
+			filter := fill("{predicate}.Filter")
+			if of := f.argumentsOf(spec.Type); of != "" {
+				filter = fill("{predicate}.FilterOf") + of
+			}
+			return "_ " + filter + " = " + f.text(spec.Values[0])
+		},
+		Reason: "a predicate is a function; what has four methods becomes one by Of",
+	},
+	{
+		Name: "a predicate of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && isPredicate(f.wanted(e))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.predicates([]ast.Expr{n.(ast.Expr)})[0] },
+		Reason:  "a predicate is a function; what has four methods becomes one by Of",
+	},
+	{
 		Name: "a predicate of functions for a Go type",
 		Matches: func(f *file, n ast.Node) bool {
-			literal, ok := n.(*ast.CompositeLit)
-			return ok && literal.Type != nil && f.typeOf(literal) == "predicate.TypedFuncs"
+			literal := literalOf(n)
+			return literal != nil && f.isTypedFuncs(literal.Type, "predicate")
 		},
-		Rewrite: func(f *file, n ast.Node) string { return f.typedPredicate(n.(*ast.CompositeLit)) },
-		Reason:  "a predicate is for all kinds; Event makes one of a function for a Go type",
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{predicate}.Of(") + f.typedFuncs(literalOf(n), "predicate") + ")"
+		},
+		Reason: "a predicate is for all kinds; Of makes one of functions for a Go type",
 	},
+	{
+		Name: "a handler of functions for a Go type",
+		Matches: func(f *file, n ast.Node) bool {
+			literal := literalOf(n)
+			return literal != nil && f.isTypedFuncs(literal.Type, "handler")
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{handler}.Of(") + f.typedFuncs(literalOf(n), "handler") + ")"
+		},
+		Reason: "a handler is a function; Of makes one of the four",
+	},
+	{
+		Name: "functions of events for a Go type, in a type",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			field, inField := f.around(0).(*ast.Field)
+			return ok && inField && len(field.Names) == 0 && f.inStruct() && (f.isTypedFuncs(e, "predicate") || f.isTypedFuncs(e, "handler"))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			pkg, _, _ := strings.Cut(f.symbol(genericOf(n.(ast.Expr))), ".")
+			return fill("{"+pkg+"}.FuncsOf") + f.argumentsOf(n.(ast.Expr))
+		},
+		Reason: "an embedded Funcs stays one",
+	},
+	{
+		Name: "a generic type that is another one",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && genericOf(e) != nil && genericTypes[f.symbol(genericOf(e))] != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return genericTypes[f.symbol(genericOf(n.(ast.Expr)))](f.typeArguments(n.(ast.Expr)))
+		},
+		Reason: "the runtime has it in another form",
+	},
+	{
+		Name: "an assertion about a source",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && isAssertion(spec) && isSource(f.info.TypeOf(spec.Type)) && f.isOwnType(f.info.TypeOf(spec.Values[0]))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.ValueSpec)
+			f.wrapped[spec.Values[0]] = true
+			return "_ " + fill("{source}.Starter") + cmp.Or(f.argumentsOf(spec.Type), fill("[{reconcile}.Request]")) + " = " + f.text(spec.Values[0])
+		},
+		Reason: "what has Start becomes a source by Of",
+	},
+	{
+		Name: "a source of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && isSource(f.wanted(e))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{source}.Of(") + f.text(n) + ")"
+		},
+		Reason: "what has Start becomes a source by Of",
+	},
+	{
+		Name: "a source that is a function",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "source.Func" || key == "source.TypedFunc") && len(call.Args) == 1
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			of := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
+			return fill("{source}.Of({source}.StartFunc") + of + "(" + f.text(call.Args[0]) + "))"
+		},
+		Reason: "what has Start becomes a source by Of",
+	},
+	{
+		Name: "a source of a channel",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "source.Channel" || key == "source.TypedChannel") && len(call.Args) >= 2
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.channelSource(n.(*ast.CallExpr)) },
+		Reason:  "predicates are further arguments",
+	},
+	{
+		Name:    "a handler that puts what has not changed last",
+		Matches: matchCall("handler.WithLowPriorityWhenUnchanged"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return f.text(call.Args[0])
+		},
+		Reason: "a controller reconciles first what has changed, whatever the handler",
+	},
+	{
+		Name: "a known predicate in a type",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			field, inField := f.around(0).(*ast.Field)
+			return ok && inField && len(field.Names) == 0 && f.inStruct() && knownPredicates[f.knownSymbol(e)] != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string { return fill("{predicate}." + f.knownSymbol(n.(ast.Expr))) },
+		Reason:  "what is embedded has methods",
+	},
+	{
+		Name: "a known predicate that a type has",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			field, inField := f.around(0).(*ast.KeyValueExpr)
+			if !ok || !inField || f.knownPredicate(n) == "" {
+				return false
+			}
+			key, isName := field.Key.(*ast.Ident)
+			return isName && field.Value == e && knownPredicates[key.Name] != "" && f.info.Types[e].IsValue()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{predicate}."+f.around(1).(*ast.KeyValueExpr).Key.(*ast.Ident).Name) + "{}"
+		},
+		Reason: "what is embedded has methods"},
 	{
 		Name: "predicates together, with their Go type",
 		Matches: func(f *file, n ast.Node) bool {
@@ -131,6 +276,62 @@ var controllerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string { return f.controllerOf(n.(*ast.CallExpr)) },
 		Reason:  "a builder makes controllers of any requests",
+	},
+	{
+		Name: "a controller without a builder, whose options are a variable",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "controller.New" || key == "controller.NewTyped") && len(call.Args) == 3 && f.reconcilerSet(call.Args[2]) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := n.(*ast.CallExpr)
+			requests := cmp.Or(f.argumentsOf(call.Fun), fill("[{reconcile}.Request]"))
+			return fill("{controller}.Of") + requests + "(" + f.text(call.Args[1]) + ", " + f.text(call.Args[0]) + ").WithOptions(" +
+				f.text(call.Args[2]) + ").Build(" + f.text(f.reconcilerSet(call.Args[2])) + ")"
+		},
+		Reason: "a builder makes controllers of any requests",
+	},
+	{
+		Name: "the reconciler among the options of a controller",
+		Matches: func(f *file, n ast.Node) bool {
+			key, value, _ := f.fieldSet(n)
+			return key == "controller#Reconciler" && f.isReconcilerTaken(n, value)
+		},
+		Rewrite: func(*file, ast.Node) string { return removed },
+		Reason:  "it is given to what makes the controller",
+	},
+	{
+		Name: "a controller that nothing manages",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "controller.NewUnmanaged" || key == "controller.NewTypedUnmanaged") && len(call.Args) >= 2 && f.unmanagedReconciler(call) != nil && f.isPair()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := n.(*ast.CallExpr)
+			reconciler := f.text(f.unmanagedReconciler(call))
+			options := call.Args[len(call.Args)-1]
+			text := f.text(options)
+			if literal, ok := options.(*ast.CompositeLit); ok {
+				text = f.withoutField(literal, f.reconcilerOf(literal))
+			}
+			return fill("{controller}.New") + f.argumentsOf(call.Fun) + "(" + f.text(call.Args[0]) + ", " + reconciler + ", " + text + "), error(nil)"
+		},
+		Reason: "a controller is run by who has it",
+	},
+	{
+		Name: "a queue with priorities",
+		Matches: func(f *file, n ast.Node) bool {
+			assertion, ok := n.(*ast.TypeAssertExpr)
+			return ok && assertion.Type != nil && genericOf(assertion.Type) != nil && f.symbol(genericOf(assertion.Type)) == "controller/priorityqueue.PriorityQueue"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			text := f.text(n.(*ast.TypeAssertExpr).X)
+			if f.isPair() {
+				text += ", true"
+			}
+			return text
+		},
+		Reason: "all queues of controllers have priorities",
 	},
 	{
 		Name: "functions of events in a type",
@@ -262,14 +463,6 @@ var controllerRules = []Rule{
 		},
 		Reason: "an event says what it is by its Type",
 	},
-	{
-		Name:    "a typed predicate",
-		Matches: func(f *file, n ast.Node) bool { return f.symbol(n) == "predicate.TypedPredicate" },
-		Rewrite: func(f *file, n ast.Node) string {
-			return f.leave(n, "a predicate is for all kinds: predicate.Event makes one of a function for a Go type", "predicate.Event(func(e informer.Event[*v1.Pod]) bool { return true })") + f.raw(n)
-		},
-		Reason: "predicates are functions",
-	},
 }
 
 var eventTypes = map[string]string{"CreateEvent": "Added", "UpdateEvent": "Updated", "DeleteEvent": "Deleted", "GenericEvent": "Sync"}
@@ -358,7 +551,7 @@ func (f *file) inStruct() bool {
 // isSelf reports whether an expression is the embedded Funcs of a type of one's own.
 func (f *file) isSelf(e ast.Expr) bool {
 	selector, ok := e.(*ast.SelectorExpr)
-	return ok && selector.Sel.Name == "Funcs"
+	return ok && (selector.Sel.Name == "Funcs" || knownPredicates[selector.Sel.Name] != "")
 }
 
 // chain is calls one after the other: root(...).a(...).b(...).
@@ -487,6 +680,8 @@ func (f *file) typeName(t types.Type) string {
 	})
 }
 
+const wholeObjects = "whole objects are watched: metav1.PartialObjectMetadata in place of the kind watches their metadata"
+
 // predicatesOf returns a call of WithPredicates for the options of For.
 func (f *file) predicatesOf(gap string, options []ast.Expr) string {
 	var text string
@@ -495,6 +690,14 @@ func (f *file) predicatesOf(gap string, options []ast.Expr) string {
 		switch {
 		case key == "builder.WithPredicates":
 			text += gap + "WithPredicates(" + strings.Join(f.predicates(call.Args), ", ") + ellipsis(call) + ")"
+		case f.symbol(option) == "builder.OnlyMetadata":
+			f.note(option, wholeObjects)
+		case isWatchOption(f.info.TypeOf(option)):
+			text += gap + "WithPredicates(" + f.text(option)
+			if _, list := f.info.TypeOf(option).Underlying().(*types.Slice); list {
+				text += "..."
+			}
+			text += ")"
 		default:
 			text += f.leave(option, "this option of For has no counterpart", "controller.ForPrototype(m, &metav1.PartialObjectMetadata{TypeMeta: ...})")
 		}
@@ -506,10 +709,12 @@ func (f *file) predicatesOf(gap string, options []ast.Expr) string {
 func (f *file) predicates(list []ast.Expr) []string {
 	texts := make([]string, len(list))
 	for i, e := range list {
-		texts[i] = f.text(e)
 		if f.isOwnType(f.info.TypeOf(e)) {
-			texts[i] = fill("{predicate}.Of(") + texts[i] + ")"
+			f.wrapped[e] = true
+			texts[i] = fill("{predicate}.Of(") + f.text(e) + ")"
+			continue
 		}
+		texts[i] = f.text(e)
 	}
 	return texts
 }
@@ -551,15 +756,116 @@ func (f *file) argumentsOf(generic ast.Expr) string {
 	return ""
 }
 
-// typedPredicate makes a predicate of functions for a Go type.
-func (f *file) typedPredicate(literal *ast.CompositeLit) string {
-	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{predicate}.Funcs")}}
+// genericTypes are the types that are written with type arguments and are something else in the runtime.
+var genericTypes = map[string]func(args []string) string{
+	"predicate.TypedPredicate":   func([]string) string { return fill("{predicate}.Predicate") },
+	"predicate.TypedFuncs":       func([]string) string { return fill("{predicate}.Predicate") },
+	"handler.TypedFuncs":         func(args []string) string { return fill("{handler}.Handler[") + strings.Join(args, ", ") + "]" },
+	"handler.TypedMapFunc":       func(args []string) string { return fill("func({context}.Context, ") + args[0] + ") []" + args[1] },
+	"controller.TypedOptions":    func([]string) string { return fill("{controller}.Options") },
+	"controller.TypedController": func(args []string) string { return fill("*{controller}.Controller[") + args[0] + "]" },
+	"builder.TypedBuilder":       func(args []string) string { return fill("{controller}.Builder[{client}.Object, ") + args[0] + "]" },
+	"source.TypedSource":         func(args []string) string { return fill("{source}.Source[") + args[0] + "]" },
+	"source.TypedSyncingSource":  func(args []string) string { return fill("{source}.Source[") + args[0] + "]" },
+}
+
+// genericOf returns what is written with type arguments, or nil.
+func genericOf(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.IndexExpr:
+		return e.X
+	case *ast.IndexListExpr:
+		return e.X
+	}
+	return nil
+}
+
+// typeArguments returns the type arguments of what is written with some.
+func (f *file) typeArguments(e ast.Expr) []string {
+	switch e := e.(type) {
+	case *ast.IndexExpr:
+		return []string{f.text(e.Index)}
+	case *ast.IndexListExpr:
+		return f.texts(e.Indices)
+	}
+	return nil
+}
+
+// literalOf returns T{} of T{} and &T{}, else nil.
+func literalOf(n ast.Node) *ast.CompositeLit {
+	if unary, ok := n.(*ast.UnaryExpr); ok && unary.Op == token.AND {
+		n = unary.X
+	}
+	literal, _ := n.(*ast.CompositeLit)
+	return literal
+}
+
+// isTypedFuncs reports whether a type is the TypedFuncs of a package, written with type arguments.
+func (f *file) isTypedFuncs(e ast.Expr, pkg string) bool {
+	return e != nil && genericOf(e) != nil && f.symbol(genericOf(e)) == pkg+".TypedFuncs"
+}
+
+// typedFuncs returns a literal of functions for a Go type.
+func (f *file) typedFuncs(literal *ast.CompositeLit, pkg string) string {
+	edits := []edit{{f.offset(literal.Type.Pos()), f.offset(literal.Type.End()), fill("{"+pkg+"}.FuncsOf") + f.argumentsOf(literal.Type)}}
+	f.stack = append(f.stack, literal)
 	for _, element := range literal.Elts {
-		if field, ok := element.(*ast.KeyValueExpr); ok {
-			edits = append(edits, edit{f.offset(field.Value.Pos()), f.offset(field.Value.End()), fill("{predicate}.Event(") + f.text(field.Value) + ")"})
+		edits = append(edits, f.edits(element)...)
+	}
+	f.stack = f.stack[:len(f.stack)-1]
+	return f.splice(literal, edits)
+}
+
+// channelSource returns a source of a channel: what is sent waits in the channel itself.
+func (f *file) channelSource(call *ast.CallExpr) string {
+	args := f.texts(call.Args[:2])
+	for _, option := range call.Args[2:] {
+		inner, key := f.called(option)
+		switch key {
+		case "source.WithPredicates":
+			args = append(args, f.predicates(inner.Args)...)
+			if inner.Ellipsis.IsValid() {
+				args[len(args)-1] += "..."
+			}
+		case "source.WithBufferSize":
+			f.note(option, "left out: the events wait in the channel itself, which can be made with room for them")
+		default:
+			args = append(args, f.leave(option, "this option of a source has no counterpart", "")+f.raw(option))
 		}
 	}
-	return fill("{predicate}.Of(") + f.splice(literal, edits) + ")"
+	return fill("{source}.Channel") + f.argumentsOf(call.Fun) + "(" + strings.Join(args, ", ") + ")"
+}
+
+// isAssertion reports whether a variable only says that a type implements an interface.
+func isAssertion(spec *ast.ValueSpec) bool {
+	return len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && len(spec.Values) == 1
+}
+
+// isPredicate reports whether a type is that of predicates, of objects or of a Go type.
+func isPredicate(t types.Type) bool {
+	key := typeKey(t)
+	return key == "predicate.Predicate" || key == "predicate.TypedPredicate"
+}
+
+// isSource reports whether a type is that of sources.
+func isSource(t types.Type) bool {
+	switch typeKey(t) {
+	case "source.Source", "source.TypedSource", "source.SyncingSource", "source.TypedSyncingSource":
+		return true
+	}
+	return false
+}
+
+// knownSymbol returns the name of a known predicate's type without what it is typed by, such as GenerationChangedPredicate; else "".
+func (f *file) knownSymbol(e ast.Expr) string {
+	if generic := genericOf(e); generic != nil {
+		e = generic
+	}
+	name, ok := strings.CutPrefix(f.symbol(e), "predicate.")
+	if !ok {
+		return ""
+	}
+	return strings.TrimPrefix(name, "Typed")
 }
 
 // reconcilerOf returns the field of the options of a controller that has its reconciler, or nil.
@@ -583,11 +889,114 @@ func (f *file) controllerOf(call *ast.CallExpr) string {
 	literal, field := call.Args[2].(*ast.CompositeLit), f.reconcilerOf(call.Args[2])
 	reconciler := f.text(field.Value)
 	if len(literal.Elts) > 1 {
-		from, to := f.offset(field.Pos()), f.offset(field.End())
-		edits := slices.DeleteFunc(f.within(literal), func(e edit) bool { return from <= e.from && e.to <= to })
-		text += ".WithOptions(" + f.splice(literal, append(edits, f.removal(field))) + ")"
+		text += ".WithOptions(" + f.withoutField(literal, field) + ")"
 	}
 	return text + ".Build(" + reconciler + ")"
+}
+
+// withoutField returns a literal without one of its fields.
+func (f *file) withoutField(literal *ast.CompositeLit, field ast.Node) string {
+	edits := []edit{f.removal(field)}
+	f.stack = append(f.stack, literal)
+	for _, child := range children(literal) {
+		if child != field {
+			edits = append(edits, f.edits(child)...)
+		}
+	}
+	f.stack = f.stack[:len(f.stack)-1]
+	return f.splice(literal, edits)
+}
+
+// unmanagedReconciler returns the reconciler that the options of a controller have which nothing manages, or nil.
+func (f *file) unmanagedReconciler(call *ast.CallExpr) ast.Expr {
+	options := call.Args[len(call.Args)-1]
+	if field := f.reconcilerOf(options); field != nil {
+		return field.Value
+	}
+	return f.reconcilerSet(options)
+}
+
+// isPair reports whether the node that is looked at gives two values to a statement.
+func (f *file) isPair() bool {
+	for i := range 2 { // a rule that rewrites has the node itself around it
+		switch statement := f.around(i).(type) {
+		case *ast.AssignStmt:
+			return len(statement.Lhs) == 2 && len(statement.Rhs) == 1
+		case *ast.ReturnStmt:
+			return len(statement.Results) == 1
+		}
+	}
+	return false
+}
+
+// reconcilerSet returns the reconciler that a variable of options is given in the function that it is in, if it is one that may be
+// named elsewhere there: what it is named by does not change.
+func (f *file) reconcilerSet(options ast.Expr) ast.Expr {
+	ident, ok := options.(*ast.Ident)
+	if !ok || f.info.Uses[ident] == nil {
+		return nil
+	}
+	variable := f.info.Uses[ident]
+	var found []ast.Expr
+	ast.Inspect(f.body(), func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
+			return true
+		}
+		switch left := assign.Lhs[0].(type) {
+		case *ast.Ident:
+			if field := f.reconcilerOf(assign.Rhs[0]); field != nil && (f.info.Defs[left] == variable || f.info.Uses[left] == variable) {
+				found = append(found, field.Value)
+			}
+		case *ast.SelectorExpr:
+			if of, ok := left.X.(*ast.Ident); ok && f.info.Uses[of] == variable && f.member(left.Sel) == "controller#Reconciler" {
+				found = append(found, assign.Rhs[0])
+			}
+		}
+		return true
+	})
+	if len(found) != 1 || !isName(found[0]) {
+		return nil
+	}
+	return found[0]
+}
+
+// isReconcilerTaken reports whether what makes a controller in the function takes the reconciler that a node sets among its options.
+func (f *file) isReconcilerTaken(n ast.Node, reconciler ast.Expr) bool {
+	if f.body() == nil {
+		return false
+	}
+	taken := false
+	ast.Inspect(f.body(), func(n ast.Node) bool {
+		if call, key := f.called(n); call != nil && strings.HasPrefix(key, "controller.New") && len(call.Args) >= 2 {
+			taken = taken || f.reconcilerSet(call.Args[len(call.Args)-1]) == reconciler
+		}
+		return !taken
+	})
+	return taken
+}
+
+// body returns the body of the outermost function that the node is in, or nil.
+func (f *file) body() ast.Node {
+	for _, n := range f.stack {
+		if decl, ok := n.(*ast.FuncDecl); ok && decl.Body != nil {
+			return decl.Body
+		}
+	}
+	return nil
+}
+
+// isName reports whether an expression is a name, or one of a field.
+func isName(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return isName(e.X)
+	case *ast.UnaryExpr:
+		return e.Op == token.AND && isName(e.X)
+	}
+	return false
 }
 
 // isOwnType reports whether a type is a struct, or a pointer to one, that the project declares.
@@ -653,7 +1062,7 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 		case f.symbol(arg) == "builder.OnlyMetadata" && name == "Watches":
 			name = "WatchesMetadata"
 		case f.symbol(arg) == "builder.OnlyMetadata":
-			f.note(arg, "whole objects are watched: metav1.PartialObjectMetadata in place of the kind watches their metadata")
+			f.note(arg, wholeObjects)
 		case f.symbol(arg) == "builder.MatchEveryOwner" && f.owner != "":
 			name = "Watches"
 			edits[0].text += ", " + f.owner
@@ -680,6 +1089,14 @@ func (f *file) forLater(args []ast.Expr) string {
 			texts = append(texts, f.predicates(call.Args)...)
 			continue
 		}
+		if f.symbol(option) == "builder.OnlyMetadata" {
+			f.note(option, wholeObjects)
+			continue
+		}
+		if _, list := f.info.TypeOf(option).Underlying().(*types.Slice); !list && isWatchOption(f.info.TypeOf(option)) {
+			texts = append(texts, f.text(option))
+			continue
+		}
 		texts = append(texts, f.leave(option, "this option of For has no counterpart", "For(&metav1.PartialObjectMetadata{TypeMeta: ...})")+f.text(option))
 	}
 	return strings.Join(texts, ", ")
@@ -694,7 +1111,7 @@ func isWatchOption(t types.Type) bool {
 		t = list.Elem()
 	}
 	key := typeKey(t)
-	return key == "builder.WatchesOption" || key == "builder.OwnsOption"
+	return key == "builder.WatchesOption" || key == "builder.OwnsOption" || key == "builder.ForOption" || key == "builder.Predicates"
 }
 
 // watched returns what is watched: of the oldest form, &source.Kind{Type: x}, the x.

@@ -13,7 +13,7 @@ var eventRules = []Rule{
 		Name: "a queue that a handler is given",
 		Matches: func(f *file, n ast.Node) bool {
 			generic, ok := n.(*ast.IndexExpr)
-			return ok && (f.symbol(generic.X) == "workqueue.TypedRateLimitingInterface" || f.symbol(generic.X) == "workqueue.TypedInterface") && !f.handlesRequests(generic.Index)
+			return ok && (f.symbol(generic.X) == "workqueue.TypedRateLimitingInterface" || f.symbol(generic.X) == "workqueue.TypedInterface") && !f.handlesRequests(generic.Index) && !f.inHandler()
 		},
 		Rewrite: func(f *file, n ast.Node) string { return f.keep(n) },
 		Reason:  "a queue of one's own stays client-go's",
@@ -35,13 +35,32 @@ var eventRules = []Rule{
 // recorderRules are about events as objects of the API.
 var recorderRules = []Rule{
 	{
-		Name:    "an object of any kind that an event is about",
-		Matches: func(f *file, n ast.Node) bool { return f.isRegarding(n) && !f.wrapped[n] },
-		Rewrite: func(f *file, n ast.Node) string {
-			f.wrapped[n] = true
-			return f.text(n) + fill(".({client}.Object)")
+		Name: "a recorder that an interface has the methods of",
+		Matches: func(f *file, n ast.Node) bool {
+			key := f.symbol(n)
+			field, ok := f.around(0).(*ast.Field)
+			_, embedded := f.around(2).(*ast.InterfaceType)
+			return ok && embedded && len(field.Names) == 0 && strings.HasSuffix(key, ".EventRecorder")
 		},
-		Reason: "a recorder is told objects",
+		Rewrite: func(*file, ast.Node) string { return fill("{events}.Eventer") },
+		Reason:  "a recorder is a struct; Eventer has its method",
+	},
+	{
+		Name: "an assertion about a recorder",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && isAssertion(spec) && isRecorder(typeKey(f.info.TypeOf(spec.Type))) && f.isOwnRecorder(f.info.TypeOf(spec.Values[0]))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.ValueSpec)
+			f.wrapped[spec.Values[0]] = true
+			of := "{events}.Eventer"
+			if strings.HasPrefix(typeKey(f.info.TypeOf(spec.Type)), "record.") {
+				of = "{events}.CoreEventer"
+			}
+			return "_ " + fill(of) + " = " + f.text(spec.Values[0])
+		},
+		Reason: "a recorder is a struct",
 	},
 	{
 		Name:    "an event of the old API",
@@ -105,11 +124,15 @@ var recorderRules = []Rule{
 		Name: "a recorder of one's own",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
-			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && typeKey(f.wanted(e)) == "toolsevents.EventRecorder"
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnRecorder(f.info.TypeOf(e)) && isRecorder(typeKey(f.wanted(e)))
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
-			return fill("{events}.Of(") + f.text(n) + ")"
+			of := "{events}.Of("
+			if f.isCoreRecorder(f.info.TypeOf(n.(ast.Expr))) {
+				of = "{events}.OfCore("
+			}
+			return fill(of) + f.text(n) + ")"
 		},
 		Reason: "a recorder is a struct; Of makes one that tells another one",
 	},
@@ -148,21 +171,6 @@ var recorderRules = []Rule{
 		Reason:  "a recorder is of another name",
 	},
 	{
-		Name: "a literal of a recorder for tests",
-		Matches: func(f *file, n ast.Node) bool {
-			unary, ok := n.(*ast.UnaryExpr)
-			if !ok {
-				return false
-			}
-			literal, ok := unary.X.(*ast.CompositeLit)
-			return ok && (f.typeOf(literal) == "record.FakeRecorder" || f.typeOf(literal) == "toolsevents.FakeRecorder") && f.roomFor(literal) != nil
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{events}.NewTextRecorder(") + f.text(f.roomFor(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))) + ")"
-		},
-		Reason: "what it records is told to its channel by a recorder",
-	},
-	{
 		Name: "a recorder for tests",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
@@ -180,6 +188,25 @@ var recorderRules = []Rule{
 			return f.text(n) + ".Recorder"
 		},
 		Reason: "a recorder for tests has the one that the reconciler gets",
+	},
+	{
+		Name: "a literal of a recorder for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			if !ok {
+				return false
+			}
+			literal, ok := unary.X.(*ast.CompositeLit)
+			return ok && (f.typeOf(literal) == "record.FakeRecorder" || f.typeOf(literal) == "toolsevents.FakeRecorder") && (f.roomFor(literal) != nil || keyed(literal)["Events"] == nil)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			room := f.roomFor(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))
+			if room == nil {
+				return fill("{events}.NewTextRecorder(0)") // which records nothing
+			}
+			return fill("{events}.NewTextRecorder(") + f.text(room) + ")"
+		},
+		Reason: "what it records is told to its channel by a recorder",
 	},
 }
 
@@ -200,15 +227,28 @@ func (f *file) roomFor(literal *ast.CompositeLit) ast.Expr {
 	return call.Args[1]
 }
 
-// isRegarding reports whether a node is an argument of a recorder that may be anything with a kind.
-func (f *file) isRegarding(n ast.Node) bool {
-	e, ok := n.(ast.Expr)
-	call, selector, key := f.method(f.around(0))
-	if !ok || selector == nil || !slices.Contains(call.Args, e) || !isRuntimeObject(f.info.TypeOf(e)) {
+// isRecorder reports whether a type of client-go is that of recorders.
+func isRecorder(key string) bool {
+	return key == "toolsevents.EventRecorder" || key == "record.EventRecorder"
+}
+
+// isOwnRecorder reports whether a type of the project's, a struct or an interface, has the methods of a recorder.
+func (f *file) isOwnRecorder(t types.Type) bool {
+	name := namedOf(t)
+	at := strings.LastIndex(name, ".")
+	if at < 0 || !f.isOwn(name[:at]) {
 		return false
 	}
-	pkg, method, _ := strings.Cut(key, "#")
-	return (pkg == "record" || pkg == "toolsevents") && strings.Contains(method, "Event")
+	method, ok := methodOf(t, "Eventf")
+	return ok && method.Variadic()
+}
+
+// isCoreRecorder reports whether a recorder of the project's has written its methods in the form of client-go's tools/record. One whose
+// methods are those of a recorder that it embeds has them in that of the runtime.
+func (f *file) isCoreRecorder(t types.Type) bool {
+	object, _, _ := types.LookupFieldOrMethod(t, true, nil, "Eventf")
+	method, ok := object.(*types.Func)
+	return ok && method.Pkg() != nil && f.isOwn(method.Pkg().Path()) && method.Signature().Params().Len() == 5
 }
 
 // isRequestQueue reports whether an expression is a queue of requests for a controller.
@@ -228,6 +268,12 @@ func (f *file) handlesRequests(e ast.Expr) bool { return isRequest(f.info.TypeOf
 func isRequest(t types.Type) bool {
 	_, isParameter := types.Unalias(t).(*types.TypeParam)
 	return isParameter || typeKey(t) == "reconcile.Request"
+}
+
+// inHandler reports whether a parameter that is looked at is the queue of a handler of events.
+func (f *file) inHandler() bool {
+	function, ok := f.around(2).(*ast.FuncType)
+	return ok && slices.ContainsFunc(function.Params.List, func(p *ast.Field) bool { return eventTypes[eventName(f.typeOf(p.Type))] != "" })
 }
 
 // keep returns a node as it is but for what its indexes are.

@@ -52,6 +52,12 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"client#Preconditions":                  preconditions,
 	"client#DryRun":                         wrapped("DryRun: len(", ") > 0"),
 	"client#Force":                          pointed("Force"),
+	"client#UnsafeDisableDeepCopy":          pointed("UnsafeDisableDeepCopy"),
+	"manager#MapperProvider":                dropped("the manager makes its mapper itself, from discovery"),
+	"cache#DefaultWatchErrorHandler":        dropped("what fails is in the log, and in readiness"),
+	"cache#DefaultEnableWatchBookmarks":     dropped(""),
+	"envtest#DownloadBinaryAssetsVersion":   dropped(""),
+	"envtest#DownloadBinaryAssetsIndexURL":  dropped(""),
 	"client#FieldManager":                   wrapped("FieldOwner: ", ""),
 	"client#Raw":                            dropped("there are no raw options: each has a field of its own"),
 	"client#Cache":                          dropped("what is not to be cached is Cache.DisableFor of the manager's options"),
@@ -85,6 +91,7 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"envtest#ControlPlaneStopTimeout":       dropped(""),
 	"envtest#Scheme":                        dropped(""),
 	"envtest#UseExistingCluster":            existing,
+	"controller/priorityqueue#Priority":     pointed("Priority"),
 	"envtest#ControlPlane":                  dropped("the flags of the API server: KCTRL_TEST_SERVER=real runs one of kctrl env, testenv.Start has options"),
 }
 
@@ -389,7 +396,11 @@ func development(f *file, value ast.Expr) string {
 // rateLimit is a rate limiter that the builder has not taken: see optionsOf.
 func rateLimit(f *file, value ast.Expr) string {
 	if call, key := f.called(value); len(call0(call)) == 2 && strings.HasSuffix(key, "ItemExponentialFailureRateLimiter") {
-		return "BaseDelay: " + f.text(call.Args[0]) + ", MaxDelay: " + f.text(call.Args[1])
+		separator := ", "
+		if _, alone := f.around(0).(*ast.AssignStmt); alone {
+			separator = ",\n"
+		}
+		return "BaseDelay: " + f.text(call.Args[0]) + separator + "MaxDelay: " + f.text(call.Args[1])
 	}
 	if call, key := f.called(value); call != nil && strings.Contains(key, "DefaultControllerRateLimiter") || strings.Contains(key, "DefaultTypedControllerRateLimiter") {
 		return removed
@@ -488,6 +499,27 @@ var kindRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string { return f.kindsText(n.(*ast.CompositeLit)) },
 		Reason:  "they are a list, which says of each which kind it is",
+	},
+	{
+		Name: "options of kinds among others",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(*ast.ExprStmt)
+			if !ok {
+				return false
+			}
+			call, ok := statement.X.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 || !isKinds(f.info.TypeOf(call.Args[0])) {
+				return false
+			}
+			callee := f.callee(call)
+			return callee != nil && callee.FullName() == "maps.Copy"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := n.(*ast.ExprStmt).X.(*ast.CallExpr)
+			list := f.text(call.Args[0])
+			return list + " = append(" + list + ", " + f.text(call.Args[1]) + "...)"
+		},
+		Reason: "they are a list, which says of each which kind it is",
 	},
 	{
 		Name: "an empty map of the options of kinds",
@@ -604,7 +636,7 @@ var valuedFields = Rule{
 		}
 		// x.Old = v becomes x.New = w for each field of the text.
 		parts := []string{text}
-		if key == "manager#Metrics" {
+		if key == "manager#Metrics" || key == "controller#RateLimiter" {
 			parts = strings.Split(text, ",\n")
 		}
 		var out []string

@@ -3,11 +3,28 @@ package migrate
 import (
 	"go/ast"
 	"go/token"
+	"strings"
 )
 
 // informerRules are about informers that a program asks a cache for, and adds handlers to. The handlers stay: those of client-go are
 // of the type that the runtime takes.
 var informerRules = []Rule{
+	{
+		Name: "a cache of the program's own",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "cache.New" && len(call.Args) == 2 && (f.configured(call.Args[0]) == nil || f.isPair())
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			options := f.text(call.Args[1])
+			if m := f.configured(call.Args[0]); m != nil {
+				return fill("{cache}.New(") + f.text(m) + ".Live(), " + options + "), error(nil)"
+			}
+			return fill("{cache}.ForConfig(") + f.text(call.Args[0]) + ", " + f.connection(call.Args[1]) + ", " + options + ")"
+		},
+		Reason: "a cache has a client, whose writes its reads see",
+	},
 	{
 		Name: "an informer of a cache",
 		Matches: func(f *file, n ast.Node) bool {
@@ -68,4 +85,50 @@ func (f *file) isWait(n ast.Node) bool {
 func (f *file) waits(n ast.Node) string {
 	call, selector, _ := f.method(n)
 	return f.text(selector.X) + ".Wait(" + f.text(call.Args[0]) + ")"
+}
+
+// configured returns the manager or cluster whose configuration an expression is, or nil.
+func (f *file) configured(config ast.Expr) ast.Expr {
+	if _, selector, key := f.method(config); key == "cluster#GetConfig" {
+		return selector.X
+	}
+	return nil
+}
+
+// connection returns the options of the client of a cache, which are among its own.
+func (f *file) connection(options ast.Expr) string {
+	literal, ok := options.(*ast.CompositeLit)
+	if ident, isName := options.(*ast.Ident); isName {
+		literal, ok = f.givenLiteral(ident)
+	}
+	var fields []string
+	for _, name := range []string{"Scheme", "Mapper", "HTTPClient"} {
+		if value := keyed(literalOrNone(literal, ok))[name]; value != nil {
+			fields = append(fields, name+": "+f.text(value))
+		}
+	}
+	return fill("{client}.Options{") + strings.Join(fields, ", ") + "}"
+}
+
+func literalOrNone(literal *ast.CompositeLit, ok bool) *ast.CompositeLit {
+	if !ok {
+		return &ast.CompositeLit{}
+	}
+	return literal
+}
+
+// givenLiteral returns the literal that a variable of the function is declared with.
+func (f *file) givenLiteral(variable *ast.Ident) (literal *ast.CompositeLit, ok bool) {
+	if f.body() == nil {
+		return nil, false
+	}
+	ast.Inspect(f.body(), func(n ast.Node) bool {
+		if assign, is := n.(*ast.AssignStmt); is && len(assign.Lhs) == 1 && len(assign.Rhs) == 1 {
+			if name, is := assign.Lhs[0].(*ast.Ident); is && f.info.Defs[name] != nil && f.info.Defs[name] == f.info.Uses[variable] {
+				literal, ok = assign.Rhs[0].(*ast.CompositeLit)
+			}
+		}
+		return !ok
+	})
+	return literal, ok
 }

@@ -31,6 +31,30 @@ var loggingRules = []Rule{
 		Reason: "a sink of logr is a handler of slog",
 	},
 	{
+		Name: "a logger over a handler of slog",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "logr.FromSlogHandler" && len(call.Args) == 1
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{slog}.New(") + f.text(call.Args[0]) + ")"
+		},
+		Reason: "loggers are of log/slog",
+	},
+	{
+		Name: "the handler of slog that a logger is",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "logr.ToSlogHandler" && len(call.Args) == 1
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return f.text(call.Args[0]) + ".Handler()"
+		},
+		Reason: "loggers are of log/slog",
+	},
+	{
 		Name:    "the sink of a logger",
 		Matches: matchMethod("logr#GetSink"),
 		Rewrite: func(f *file, n ast.Node) string {
@@ -173,6 +197,18 @@ var loggingRules = []Rule{
 			return fill("{log}.New(") + f.zapOptions(call.Args) + ")"
 		},
 		Reason: "the runtime logs with log/slog",
+	},
+	{
+		Name: "a logger that a context may have",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "logr.FromContext" && len(call.Args) == 1 && f.isPair()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{log}.FromContext(") + f.text(call.Args[0]) + "), error(nil)"
+		},
+		Reason: "without one in the context it is the default",
 	},
 	{
 		Name: "a logger in a context",

@@ -70,7 +70,7 @@ var managerRules = []Rule{
 		Name: "a registry that is asked for metrics",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
-			return ok && f.symbol(n) == "metrics.Registry" && namedOf(f.wanted(e)) == "github.com/prometheus/client_golang/prometheus.Gatherer"
+			return ok && f.symbol(n) == "metrics.Registry" && isGatherer(f.wanted(e))
 		},
 		Rewrite: func(*file, ast.Node) string { return fill("{prometheus}.DefaultGatherer") },
 		Reason:  "collectors are registered with the registry of the library, which the manager serves too",
@@ -245,6 +245,19 @@ var managerRules = []Rule{
 	},
 }
 
+// isGatherer reports whether a type is an interface of what metrics are gathered from, and that registers nothing.
+func isGatherer(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	if _, ok := t.Underlying().(*types.Interface); !ok {
+		return false
+	}
+	_, gathers := methodOf(t, "Gather")
+	_, registers := methodOf(t, "Register")
+	return gathers && !registers
+}
+
 // goneFields are fields without a counterpart, and why.
 var goneFields = map[string]string{
 	"metrics/server#FilterProvider":      "metrics over TLS are only for those who may read them",
@@ -271,12 +284,11 @@ func (f *file) comparedWithNil(n ast.Node) (x ast.Expr, equal bool) {
 // emptyText asks whether an option that was nil is zero, or is not; nothing for expressions that may be nil still.
 func (f *file) emptyText(x ast.Expr, equal bool) string {
 	if selector, ok := x.(*ast.SelectorExpr); ok {
-		switch f.member(selector.Sel) {
-		case "manager#LeaseDuration", "manager#RenewDeadline", "manager#RetryPeriod", "manager#GracefulShutdownTimeout", "cache#SyncPeriod":
+		if zero := plainOptions[f.member(selector.Sel)]; zero != "" {
 			if equal {
-				return f.text(x) + " == 0"
+				return f.text(x) + " == " + zero
 			}
-			return f.text(x) + " != 0"
+			return f.text(x) + " != " + zero
 		}
 	}
 	if f.typeOf(x) == "webhook.Server" {

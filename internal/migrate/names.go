@@ -40,7 +40,7 @@ func short(importPath string) string {
 		return "ctrl"
 	}
 	if below, ok := strings.CutPrefix(importPath, peerModule+"/pkg/"); ok {
-		return below
+		return strings.TrimSuffix(below, "/cacheapi") // where the interfaces of cache are since v0.25
 	}
 	return peerPackages[importPath]
 }
@@ -120,6 +120,15 @@ var renamed = map[string]string{
 	"client.PatchOptions":                      "{client}.WriteOptions",
 	"client.ApplyOptions":                      "{client}.WriteOptions",
 	"client.NewWithWatch":                      "{client}.New",
+	"client.SubResourceUpdateOptions":          "{client}.WriteOptions",
+	"client.SubResourcePatchOptions":           "{client}.WriteOptions",
+	"client.SubResourceCreateOptions":          "{client}.WriteOptions",
+	"client.SubResourceApplyOptions":           "{client}.WriteOptions",
+	"client.SubResourceGetOptions":             "{client}.GetOptions",
+	"client/apiutil.IsObjectNamespaced":        "{client}.IsObjectNamespaced",
+	"client/apiutil.IsGVKNamespaced":           "{client}.IsGVKNamespaced",
+	"webhook/admission.MultiMutatingHandler":   "{webhook/admission}.Chain",
+	"webhook/admission.MultiValidatingHandler": "{webhook/admission}.Chain",
 	"client/apiutil.GVKForObject":              "{object}.GVK",
 	"client/apiutil.NewDynamicRESTMapper":      "{client}.NewMapper",
 	"client/fake.ClientBuilder":                "{testenv/inmemory}.ClientBuilder",
@@ -143,16 +152,20 @@ var renamed = map[string]string{
 	"handler.EventHandler":                     "{handler}.Handler[{client}.Object, {reconcile}.Request]",
 	"handler.TypedEventHandler":                "{handler}.Handler",
 	"handler.EnqueueRequestsFromMapFunc":       "{handler}.Map[{client}.Object]",
-	"handler.TypedFuncs":                       "",
 	"predicate.NewPredicateFuncs":              "{predicate}.Object",
 	"predicate.NewTypedPredicateFuncs":         "{predicate}.Object",
 	"predicate.Funcs":                          "{predicate}.Predicate",
-	"predicate.TypedPredicate":                 "",
-	"predicate.TypedFuncs":                     "",
 	"builder.Builder":                          "{controller}.Builder[{client}.Object, {reconcile}.Request]",
 	"ctrl.Builder":                             "{controller}.Builder[{client}.Object, {reconcile}.Request]",
 	"builder.WatchesOption":                    "{predicate}.Predicate",
 	"builder.OwnsOption":                       "{predicate}.Predicate",
+	"builder.ForOption":                        "{predicate}.Predicate",
+	"builder.Predicates":                       "{predicate}.Predicate",
+	"source.Source":                            "{source}.Source[{reconcile}.Request]",
+	"source.SyncingSource":                     "{source}.Source[{reconcile}.Request]",
+	"cache.AllNamespaces":                      "{metav1}.NamespaceAll",
+	"controller/priorityqueue.AddOpts":         "{workqueue}.AddOptions",
+	"controller/priorityqueue.PriorityQueue":   "{handler}.Queue",
 	"metrics.RegistererGatherer":               "{prometheus}.Registerer",
 	"certwatcher.CertWatcher":                  "{certificate}.Files",
 	"healthz.Checker":                          "func(*{http}.Request) error",
@@ -190,7 +203,7 @@ var renamed = map[string]string{
 	"controller.NewTyped":                      "",
 	"reconcile.AsReconciler":                   "{controllerutil}.AsReconciler",
 	"reconcile.ObjectReconciler":               "{controllerutil}.ObjectReconciler",
-	"handler.Funcs":                            "",
+	"handler.Funcs":                            "{handler}.Handler[{client}.Object, {reconcile}.Request]",
 	"cache.ByObject":                           "{cache}.KindOptions",
 	"manager.New":                              "{manager}.New",
 	"webhook/admission.Request":                "*{webhook/admission}.Request",
@@ -249,6 +262,9 @@ var members = map[string]string{
 	"cache#DefaultNamespaces":              "ByNamespace",
 	"logr#WithValues":                      "With",
 	"jsonpatch#Operation":                  "Op",
+	"controller#Start":                     "Run",
+	"cache#Start":                          "Run",
+	"controller/priorityqueue#AddWithOpts": "AddWith",
 	"builder#WatchesRawSource":             "WatchesSource",
 }
 

@@ -321,7 +321,7 @@ func (f *file) surveyNode(n ast.Node) {
 		return
 	}
 	for _, link := range c.links {
-		if name := linkName(link); (name == "WithDefaulter" || name == "WithValidator") && len(link.Args) > 0 {
+		if name := linkName(link); len(link.Args) > 0 && (strings.HasSuffix(name, "Defaulter") || strings.HasSuffix(name, "Validator")) {
 			f.untyped[namedOf(f.info.TypeOf(link.Args[0]))] = f.info.TypeOf(kind)
 		}
 	}

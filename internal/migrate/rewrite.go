@@ -210,6 +210,9 @@ func (f *file) wanted(e ast.Expr) types.Type {
 			return t.Elem()
 		}
 	case *ast.CallExpr:
+		if f.info.Types[parent.Fun].IsType() { // a conversion
+			return f.info.TypeOf(parent.Fun)
+		}
 		signature, ok := f.info.TypeOf(parent.Fun).Underlying().(*types.Signature)
 		i := slices.Index(parent.Args, e)
 		if !ok || i < 0 {
@@ -333,8 +336,20 @@ func (f *file) rewrite() ([]byte, error) {
 	if len(edits) == 0 {
 		return f.source, nil
 	}
-	text := f.spliceRange(0, len(f.source), edits)
-	text, err := f.finish(putNotes(text))
+	out, err := f.assemble(edits)
+	if err == nil {
+		return out, nil
+	}
+	edits, found := f.withoutBroken(edits)
+	if !found {
+		return nil, err
+	}
+	return f.assemble(edits)
+}
+
+// assemble returns the text of the file with edits, formatted.
+func (f *file) assemble(edits []edit) ([]byte, error) {
+	text, err := f.finish(putNotes(f.spliceRange(0, len(f.source), edits)))
 	if err != nil {
 		return nil, err
 	}
@@ -343,6 +358,31 @@ func (f *file) rewrite() ([]byte, error) {
 		return nil, fmt.Errorf("%s: what was rewritten is no Go: %w", f.name, err)
 	}
 	return out, nil
+}
+
+// withoutBroken leaves the declarations as they were of which the edits make what is no Go, so that the others are rewritten, and reports
+// whether there are some.
+func (f *file) withoutBroken(edits []edit) (kept []edit, found bool) {
+	for _, decl := range f.syntax.Decls {
+		from, to := f.offset(decl.Pos()), f.offset(decl.End())
+		inside := func(e edit) bool { return from <= e.from && e.to <= to }
+		only := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return !inside(e) })
+		if _, err := parsePlain(f.name, f.spliceRange(0, len(f.source), only)); err == nil {
+			continue
+		}
+		found = true
+		edits = slices.DeleteFunc(slices.Clone(edits), inside)
+		edits = append(edits, edit{from, from, f.leave(decl, "a rule has made of it what is no Go, and so it is left as it was: this is a defect of kctrl", "")})
+	}
+	return edits, found
+}
+
+// parsePlain parses rewritten text whose imports have no names yet.
+func parsePlain(name, text string) (*ast.File, error) {
+	for _, importPath := range placeholders(text) {
+		text = strings.ReplaceAll(text, importBegin+importPath+importEnd, "kctrlmigrate")
+	}
+	return parser.ParseFile(token.NewFileSet(), name, putNotes(text), parser.ParseComments) // with what names are resolved to
 }
 
 // Mark begins the comments above what could not be rewritten.
@@ -373,12 +413,7 @@ func putNotes(text string) string {
 
 // finish gives the imports their names, and the file its import lines.
 func (f *file) finish(text string) (string, error) {
-	plain := text
-	for _, importPath := range placeholders(text) {
-		plain = strings.ReplaceAll(plain, importBegin+importPath+importEnd, "kctrlmigrate")
-	}
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, f.name, plain, parser.ParseComments) // with what names are resolved to
+	parsed, err := parsePlain(f.name, text)
 	if err != nil {
 		return "", fmt.Errorf("%s: what was rewritten is no Go: %w", f.name, err)
 	}

@@ -97,6 +97,9 @@ func (f *file) buildWebhook(c *chain) string {
 	handled := false
 	for _, link := range c.links {
 		name := linkName(link)
+		if name == "WithCustomDefaulter" || name == "WithCustomValidator" {
+			name = strings.Replace(name, "Custom", "", 1)
+		}
 		switch {
 		case name == "For", name == "RecoverPanic":
 			continue

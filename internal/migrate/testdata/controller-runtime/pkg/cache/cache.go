@@ -6,7 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +17,12 @@ import (
 type Options struct {
 	SyncPeriod *time.Duration
 	ByObject   map[client.Object]ByObject
+	Scheme     *runtime.Scheme
 }
+
+const AllNamespaces = ""
+
+func New(config *rest.Config, opts Options) (Cache, error) { return nil, nil }
 
 type ByObject struct {
 	Namespaces map[string]Config
@@ -34,6 +41,7 @@ type Config struct {
 type Cache interface {
 	client.Reader
 	Informers
+	Start(ctx context.Context) error
 }
 
 type Informers interface {

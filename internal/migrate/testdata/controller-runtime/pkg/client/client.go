@@ -123,7 +123,12 @@ type Options struct {
 	Cache  *CacheOptions
 }
 
-type CacheOptions struct{ DisableFor []Object }
+type CacheOptions struct {
+	DisableFor []Object
+	Reader     Reader
+}
+
+func NewDryRunClient(c Client) Client { return c }
 
 func New(config *rest.Config, options Options) (Client, error) { return nil, nil }
 

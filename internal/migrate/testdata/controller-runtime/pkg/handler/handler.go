@@ -62,6 +62,10 @@ func (TypedFuncs[T, R]) Generic(context.Context, event.TypedGenericEvent[T], wor
 
 type Funcs = TypedFuncs[client.Object, reconcile.Request]
 
+func WithLowPriorityWhenUnchanged[object client.Object, request comparable](h TypedEventHandler[object, request]) TypedEventHandler[object, request] {
+	return h
+}
+
 type OwnerOption func()
 
 func OnlyControllerOwner() OwnerOption { return nil }

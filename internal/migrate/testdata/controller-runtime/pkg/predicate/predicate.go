@@ -37,4 +37,8 @@ type LabelChangedPredicate struct{ Funcs }
 
 func Or[object any](p ...TypedPredicate[object]) TypedPredicate[object] { return nil }
 
+func And[object any](p ...TypedPredicate[object]) TypedPredicate[object] { return nil }
+
+func Not[object any](p TypedPredicate[object]) TypedPredicate[object] { return nil }
+
 func NewPredicateFuncs(f func(o client.Object) bool) Funcs { return Funcs{} }

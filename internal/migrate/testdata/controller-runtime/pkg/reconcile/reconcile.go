@@ -17,9 +17,11 @@ type Result struct {
 
 func (r *Result) IsZero() bool { return true }
 
-type Reconciler interface {
-	Reconcile(context.Context, Request) (Result, error)
+type TypedReconciler[request comparable] interface {
+	Reconcile(context.Context, request) (Result, error)
 }
+
+type Reconciler = TypedReconciler[Request]
 
 type ObjectReconciler[T client.Object] interface {
 	Reconcile(context.Context, T) (Result, error)
