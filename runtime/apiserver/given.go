@@ -3,7 +3,9 @@ package apiserver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -61,11 +63,37 @@ var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "na
 
 // storageFor is what a creation calls: where an object is stored as it is given, the registry alone.
 func (e *endpoint) storageFor(r *http.Request) rest.Creater {
-	given, ok := r.Context().Value(givenKey{}).(*unstructured.Unstructured)
-	if storage, has := e.objects.(interface{ stored() *registry }); ok && has {
-		return givenStorage{storage.stored(), given}
+	storage, has := e.objects.(interface{ stored() *registry })
+	if !has {
+		return e.objects
 	}
-	return e.objects
+	given, ok := r.Context().Value(givenKey{}).(*unstructured.Unstructured)
+	if _, asGiven := storage.stored().strategy.(uncheckedStrategy); asGiven && !ok {
+		given, ok = createdIn(r), true
+	}
+	if !ok {
+		return e.objects
+	}
+	return givenStorage{storage.stored(), given}
+}
+
+// createdIn returns the metadata in the body of a creation that upstream's handler takes off, but for a deletion. The body can be read again.
+func createdIn(r *http.Request) *unstructured.Unstructured {
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	left := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data), left), left}
+	created := &unstructured.Unstructured{Object: map[string]any{}}
+	var body metav1.PartialObjectMetadata
+	if err != nil || json.Unmarshal(data, &body) != nil {
+		return created // which the handler says
+	}
+	created.SetUID(body.UID)
+	created.SetCreationTimestamp(body.CreationTimestamp)
+	created.SetGeneration(body.Generation)
+	return created
 }
 
 // givenStorage creates one object as it is given.

@@ -45,8 +45,8 @@ type Options struct {
 	// History is how many changes of each resource are kept for watches and lists of the past. Default 4096.
 	History int
 	// Unchecked makes a server that takes objects as they are, as a fake client does: it sets no defaults and no metadata but the
-	// version and generated names, gives all of them the UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts. Definitions are checked, and
-	// of a kind that has a status subresource only that one writes the status.
+	// version and generated names, gives those without a UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts.
+	// Definitions are checked, and of a kind that has a status subresource only that one changes the status.
 	Unchecked bool
 }
 
