@@ -518,6 +518,9 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 		"delete api --group webapp --kind Guestbook", "edit --project-name library", "edit --multigroup", "upgrade", "doctor --fix --check generated,roles",
 		"rename kind --group webapp --kind Guestbook --to Guest", "rename group --group webapp --to web",
 		"create webhook --group webapp --version v1 --kind Guestbook --defaulting --failure-policy ignore",
+		"create api --group webapp --version v2 --kind Guestbook", "create controller --group apps --version v1 --kind Deployment",
+		"delete controller --group webapp --version v1 --kind Guestbook", "edit --api-module", "edit --license none --enable prometheus",
+		"rename version --group webapp --version v1 --to v1beta1",
 		"generate", "generate --year 2001", "manifests", "manifests --crd-max-desc-len 0", "manifests --output-crd-dir out",
 		"gen object paths=./...", "gen crd:maxDescLen=0 paths=./... output:crd:dir=out",
 	}
@@ -586,5 +589,48 @@ func TestTwoMigrationsAtOnceAreOne(t *testing.T) {
 	}
 	if diff := difference(want, contents(t, dir)); diff != "" {
 		t.Errorf("the tree is not that of one migration:\n%s", diff)
+	}
+}
+
+// TestCommandsBesideAMigration start in a project of kubebuilder while it is migrated: each refuses the one or works on either, and
+// the tree is that of the migration alone, or of both in one of two orders.
+func TestCommandsBesideAMigration(t *testing.T) {
+	w := newWorkbench(t)
+	project := w.peer(t)
+	lines := []string{
+		"create api --group webapp --version v1 --kind Apple", "upgrade", "edit --project-name library", "doctor --fix", "generate",
+		"delete api --group webapp --kind Guestbook",
+	}
+	rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	for _, line := range lines[:faults(len(lines), 1)] {
+		dir := w.copy(t, project)
+		type end struct {
+			code int
+			said string
+		}
+		other := make(chan end)
+		go func() {
+			code, said := w.run(t, dir, line)
+			other <- end{code, said}
+		}()
+		code, said := w.run(t, dir, "migrate")
+		beside := <-other
+		got := contents(t, dir)
+		var differences []string
+		for _, order := range [][]string{{"migrate"}, {"migrate", line}, {line, "migrate"}} {
+			serial := w.copy(t, project)
+			for _, each := range order {
+				w.run(t, serial, each)
+			}
+			diff := difference(contents(t, serial), got)
+			if diff == "" {
+				differences = nil
+				break
+			}
+			differences = append(differences, diff)
+		}
+		if code != 0 || differences != nil {
+			t.Errorf("migrate beside %s ends with %d\n%s\nand that with %d\n%s\n%s", line, code, said, beside.code, beside.said, strings.Join(differences, "\nand\n"))
+		}
 	}
 }

@@ -281,7 +281,7 @@ func fileHint(name, message string) string {
 	return "correct the line, or restore " + name + " from version control"
 }
 
-var missingPackage = regexp.MustCompile(`no required module provides package ([^;\s]+)`)
+var missingPackage = regexp.MustCompile(`no required module provides package ([^;:\s]+)`)
 
 // listProblem rewords an error of the go command: its first line says it, the others how the command got there.
 func (p *Program) listProblem(text string) (message, hint string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"go/version"
 	"io/fs"
 	"maps"
 	"os"
@@ -181,13 +182,13 @@ func (m *migration) raiseWorkspace() error {
 		return err
 	}
 	module, err := moduleOf(root)
-	if err != nil || module.Go == nil || file.Go != nil && semver.Compare("v"+file.Go.Version, "v"+module.Go.Version) >= 0 {
+	if err != nil || module.Go == nil || file.Go != nil && version.Compare("go"+file.Go.Version, "go"+module.Go.Version) >= 0 {
 		return err
 	}
 	if err := file.AddGoStmt(module.Go.Version); err != nil {
 		return err
 	}
-	if file.Toolchain != nil && semver.Compare("v"+strings.TrimPrefix(file.Toolchain.Name, "go"), "v"+module.Go.Version) < 0 {
+	if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+module.Go.Version) < 0 {
 		file.DropToolchainStmt()
 	}
 	return m.plan.WriteFile(plan.File{Path: workFile, Content: modfile.Format(file.Syntax), Policy: plan.Edit})

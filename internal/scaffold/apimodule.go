@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"go/token"
+	"go/version"
 	"io/fs"
 	"maps"
 	"path"
@@ -312,7 +313,7 @@ func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.E
 			add(r.Syntax.Start.Line, "replaces "+modulePath+", and does not require it", RequireHint)
 		}
 	}
-	if file.Go != nil && api.Go != nil && semver.Compare("v"+file.Go.Version, "v"+api.Go.Version) < 0 {
+	if file.Go != nil && api.Go != nil && version.Compare("go"+file.Go.Version, "go"+api.Go.Version) < 0 {
 		add(file.Go.Syntax.Start.Line, "asks for go "+file.Go.Version+", and "+folder+"/go.mod for go "+api.Go.Version, "go mod tidy raises it")
 	}
 	for _, r := range api.Require {

@@ -86,7 +86,7 @@ func writeConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 		}
 		if left > 0 {
 			p.Note(&diagnostic.Error{
-				Message: fmt.Sprintf("%s says %d times what is left to write: %s and %s differ there", view.Spoke.ConversionFile(".go"), left, spoke.Version, hub.Version),
+				Message: fmt.Sprintf("%s says what is left to write: %s and %s differ there", view.Spoke.ConversionFile(".go"), spoke.Version, hub.Version),
 				Hint:    "the test beside it passes once nothing is lost",
 			})
 		}

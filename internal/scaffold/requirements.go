@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"go/token"
+	"go/version"
 	"io/fs"
 	"path"
 	"slices"
@@ -230,9 +231,9 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 		return err
 	}
 	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
-		if wanted.Go != nil && (file.Go == nil || semver.Compare("v"+file.Go.Version, "v"+wanted.Go.Version) < 0) {
+		if wanted.Go != nil && (file.Go == nil || version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0) {
 			_ = file.AddGoStmt(wanted.Go.Version) // a version that was parsed
-			if file.Toolchain != nil && semver.Compare("v"+strings.TrimPrefix(file.Toolchain.Name, "go"), "v"+wanted.Go.Version) < 0 {
+			if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+wanted.Go.Version) < 0 {
 				file.DropToolchainStmt()
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"go/version"
 	"io/fs"
 	"path"
 	"slices"
@@ -361,7 +362,7 @@ func (u *upgrade) modulesIn(folder string) error {
 			}
 			changed = true
 		}
-		if file.Go != nil && wanted.Go != nil && semver.Compare("v"+file.Go.Version, "v"+wanted.Go.Version) < 0 {
+		if file.Go != nil && wanted.Go != nil && version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0 {
 			changed = file.AddGoStmt(wanted.Go.Version) == nil || changed
 		}
 		return changed
