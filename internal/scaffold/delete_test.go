@@ -460,3 +460,26 @@ func init() {
 	SchemeBuilder.Register(addLeaf)
 }
 `
+
+// TestDeleteTellsOfWebhooksThatStayDeployed: an edited webhook is kept, and its marker has API servers call what nobody serves.
+func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
+	p := newEdited(t)
+	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true})
+	const name = "internal/webhook/guestbook_defaulter.go"
+	p.edit(name, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+	plan, err := scaffold.PlanDeleteWebhook(afero.NewIOFS(p.fs), p.load(), scaffold.DeleteOptions{
+		Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true, Kctrl: memoryKctrl,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, note := range plan.Notes() {
+		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers go on calling the webhook of its marker") && note.Hint != "" {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("notes %v", plan.Notes())
+	}
+}

@@ -179,7 +179,9 @@ func (r *removal) remove() error {
 		why, kept := r.kept[part.path]
 		switch {
 		case kept:
-			r.note(part.path, why)
+			if err := r.noteKept(part.path, why); err != nil {
+				return err
+			}
 		case goes[part.path]:
 			if err := r.plan.Delete(part.path, plan.Own); err != nil {
 				return err
@@ -197,6 +199,20 @@ func (r *removal) remove() error {
 		}
 	}
 	return r.removeGenerated(sources, goes)
+}
+
+// noteKept tells the user of a part that is kept: one whose marker still deploys a webhook, which then nobody serves, too.
+func (r *removal) noteKept(name, why string) error {
+	text, err := r.plan.Read(name)
+	if err == nil && path.Ext(name) == ".go" && len(webhookMarkers(text)) > 0 {
+		r.plan.Note(&diagnostic.Error{
+			Pos: token.Position{Filename: name}, Message: why + "; API servers go on calling the webhook of its marker, and the manager does not serve it any more",
+			Hint: "take the marker out, or delete the file: the same command with --force does",
+		})
+		return nil
+	}
+	r.note(name, why)
+	return err
 }
 
 // note tells the user of a file that is kept.

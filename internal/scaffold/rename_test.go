@@ -86,3 +86,31 @@ func TestRenameFollowsInEditedDocComments(t *testing.T) {
 		t.Errorf("there and back (-want +got)\n%s", diff)
 	}
 }
+
+// TestNewNamesDoNotMeetRenamedReceivers: lines that name a kind or the owner of fields, and that the user has changed too, are no conflict.
+func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
+	p := newEdited(t)
+	const name = "internal/controller/guestbook_controller.go"
+	receiver := strings.NewReplacer("(r *", "(rec *", "r.Status", "rec.Status", "r.Get", "rec.Get", "r.Client", "rec.Client", "Complete(r)", "Complete(rec)",
+		"Guestbook is ready\"", "Guestbook is quite ready\"")
+	p.edit(name, func(text []byte) []byte { return []byte(receiver.Replace(string(text))) })
+	before := p.tree()
+	kind := func(from, to string) renaming {
+		return renaming{scaffold.RenameOptions{Group: "webapp", Kind: from, To: to, Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	}
+	for _, pair := range [][2]any{
+		{change{scaffold.EditOptions{MultiGroup: new(true)}}, change{scaffold.EditOptions{MultiGroup: new(false)}}},
+		{kind("Guestbook", "Visitor"), kind("Visitor", "Guestbook")},
+	} {
+		if !p.run(pair[0]) || !p.run(pair[1]) {
+			t.Fatal("refused")
+		}
+		if diff := sameTree(before, p.tree()); diff != "" {
+			t.Errorf("there and back (-want +got)\n%s", diff)
+		}
+	}
+	p.run(kind("Guestbook", "Visitor"))
+	if text := string(p.tree()["internal/controller/visitor_controller.go"]); !strings.Contains(text, `rec.Status().Apply(ctx, desired, client.FieldOwner("visitor-controller")`) || !strings.Contains(text, `"Visitor is quite ready"`) {
+		t.Errorf("the controller is\n%s", text)
+	}
+}

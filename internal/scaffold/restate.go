@@ -29,8 +29,11 @@ type restatement struct {
 	renamed           map[goName]string
 	aliases, packages map[string][2]string
 	locals            map[string]string
-	// words has what replaces whole words in markers and, as a whole, string literals: API groups and the like.
-	words map[string]string
+	// words has what replaces whole words in markers and, as a whole, string literals: API groups and the like. said has what does in
+	// string literals of files that kctrl writes: kinds, and the names that controllers own fields by.
+	words, said map[string]string
+	// controllers has new names of controllers, as builders are given them.
+	controllers map[string]string
 	// namespace is what RBAC markers name: "" for none, of both states.
 	namespace [2]string
 	force     bool
@@ -46,7 +49,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 	r := &restatement{
 		plan: p, before: before, after: after, moved: map[string]string{}, folders: map[string][]string{}, renamed: map[goName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
-		words: map[string]string{}, force: force, history: history,
+		words: map[string]string{}, said: map[string]string{}, controllers: map[string]string{}, force: force, history: history,
 	}
 	if err := r.replay(kctrl, old, header); err != nil {
 		return err

@@ -217,7 +217,7 @@ func (r *restatement) packageNames(s goSource) []splice {
 }
 
 // groupWords returns the changes of markers and string literals that name an API group or a kind, and of RBAC markers that name a
-// namespace; in what kctrl writes, of all comments, which also name what the package declares.
+// namespace; in what kctrl writes, of all comments, which also name what the package declares, and of what literals say of kinds.
 func (r *restatement) groupWords(s goSource) []splice {
 	var changes []splice
 	_, scaffolded := r.was.lock.Entry(s.name)
@@ -226,12 +226,12 @@ func (r *restatement) groupWords(s goSource) []splice {
 		scaffolded, words = false, maps.Clone(r.words)
 		maps.DeleteFunc(words, func(from, _ string) bool { return bytes.Contains(text, []byte(from)) })
 	}
-	said := words
+	comments := words
 	if scaffolded {
-		said = maps.Clone(words)
+		comments = maps.Clone(words)
 		for name, now := range r.renamed {
 			if name.pkg == s.pkg() {
-				said[name.name] = now
+				comments[name.name] = now
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func (r *restatement) groupWords(s goSource) []splice {
 			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
 				continue
 			}
-			now := replaceWords(c.Text, said)
+			now := replaceWords(c.Text, comments)
 			now = r.inNamespace(now)
 			if now != c.Text {
 				from := s.set.PositionFor(c.Pos(), false).Offset
@@ -249,19 +249,39 @@ func (r *restatement) groupWords(s goSource) []splice {
 			}
 		}
 	}
+	named := map[ast.Node]bool{}
 	ast.Inspect(s.file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			named[call.Args[0]] = ok && method.Sel.Name == "Named"
+		}
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil {
-				if now, found := words[text]; found {
-					from := s.set.PositionFor(lit.Pos(), false).Offset
-					changes = append(changes, splice{from, from + len(lit.Value), strconv.Quote(now)})
-				}
+			now := wholeWord(lit.Value, words)
+			if scaffolded && now == lit.Value {
+				now = replaceWords(lit.Value, r.said)
+			}
+			if scaffolded && named[lit] {
+				now = wholeWord(lit.Value, r.controllers)
+			}
+			if now != lit.Value {
+				from := s.set.PositionFor(lit.Pos(), false).Offset
+				changes = append(changes, splice{from, from + len(lit.Value), now})
 			}
 		}
 		_, isImport := n.(*ast.ImportSpec)
 		return !isImport
 	})
 	return changes
+}
+
+// wholeWord returns a string literal, or what replaces it if it is one of some words.
+func wholeWord(literal string, words map[string]string) string {
+	if text, err := strconv.Unquote(literal); err == nil {
+		if now, found := words[text]; found {
+			return strconv.Quote(now)
+		}
+	}
+	return literal
 }
 
 const rbacMarker = "+kubebuilder:rbac:"

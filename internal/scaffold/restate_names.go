@@ -23,6 +23,14 @@ func (r *restatement) findNames() {
 		was, becomes := templates.NewKind(kindNames(r.before, old, "")), templates.NewKind(kindNames(r.after, now, ""))
 		r.aliases[was.Folder] = [2]string{was.Alias, becomes.Alias}
 		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
+		for from, to := range map[string]string{was.Kind: becomes.Kind, was.FieldOwner: becomes.FieldOwner} {
+			if from != to {
+				r.said[from] = to
+			}
+		}
+		if was.ControllerName != becomes.ControllerName {
+			r.controllers[was.ControllerName] = becomes.ControllerName
+		}
 		if was.Variable != becomes.Variable {
 			r.locals[was.Variable] = becomes.Variable
 		}
