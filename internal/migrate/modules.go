@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	version "golang.org/x/mod/module"
+	gomodule "golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -280,7 +280,7 @@ func (m *migration) raiseReleased(ctx context.Context, scratch, module string) e
 	folder := filepath.Join(scratch, filepath.FromSlash(module))
 	return editModule(folder, func(file *modfile.File) (bool, error) {
 		release := releaseOf(file)
-		older := func(v version.Version) bool {
+		older := func(v gomodule.Version) bool {
 			before := strings.HasPrefix(v.Path, kubernetesModules) && semver.Major(v.Version) == "v0" && semver.Major(release) == "v0" && semver.Compare(semver.MajorMinor(v.Version), semver.MajorMinor(release)) < 0
 			if !before || semver.Prerelease(v.Version) != "" {
 				return false
