@@ -260,9 +260,13 @@ func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	return d
 }
 
-// withoutHeading removes a line such as "go: errors parsing go.mod:", which is followed by what is wrong.
+// toUpdate ends what is wrong where the go command goes on with what mends it.
+const toUpdate = "; to update it:"
+
+// withoutHeading removes a line such as "go: errors parsing go.mod:", which is followed by what is wrong, and not one that is followed by
+// the command to type.
 func withoutHeading(text string) string {
-	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") {
+	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") && !strings.HasSuffix(first, toUpdate) {
 		return rest
 	}
 	return text
@@ -287,6 +291,7 @@ var missingPackage = regexp.MustCompile(`no required module provides package ([^
 func (p *Program) listProblem(text string) (message, hint string) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first, _, _ = strings.Cut(first, "; to add")
+	first = strings.TrimSuffix(first, toUpdate)
 	message = diagnostic.OneLine(strings.TrimSuffix(strings.TrimPrefix(first, "go: "), ":"))
 	if m := missingPackage.FindStringSubmatch(text); m != nil {
 		if message, hint, ok := p.missingOwn(m[1]); ok {
@@ -328,6 +333,7 @@ func listHint(text string) string {
 		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
 		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
 		{"does not contain main module", "run kctrl in the folder of a Go module, name it with -C, or start one with go mod init"},
+		{"but go.work lists go", "run go work use, which raises it, or set GOWORK=off"},
 		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
 		{"-mod=", "correct -mod in GOFLAGS"},
 		{"directory not found", "name folders that exist, such as paths=./api/v1 or paths=./..., or Go packages"},
