@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
@@ -58,5 +59,29 @@ func TestErrorWithOnlyAFileNamesTheFile(t *testing.T) {
 	err := &diagnostic.Error{Pos: token.Position{Filename: "PROJECT"}, Message: "not found"}
 	if got, want := err.Error(), "PROJECT: not found"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+func TestYAMLIsAtTheLineOfTheMistake(t *testing.T) {
+	for text, line := range map[string]int{
+		"a: b\nc: [d\ne: f\n":         2,
+		"a: b\nc: {d\n":               2,
+		"a: b\nc: ]\ne: f\n":          2,
+		"a: b\nc: [\n":                2,
+		"a: b\nc:\n  d: e\n  f: [g\n": 4,
+		"a: b\nc: d: e\n":             2,
+		"a: b\nc: \"d\n":              2,
+		"a:\n- b\nc\n":                3,
+	} {
+		var value any
+		err := yaml.Unmarshal([]byte(text), &value)
+		if err == nil {
+			t.Errorf("%q is YAML", text)
+			continue
+		}
+		var told *diagnostic.Error
+		if !errors.As(diagnostic.YAML("f.yaml", []byte(text), err, "h"), &told) || told.Pos.Line != line {
+			t.Errorf("%q: %v, from %v, want line %d", text, told, err, line)
+		}
 	}
 }

@@ -13,7 +13,9 @@ var (
 	yamlLine  = regexp.MustCompile(`\bline (\d+): `)
 	yamlField = regexp.MustCompile(`^field (.+) not found in type \S+$`)
 	yamlType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `.*`)? into (\\S+)$")
-	yamlTwice = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
+	// yamlCountsFromZero are those errors of which the parser tells the line before, as it does of all that its scanner has not found.
+	yamlCountsFromZero = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
+	yamlTwice          = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
 )
 
 // YAML returns what the YAML parser found wrong with a file, one *Error for each thing, joined. A file that git could not
@@ -37,6 +39,9 @@ func YAML(file string, content []byte, err error, hint string) error {
 		if m := yamlLine.FindStringSubmatchIndex(text); m != nil {
 			pos.Line, _ = strconv.Atoi(text[m[2]:m[3]])
 			text = text[:m[0]] + text[m[1]:]
+			if yamlCountsFromZero.MatchString(text) {
+				pos.Line = min(pos.Line+1, len(bytes.Split(bytes.TrimRight(content, "\n"), []byte("\n"))))
+			}
 		}
 		errs = append(errs, &Error{Pos: pos, Message: "not valid YAML: " + plainYAML(text), Hint: hint, Cause: err})
 	}
