@@ -162,6 +162,9 @@ func TestGivenServerIsUsed(t *testing.T) {
 	if env.Config.Host != "http://given" || env.Kubeconfig != given {
 		t.Errorf("got %s of %s", env.Config.Host, env.Kubeconfig)
 	}
+	if env.Config.QPS != -1 {
+		t.Errorf("clients of client-go send %v requests a second", env.Config.QPS)
+	}
 }
 
 func TestGivenServerIsNotThere(t *testing.T) {

@@ -38,7 +38,7 @@ const (
 
 // Env is a running API server.
 type Env struct {
-	// Config has the rights of an administrator. It is the caller's to change.
+	// Config has the rights of an administrator, and no limit of requests. It is the caller's to change.
 	Config *rest.Config
 	// Kubeconfig is the path of a kubeconfig with the same rights.
 	Kubeconfig string
@@ -250,7 +250,11 @@ func explain(err error) error {
 
 func load(kubeconfig string) (*Env, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	return &Env{Config: config, Kubeconfig: kubeconfig}, err
+	if err != nil {
+		return &Env{}, err
+	}
+	config.QPS = -1 // or clients of client-go send five requests a second
+	return &Env{Config: config, Kubeconfig: kubeconfig}, nil
 }
 
 // runCommand starts cmd and waits until it says that the server is ready. The command ends when its standard input closes,
