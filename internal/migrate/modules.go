@@ -250,24 +250,23 @@ func (m *migration) raisePins(scratch, module string) error {
 		return err
 	}
 	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
-		changed := false
+		highest, before := "", len(m.report.Left)
 		for _, needed := range runtime.Require {
 			for _, r := range slices.Clone(file.Replace) {
 				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
 				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
 					continue
 				}
-				changed = true
-				m.report.Left = append(m.report.Left, Left{
-					File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
-					Reason: fmt.Sprintf("%s was pinned to %s, and the runtime needs %s", r.Old.Path, r.New.Version, needed.Mod.Version),
-				})
-				if err := file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, needed.Mod.Version); err != nil {
+				if strings.HasPrefix(r.Old.Path, "k8s.io/") && semver.Compare(needed.Mod.Version, highest) > 0 && semver.Major(needed.Mod.Version) == "v0" {
+					highest = needed.Mod.Version
+				}
+				if err := m.raisePin(file, module, r, needed.Mod.Version); err != nil {
 					return false, err
 				}
 			}
 		}
-		return changed, nil
+		err := m.raiseTogether(file, module, highest)
+		return len(m.report.Left) > before, err
 	})
 }
 
@@ -342,6 +341,35 @@ func releaseIn(folder string) string {
 		return ""
 	}
 	return releaseOf(file)
+}
+
+// raiseTogether raises those pins of Kubernetes' modules, which are of one version together, that a go.mod requires and that are lower
+// than one which was raised.
+func (m *migration) raiseTogether(file *modfile.File, module, version string) error {
+	if version == "" {
+		return nil
+	}
+	required := map[string]bool{}
+	for _, r := range file.Require {
+		required[r.Mod.Path] = semver.MajorMinor(r.Mod.Version) != "v0.0" // which are of another count
+	}
+	for _, r := range slices.Clone(file.Replace) {
+		if strings.HasPrefix(r.Old.Path, "k8s.io/") && r.New.Path == r.Old.Path && required[r.Old.Path] && semver.Compare(semver.MajorMinor(r.New.Version), semver.MajorMinor(version)) < 0 {
+			if err := m.raisePin(file, module, r, version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// raisePin raises the version that a go.mod pins a module to.
+func (m *migration) raisePin(file *modfile.File, module string, r *modfile.Replace, version string) error {
+	m.report.Left = append(m.report.Left, Left{
+		File: path.Join(module, "go.mod"), Code: r.Old.Path + " => " + r.New.Version, Rewritten: true,
+		Reason: fmt.Sprintf("%s was pinned to %s, and the runtime needs %s", r.Old.Path, r.New.Version, version),
+	})
+	return file.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, version)
 }
 
 // command runs the go command in a folder of the copy. What it says last is why it fails.
