@@ -348,6 +348,8 @@ func installOf(f *file, value ast.Expr) string {
 			fields = append(fields, "CRDDirectoryPaths: "+f.text(field.Value))
 		case key.Name == "ErrorIfPathMissing" && f.sibling("ErrorIfCRDPathMissing") == nil:
 			fields = append(fields, "ErrorIfCRDPathMissing: "+f.text(field.Value))
+		case key.Name == "CRDs" && f.sibling("CRDs") == nil:
+			fields = append(fields, "CRDs: "+f.text(field.Value))
 		case key.Name == "Paths", key.Name == "CRDs":
 			fields = append(fields, f.leave(field, "definitions are installed from CRDDirectoryPaths alone", "CRDDirectoryPaths: []string{...}")+f.raw(field))
 		}

@@ -16,11 +16,15 @@ import (
 	"strconv"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
@@ -30,6 +34,8 @@ import (
 type Environment struct {
 	// CRDDirectoryPaths are files and folders with CustomResourceDefinitions.
 	CRDDirectoryPaths []string
+	// CRDs are CustomResourceDefinitions too.
+	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// ErrorIfCRDPathMissing makes Start fail for paths that are not there.
 	ErrorIfCRDPathMissing bool
 	// WebhookInstallOptions says which webhooks the server calls.
@@ -44,6 +50,9 @@ type Environment struct {
 type WebhookInstallOptions struct {
 	// Paths are files and folders with webhook configurations.
 	Paths []string
+	// MutatingWebhooks and ValidatingWebhooks are webhook configurations too. They are not changed.
+	MutatingWebhooks   []*admissionregistrationv1.MutatingWebhookConfiguration
+	ValidatingWebhooks []*admissionregistrationv1.ValidatingWebhookConfiguration
 	// LocalServingHost, LocalServingPort and LocalServingCertDir are for the options of the manager. Start sets what is empty.
 	LocalServingHost    string
 	LocalServingPort    int
@@ -81,9 +90,17 @@ func (e *Environment) Start() (config *rest.Config, err error) {
 		}
 		paths = append(paths, path)
 	}
-	env := Start(e.suite, testenv.WithCRDs(paths...))
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	opts := []testenv.Option{testenv.WithCRDs(paths...)}
+	for _, crd := range e.CRDs {
+		opts = append(opts, testenv.WithObjects(scheme, crd))
+	}
+	env := Start(e.suite, opts...)
 	e.Config = env.Config
-	if len(e.WebhookInstallOptions.Paths) > 0 {
+	if o := e.WebhookInstallOptions; len(o.Paths)+len(o.MutatingWebhooks)+len(o.ValidatingWebhooks) > 0 {
 		if err := e.installWebhooks(e.suite.Context()); err != nil {
 			return nil, fmt.Errorf("install webhooks: %w", err)
 		}
@@ -100,7 +117,7 @@ func (e *Environment) Stop() error {
 }
 
 func (e *Environment) installWebhooks(ctx context.Context) error {
-	configurations, err := local.Load(e.WebhookInstallOptions.Paths...)
+	configurations, err := e.WebhookInstallOptions.configurations()
 	if err != nil {
 		return err
 	}
@@ -126,6 +143,40 @@ func (e *Environment) installWebhooks(ctx context.Context) error {
 	}
 	installation := &local.Installation{Client: live, Bundle: bundle, Configurations: configurations, URL: fmt.Sprintf("https://%s:%d", o.LocalServingHost, o.LocalServingPort)}
 	return installation.Install(ctx)
+}
+
+// configurations returns the webhook configurations in files, and the others.
+func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructured, err error) {
+	if len(o.Paths) > 0 {
+		if all, err = local.Load(o.Paths...); err != nil {
+			return nil, err
+		}
+	}
+	var others []runtime.Object
+	for _, configuration := range o.MutatingWebhooks {
+		others = append(others, configuration)
+	}
+	for _, configuration := range o.ValidatingWebhooks {
+		others = append(others, configuration)
+	}
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	for _, configuration := range others {
+		gvk, err := object.GVK(configuration, scheme)
+		if err != nil {
+			return nil, err
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(gvk)
+		all = append(all, u)
+	}
+	return all, nil
 }
 
 // freePort returns a port that nobody listens on.

@@ -2,15 +2,20 @@ package inmemory_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
+	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
@@ -97,5 +102,48 @@ func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
 	}
 	if _, err := (&inmemory.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil || !strings.Contains(err.Error(), "install CRDs: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestEnvironmentInstallsObjects(t *testing.T) {
+	t.Setenv(inmemory.ServerVariable, "")
+	crd, hook, validating := &apiextensionsv1.CustomResourceDefinition{}, &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := errors.Join(yaml.Unmarshal([]byte(widgets), crd), yaml.Unmarshal([]byte(podWebhook), hook), yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
+		t.Fatal(err)
+	}
+	validating.Kind, validating.Name = "", "validating" // its Go type says what it is
+	env := &inmemory.Environment{
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{crd},
+		WebhookInstallOptions: inmemory.WebhookInstallOptions{
+			MutatingWebhooks:   []*admissionregistrationv1.MutatingWebhookConfiguration{hook},
+			ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{validating},
+		},
+	}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionregistrationv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	if err := live.Get(t.Context(), client.ObjectKey{Name: hook.Name}, got); err != nil || got.Webhooks[0].ClientConfig.URL == nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if err := live.Get(t.Context(), client.ObjectKey{Name: "validating"}, &admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
+		t.Error(err)
+	}
+	if err := live.Get(t.Context(), client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{}); err != nil {
+		t.Error(err)
 	}
 }
