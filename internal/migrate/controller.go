@@ -263,8 +263,15 @@ var controllerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
-			args := append(f.texts(call.Args[:3]), f.predicates(call.Args[3:])...)
-			return fill("{source}.Kind") + f.argumentsOf(call.Fun) + "(" + strings.Join(args, ", ") + ellipsis(call) + ")"
+			edits := []edit{{f.offset(call.Fun.Pos()), f.offset(call.Fun.End()), fill("{source}.Kind") + f.argumentsOf(call.Fun)}}
+			for i, arg := range call.Args {
+				if i < 3 {
+					edits = append(edits, f.edits(arg)...)
+					continue
+				}
+				edits = append(edits, edit{f.offset(arg.Pos()), f.offset(arg.End()), f.predicates([]ast.Expr{arg})[0]})
+			}
+			return f.splice(call, edits)
 		},
 		Reason: "predicates are functions",
 	},

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -466,9 +467,21 @@ func (f *file) kindsText(value ast.Expr) string {
 // kindText returns the options of a kind, in a list of them.
 func (f *file) kindText(kind, options ast.Expr) string {
 	if literal, ok := options.(*ast.CompositeLit); ok {
-		return "{Object: " + f.text(kind) + f.kindOptions(literal) + "}"
+		return f.commentsOf(literal) + "{Object: " + f.text(kind) + f.kindOptions(literal) + "}"
 	}
 	return fill("func(o {cache}.KindOptions, kind {client}.Object) {cache}.KindOptions {\no.Object = kind\nreturn o\n}(") + f.text(options) + ", " + f.text(kind) + ")"
+}
+
+// commentsOf returns the comments between the fields of a literal, each on a line of its own.
+func (f *file) commentsOf(literal *ast.CompositeLit) string {
+	var text string
+	for _, comment := range f.syntax.Comments {
+		inside := literal.Lbrace < comment.Pos() && comment.End() <= literal.Rbrace
+		if inside && !slices.ContainsFunc(literal.Elts, func(e ast.Expr) bool { return e.Pos() <= comment.Pos() && comment.End() <= e.End() }) {
+			text += f.raw(comment) + "\n"
+		}
+	}
+	return text
 }
 
 // isKinds reports whether a type is a map of the options of kinds.
@@ -555,13 +568,23 @@ var kindRules = []Rule{
 			assign := n.(*ast.AssignStmt)
 			index := assign.Lhs[0].(*ast.IndexExpr)
 			list, option := f.text(index.X), f.kindText(index.Index, assign.Rhs[0])
+			comments, option := splitComments(option)
 			if strings.HasPrefix(option, "{") {
 				option = fill("{cache}.KindOptions") + option
 			}
-			return list + " = append(" + list + ", " + option + ")"
+			return comments + list + " = append(" + list + ", " + option + ")"
 		},
 		Reason: "they are a list, which says of each which kind it is",
 	},
+}
+
+// splitComments returns the comments that a text begins with, and the rest.
+func splitComments(text string) (comments, rest string) {
+	for strings.HasPrefix(text, "//") {
+		line, after, _ := strings.Cut(text, "\n")
+		comments, text = comments+line+"\n", after
+	}
+	return comments, text
 }
 
 // kindOptions returns the fields of a cache.KindOptions for those of a cache.ByObject, each after a comma.

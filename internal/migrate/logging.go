@@ -133,7 +133,9 @@ var loggingRules = []Rule{
 		Matches: matchMethod("logr#V"),
 		Rewrite: func(f *file, n ast.Node) string {
 			_, selector, _ := f.method(n)
-			f.note(n, "a level belongs to a line: what is logged by this is logged at info")
+			if !f.wrapped[n] {
+				f.note(n, "a level belongs to a line: what is logged by this is logged at info")
+			}
 			return f.text(selector.X)
 		},
 		Reason: "slog has levels of lines, not of loggers",
@@ -264,13 +266,28 @@ func ellipsis(call *ast.CallExpr) string {
 	return ""
 }
 
-// isLevel reports whether an expression is a logger of a level: x.V(n).
-func isLevel(f *file, e ast.Expr) bool { _, _, key := f.method(e); return key == "logr#V" }
+// isLevel reports whether an expression is a logger of a level: x.V(n), and what is made of that.
+func isLevel(f *file, e ast.Expr) bool { return f.levelCall(e) != nil }
+
+// levelCall returns the call x.V(n) that an expression is, or from which it is made by names and values; or nil.
+func (f *file) levelCall(e ast.Expr) *ast.CallExpr {
+	for {
+		call, selector, key := f.method(ast.Unparen(e))
+		switch key {
+		case "logr#V":
+			return call
+		case "logr#WithValues", "logr#WithName", "logr#WithCallDepth":
+			e = selector.X
+		default:
+			return nil
+		}
+	}
+}
 
 // level returns the n of x.V(n).
 func (f *file) level(e ast.Expr) (n int64, known bool) {
-	call, _, key := f.method(e)
-	if key != "logr#V" || len(call.Args) != 1 {
+	call := f.levelCall(e)
+	if call == nil || len(call.Args) != 1 {
 		return 0, false
 	}
 	v := f.info.Types[call.Args[0]].Value
@@ -282,8 +299,8 @@ func (f *file) level(e ast.Expr) (n int64, known bool) {
 
 // logger returns a logger without its level.
 func (f *file) logger(e ast.Expr) string {
-	if _, selector, key := f.method(e); key == "logr#V" {
-		return f.text(selector.X)
+	if call := f.levelCall(e); call != nil {
+		f.wrapped[call] = true
 	}
 	return f.text(e)
 }
