@@ -44,13 +44,20 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
-		except: []string{"runtime/apiserver", "runtime/testenv/players"},
+		except: []string{"runtime/apiserver", "runtime/testenv/inmemory", "runtime/testenv/players"},
 		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and single API groups",
 	},
 	{
 		in:     []string{"runtime/apiserver"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
 		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
+	},
+	{
+		in: []string{"runtime/testenv/inmemory"},
+		forbid: func(imported string) bool {
+			return !runtimeMayImport(imported) && !under("k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
+		},
+		reason: "an Environment takes the objects that suites have; the server that it starts links these kinds in any case",
 	},
 	{
 		in: []string{"runtime/testenv/players"},
