@@ -250,23 +250,19 @@ func (m *migration) raisePins(scratch, module string) error {
 		return err
 	}
 	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
-		highest, before := "", len(m.report.Left)
+		before := len(m.report.Left)
 		for _, needed := range runtime.Require {
 			for _, r := range slices.Clone(file.Replace) {
 				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
 				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
 					continue
 				}
-				if strings.HasPrefix(r.Old.Path, "k8s.io/") && semver.Compare(needed.Mod.Version, highest) > 0 && semver.Major(needed.Mod.Version) == "v0" {
-					highest = needed.Mod.Version
-				}
 				if err := m.raisePin(file, module, r, needed.Mod.Version); err != nil {
 					return false, err
 				}
 			}
 		}
-		err := m.raiseTogether(file, module, highest)
-		return len(m.report.Left) > before, err
+		return len(m.report.Left) > before, nil
 	})
 }
 
@@ -341,26 +337,6 @@ func releaseIn(folder string) string {
 		return ""
 	}
 	return releaseOf(file)
-}
-
-// raiseTogether raises those pins of Kubernetes' modules, which are of one version together, that a go.mod requires and that are lower
-// than one which was raised.
-func (m *migration) raiseTogether(file *modfile.File, module, version string) error {
-	if version == "" {
-		return nil
-	}
-	required := map[string]bool{}
-	for _, r := range file.Require {
-		required[r.Mod.Path] = semver.MajorMinor(r.Mod.Version) != "v0.0" // which are of another count
-	}
-	for _, r := range slices.Clone(file.Replace) {
-		if strings.HasPrefix(r.Old.Path, "k8s.io/") && r.New.Path == r.Old.Path && required[r.Old.Path] && semver.Compare(semver.MajorMinor(r.New.Version), semver.MajorMinor(version)) < 0 {
-			if err := m.raisePin(file, module, r, version); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // raisePin raises the version that a go.mod pins a module to.

@@ -239,22 +239,3 @@ func TestComplaintOfTheGoCommandNamesTheModule(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-// TestPinsOfKubernetesAreRaisedTogether is about those that the runtime does not need itself: of two versions they do not compile together.
-func TestPinsOfKubernetesAreRaisedTogether(t *testing.T) {
-	scratch := t.TempDir()
-	const before = "module example.com/project\n\ngo 1.26\n\nrequire (\n\tk8s.io/api v0.34.0\n\tk8s.io/component-base v0.34.0\n\tk8s.io/utils v0.0.0-20260101000000-000000000000\n)\n\nreplace (\n\tk8s.io/api => k8s.io/api v0.34.0\n\tk8s.io/component-base => k8s.io/component-base v0.34.0\n\tk8s.io/kubelet => k8s.io/kubelet v0.34.0\n\tk8s.io/utils => k8s.io/utils v0.0.0-20260101000000-000000000000\n)\n"
-	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte(before), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{"third_party/kctrl/go.mod": {Data: []byte("module m\n\nrequire k8s.io/api v0.37.2\n")}}
-	m := &migration{plan: plan.New(files), report: &Report{}}
-	if err := m.raisePins(scratch, "."); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.ReadFile(filepath.Join(scratch, "go.mod"))
-	want := strings.Replace(strings.Replace(before, "=> k8s.io/api v0.34.0", "=> k8s.io/api v0.37.2", 1), "=> k8s.io/component-base v0.34.0", "=> k8s.io/component-base v0.37.2", 1)
-	if err != nil || string(after) != want {
-		t.Errorf("got %s, %v, want %s", after, err, want)
-	}
-}
