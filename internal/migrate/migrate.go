@@ -120,6 +120,7 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 	p.mainFile = m.peer.mainFile
 	files := p.files()
 	p.survey(files)
+	p.noteReads(files)
 	var errs []error
 	for _, f := range files {
 		after, err := f.rewrite()
