@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -39,13 +40,13 @@ func watchOf[T object.Object](t testing.TB, ctx context.Context, prototype T, st
 	return events
 }
 
-// closer counts how often it is closed.
+// closer counts how often it is closed, by whoever does it.
 type closer struct {
 	io.Reader
-	closed int
+	closed atomic.Int32
 }
 
-func (c *closer) Close() error { c.closed++; return nil }
+func (c *closer) Close() error { c.closed.Add(1); return nil }
 
 func text(s string) *closer { return &closer{Reader: strings.NewReader(s)} }
 
@@ -85,7 +86,7 @@ func TestEventsOfEachTypeAreRead(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if stream.closed == 0 {
+	if stream.closed.Load() == 0 {
 		t.Error("the body is open after the end")
 	}
 }
@@ -149,7 +150,7 @@ func TestEventThatCannotBeReadIsADecodeErrorThatNamesTheWatch(t *testing.T) {
 					t.Errorf("got %v, %v", got, err)
 				}
 			}
-			if stream.closed == 0 {
+			if stream.closed.Load() == 0 {
 				t.Error("the body is open after the error")
 			}
 		})
