@@ -82,11 +82,10 @@ var fakeRules = []Rule{
 	},
 	{
 		Name:    "an option of fake clients that is left out",
-		Matches: matchMethod("client/fake#WithReturnManagedFields", "client/fake#WithTypeConverters"),
+		Matches: matchMethod("client/fake#WithTypeConverters"),
 		Rewrite: func(f *file, n ast.Node) string {
-			_, selector, key := f.method(n)
-			_, name, _ := strings.Cut(key, "#")
-			f.note(n, "left out: "+name+" of a fake client, whose server knows the fields of built-in kinds; AsGiven hides managedFields")
+			_, selector, _ := f.method(n)
+			f.note(n, "left out: WithTypeConverters of a fake client, whose server knows the fields of built-in kinds")
 			return f.text(selector.X)
 		},
 		Reason: "the server knows managed fields",

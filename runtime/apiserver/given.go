@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Put stores an object as it is given: with its status, UID, finalizers and times, deletion included, in place of what writes set
+// Put stores an object as it is given: with its status, UID, finalizers, managed fields and times, deletion included, in place of what writes set
 // themselves. It is of a resource that is served, and there is none of its name. A server that checks objects gives it defaults,
 // checks it, and gives it a UID and a time of creation if it has none. The object is not changed.
 func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
@@ -129,6 +129,9 @@ func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 	}
 	if generation := from.GetGeneration(); generation != 0 {
 		to.SetGeneration(generation)
+	}
+	if fields := from.GetManagedFields(); len(fields) > 0 {
+		to.SetManagedFields(fields)
 	}
 	if deleted := from.GetDeletionTimestamp(); deleted != nil {
 		to.SetDeletionTimestamp(deleted)

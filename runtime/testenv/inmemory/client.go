@@ -32,14 +32,15 @@ import (
 // [ClientBuilder.WithCRDs], is served with a schema that takes anything, as one of namespaces unless [ClientBuilder.WithRESTMapper]
 // says otherwise. [ClientBuilder.AsGiven] leaves out the checks.
 type ClientBuilder struct {
-	scheme   *runtime.Scheme
-	mapper   meta.RESTMapper
-	objects  []runtime.Object
-	statuses []client.Object
-	indexes  []fieldIndex
-	calls    *client.Interceptor
-	crds     []string
-	asGiven  bool
+	scheme        *runtime.Scheme
+	mapper        meta.RESTMapper
+	objects       []runtime.Object
+	statuses      []client.Object
+	indexes       []fieldIndex
+	calls         *client.Interceptor
+	crds          []string
+	asGiven       bool
+	managedFields bool
 }
 
 // fieldIndex is a field that lists may select by.
@@ -121,6 +122,12 @@ func (b *ClientBuilder) AsGiven() *ClientBuilder {
 	return b
 }
 
+// WithReturnManagedFields leaves managedFields in what is read by a client [ClientBuilder.AsGiven], as they are in what others read.
+func (b *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
+	b.managedFields = true
+	return b
+}
+
 // Build returns a client, and panics when there is an object that cannot be stored.
 func (b *ClientBuilder) Build() client.WithWatch {
 	c, err := b.build(context.Background())
@@ -150,7 +157,7 @@ func (b *ClientBuilder) build(ctx context.Context) (*fakeClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &fakeClient{WithWatch: live, server: server, mapper: mapper, given: b.mapper, asGiven: b.asGiven, indexes: map[schema.GroupKind]map[string]cache.IndexerFunc{}}
+	c := &fakeClient{WithWatch: live, server: server, mapper: mapper, given: b.mapper, asGiven: b.asGiven, managedFields: b.managedFields, indexes: map[schema.GroupKind]map[string]cache.IndexerFunc{}}
 	for _, obj := range b.statuses {
 		kind, err := object.GVK(obj, scheme)
 		if err != nil {
@@ -289,12 +296,13 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 // fakeClient is a client with its server.
 type fakeClient struct {
 	client.WithWatch
-	server  *apiserver.Server
-	mapper  *openMapper
-	given   meta.RESTMapper
-	asGiven bool
-	indexes map[schema.GroupKind]map[string]cache.IndexerFunc
-	spaces  sync.Map // of namespaces that there are
+	server        *apiserver.Server
+	mapper        *openMapper
+	given         meta.RESTMapper
+	asGiven       bool
+	managedFields bool // are shown
+	indexes       map[schema.GroupKind]map[string]cache.IndexerFunc
+	spaces        sync.Map // of namespaces that there are
 }
 
 // nowhere is the namespace of objects that have none although their kind asks for one.
@@ -408,7 +416,9 @@ func (c *fakeClient) shown(obj client.Object) {
 	if obj.GetUID() == apiserver.NoUID {
 		obj.SetUID("")
 	}
-	obj.SetManagedFields(nil)
+	if !c.managedFields {
+		obj.SetManagedFields(nil)
+	}
 	switch obj.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:
 	default:

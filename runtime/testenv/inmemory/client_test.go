@@ -134,6 +134,32 @@ func TestObjectsAreAsGiven(t *testing.T) {
 	}
 }
 
+func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
+	entry := metav1.ManagedFieldsEntry{
+		Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)},
+	}
+	given := func() *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{entry}}, Data: map[string]string{"a": "b"}}
+	}
+	shown := inmemory.NewClientBuilder().AsGiven().WithReturnManagedFields().WithObjects(given()).Build()
+	hidden := inmemory.NewClientBuilder().AsGiven().WithObjects(given()).Build()
+	got := &corev1.ConfigMap{}
+	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].String() != entry.String() {
+		t.Errorf("got %v, %v", got.ManagedFields, err)
+	}
+	if err := hidden.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.ManagedFields) != 0 {
+		t.Errorf("got %v, %v", got.ManagedFields, err)
+	}
+	// Who applies without a field of its own takes it away.
+	apply := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "n", "name": "a"}, "data": map[string]any{"c": "d"}}}
+	if err := shown.Apply(t.Context(), apply, client.FieldOwner("one")); err != nil {
+		t.Fatal(err)
+	}
+	if err := shown.Get(t.Context(), client.ObjectKey{Namespace: "n", Name: "a"}, got); err != nil || len(got.Data) != 1 || got.Data["c"] != "d" || len(got.ManagedFields) != 1 {
+		t.Errorf("got %v, %v, %v", got.Data, got.ManagedFields, err)
+	}
+}
+
 func TestTheLastFinalizerLetsAnObjectGo(t *testing.T) {
 	for name, builder := range map[string]*inmemory.ClientBuilder{"as given": inmemory.NewClientBuilder().AsGiven(), "checked": inmemory.NewClientBuilder()} {
 		t.Run(name, func(t *testing.T) {
