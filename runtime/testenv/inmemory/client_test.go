@@ -136,7 +136,7 @@ func TestObjectsAreAsGiven(t *testing.T) {
 
 func TestManagedFieldsAreReturnedOnRequest(t *testing.T) {
 	entry := metav1.ManagedFieldsEntry{
-		Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)},
+		Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`),
 	}
 	given := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{entry}}, Data: map[string]string{"a": "b"}}
