@@ -77,6 +77,10 @@ var definitionKind = kind{
 		warnings: func(object runtime.Object) []string {
 			return definitionWarnings(object.(*apiextensions.CustomResourceDefinition))
 		},
+		updateWarnings: func(object, old runtime.Object) []string {
+			known := definitionWarnings(old.(*apiextensions.CustomResourceDefinition))
+			return slices.DeleteFunc(definitionWarnings(object.(*apiextensions.CustomResourceDefinition)), func(warning string) bool { return slices.Contains(known, warning) })
+		},
 	},
 	status: &rules{
 		reset: []string{"spec"},
@@ -116,7 +120,7 @@ func noteStored(crd *apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// definitionWarnings are those of formats that nobody checks and of sets that server-side apply cannot merge.
+// definitionWarnings are those of formats that nobody checks, in the order of their names, and of sets that server-side apply cannot merge.
 func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings []string) {
 	unmergeable := sets.New[string]()
 	visit := func(schema *apiextensions.CustomResourceValidation) {
@@ -139,6 +143,7 @@ func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings [
 	for _, v := range crd.Spec.Versions {
 		visit(v.Schema)
 	}
+	slices.Sort(warnings) // they were found in the order of maps
 	return append(warnings, sets.List(unmergeable)...)
 }
 

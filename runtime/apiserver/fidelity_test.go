@@ -33,12 +33,13 @@ var subjects = map[string]subject{
 	"variety": {"testdata/variety.json.gz", upTo(60, 3683746929, 3683746950, 3683746986, 3683747066, 3683747161, 3683747192, 3683747229,
 		1764503190, 1764503236),
 		func(testing.TB) requester { return varietyOf }, maskedKinds},
-	"breadth":   {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409), func(testing.TB) requester { return breadthOf }, maskedKinds},
-	"limits":    {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests }, maskedLimits},
-	"warnings":  {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests }, maskedKinds},
-	"systems":   {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests }, maskedKinds},
-	"rights":    {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
-	"admission": {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
+	"breadth":     {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409), func(testing.TB) requester { return breadthOf }, maskedKinds},
+	"limits":      {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests }, maskedLimits},
+	"warnings":    {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests }, maskedKinds},
+	"systems":     {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests }, maskedKinds},
+	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
+	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
+	"admission":   {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
 }
 
 type subject struct {
