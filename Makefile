@@ -8,8 +8,10 @@ DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 .PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
-	CGO_ENABLED=0 go build -o bin/kctrl ./cmd/kctrl
+	CGO_ENABLED=0 go build -ldflags='-s -w' -o bin/kctrl ./cmd/kctrl
 
+# Compilers that collect less garbage take a twentieth less time, and 0.2 GB more memory.
+demo: export GOGC = 400
 demo: build ## From an empty folder to an operator that reconciles, on an API server in memory; SERVER=real: on a real one.
 	CGO_ENABLED=0 go run ./internal/demo # as kctrl is built: what both import is compiled once
 

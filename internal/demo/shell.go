@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -49,6 +50,52 @@ func (sh *shell) command(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir, cmd.Env = sh.dir, sh.env
 	return cmd
+}
+
+// background shows a command line and starts it beside the next ones. What it says appears where it is waited for, once.
+func (sh *shell) background(ctx context.Context, line string) (wait func() error, err error) {
+	fmt.Fprintf(sh.out, "\n$ %s &\n", line)
+	output := &held{out: sh.out}
+	cmd := sh.command(ctx, line)
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", line, err)
+	}
+	return sync.OnceValue(func() error {
+		fmt.Fprintf(sh.out, "\n$ wait\n")
+		return sh.step("wait for "+line, func() error {
+			output.release()
+			if err := cmd.Wait(); err != nil {
+				return fmt.Errorf("%s: %w", line, err)
+			}
+			return nil
+		})
+	}), nil
+}
+
+// held keeps what is written until it is released, and passes the rest on as it comes.
+type held struct {
+	mu       sync.Mutex
+	out      io.Writer
+	kept     []byte
+	released bool // kept is empty then
+}
+
+func (h *held) Write(text []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.released {
+		return h.out.Write(text)
+	}
+	h.kept = append(h.kept, text...)
+	return len(text), nil
+}
+
+func (h *held) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.out.Write(h.kept)
+	h.kept, h.released = nil, true
 }
 
 // useKubeconfig points later commands at the control plane.

@@ -48,10 +48,25 @@ func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 		}
 	}()
 	fmt.Fprintf(out, "In the new, empty folder %s, and later on %s:\n", dir, server.what)
+	started, err := sh.background(ctx, "kctrl env up"+server.up+" --name "+environment)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if started() != nil { // it is part of err, unless another step failed before
+			return
+		}
+		if downErr := sh.run(context.WithoutCancel(ctx), "kctrl env down --name "+environment); err == nil {
+			err = downErr
+		}
+	}()
 	if err := scaffold(ctx, sh); err != nil {
 		return err
 	}
-	return operate(ctx, sh, server)
+	if err := started(); err != nil {
+		return err
+	}
+	return operate(ctx, sh)
 }
 
 // scaffold goes from the empty folder to an operator that builds.
@@ -70,16 +85,8 @@ func scaffold(ctx context.Context, sh *shell) error {
 	return nil
 }
 
-// operate runs the operator on a control plane and observes what it does to the sample, from creation to deletion.
-func operate(ctx context.Context, sh *shell, on server) (err error) {
-	if err := sh.run(ctx, "kctrl env up"+on.up+" --name "+environment); err != nil {
-		return err
-	}
-	defer func() {
-		if downErr := sh.run(context.WithoutCancel(ctx), "kctrl env down --name "+environment); err == nil {
-			err = downErr
-		}
-	}()
+// operate runs the operator on the control plane and observes what it does to the sample, from creation to deletion.
+func operate(ctx context.Context, sh *shell) error {
 	if err := sh.useKubeconfig(ctx); err != nil {
 		return err
 	}
