@@ -15,8 +15,13 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // Remedy returns what to do about an error of [Open], or nothing.
 func Remedy(err error) string {
-	if errors.Is(err, ErrNotRegular) {
+	switch {
+	case errors.Is(err, ErrNotRegular):
 		return "put a regular file in its place"
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit on open files (ulimit -n), then run the command again"
+	case errors.Is(err, syscall.ENFILE):
+		return "all programs of this machine together have too many files open: end some, then run the command again"
 	}
 	return ""
 }

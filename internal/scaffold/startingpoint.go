@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -112,7 +113,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	}
 	now, made := u.now.lock.Entry(name)
 	_, known := lock.Entry(name)
-	_, err = u.plan.Read(name)
+	ours, err := u.plan.Read(name)
 	if !made || !known || errors.Is(err, fs.ErrNotExist) {
 		return false, nil // of the user's own, or taken away
 	}
@@ -124,11 +125,47 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 		return false, err
 	}
 	for _, text := range [][]byte{theirs, withoutLine(theirs, "// "+storageMarker)} {
-		if !lock.Touched(name, text) {
-			return false, nil
+		same, err := u.isOfTemplate(name, ours, text)
+		if same || err != nil {
+			return false, err
 		}
 	}
 	return true, u.offer(now, theirs)
+}
+
+// isOfTemplate reports whether kctrl has written of a file what it writes now, but for the header if it is Go.
+func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
+	lock, _, err := u.plan.Lock()
+	if err != nil || !lock.Touched(name, theirs) || bytes.Equal(plain(ours), theirs) {
+		return err == nil, err
+	}
+	header, err := goHeader(u.plan)
+	code, found := bytes.CutPrefix(theirs, []byte(header))
+	if err != nil || !found || path.Ext(name) != ".go" {
+		return false, err
+	}
+	for old := range headers(plain(ours)) {
+		if !lock.Touched(name, slices.Concat(old, code)) {
+			return true, nil
+		}
+	}
+	base, _ := u.base(name, ours)
+	old, found := bytes.CutSuffix(base, code)
+	return found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), nil
+}
+
+// headers yields what may be the header of a Go file: nothing, and all before each empty line in front of the package clause.
+func headers(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		end := 0
+		for line := range bytes.Lines(text) {
+			atStart := end == 0 || bytes.HasSuffix(text[:end], []byte("\n\n"))
+			if atStart && !yield(text[:end]) || bytes.HasPrefix(line, []byte("package ")) {
+				return
+			}
+			end += len(line)
+		}
+	}
 }
 
 // withoutLine returns a text without the lines that say something and nothing else.
@@ -199,7 +236,7 @@ func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err
 	if !known || !lock.Touched(now.Path, s.theirs) {
 		return s, false, nil // of the user's own, or the template is as it was
 	}
-	s.edited = lock.Touched(now.Path, ours)
+	s.edited = lock.Touched(now.Path, ours) && !bytes.Equal(plain(ours), s.theirs)
 	if old.Template != now.Template {
 		s.obstacle = "was made from another template than kctrl would take by what PROJECT says"
 		return s, true, nil
@@ -208,6 +245,9 @@ func (u *upgrade) successor(now project.LockEntry) (s successor, found bool, err
 	s.becomes = s.theirs
 	if s.edited {
 		if base, found = u.base(now.Path, ours); !found {
+			if same, err := u.isOfTemplate(now.Path, ours, s.theirs); same || err != nil {
+				return s, false, err
+			}
 			s.obstacle = "has been edited, kctrl writes it otherwise now, and no version of it in git is what kctrl wrote"
 			return s, true, nil
 		}

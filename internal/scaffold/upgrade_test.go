@@ -220,6 +220,58 @@ func (p *randomProject) asOlder(name, line string) {
 	}
 }
 
+// TestUpgradeSeesNoTemplateInAnotherHeader: who changes the text that Go files begin with hears of no newer template, whether that text is
+// in files already or not, edited or not; and of one that there is, still.
+func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
+	const header, types, controller = "// Copyright 2026 ACME.\n\n// All rights reserved.\n", "api/v1/guestbook_types.go", "internal/controller/guestbook_controller.go"
+	begin := func(text []byte) []byte {
+		_, code, _ := bytes.Cut(text, []byte("*/\n"))
+		return slices.Concat([]byte(header), code)
+	}
+	end := func(text []byte) []byte { return append(text, "\n// mine\n"...) }
+	none := func(string, string) ([]byte, bool) { return nil, false }
+	for name, test := range map[string]struct {
+		edits   []func([]byte) []byte
+		inGit   bool
+		newer   string // what an older template ends with
+		noticed int
+	}{
+		"as it was":                  {},
+		"edited":                     {edits: []func([]byte) []byte{end}},
+		"with the new header":        {edits: []func([]byte) []byte{begin}},
+		"edited, with the new one":   {edits: []func([]byte) []byte{begin, end}, inGit: true},
+		"of an older template":       {newer: "\n// Once.\n", noticed: 1},
+		"edited, of an older one":    {edits: []func([]byte) []byte{end}, newer: "\n// Once.\n", noticed: 1},
+		"with CRLF":                  {edits: []func([]byte) []byte{end, edits["CRLF"]}},
+		"with CRLF and a new header": {edits: []func([]byte) []byte{begin, edits["CRLF"]}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newEdited(t)
+			p.asOlder(types, test.newer)
+			old := p.tree()
+			if err := afero.WriteFile(p.fs, "hack/boilerplate.go.txt", []byte(header), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range test.edits {
+				for _, file := range []string{types, controller} {
+					p.edit(file, change)
+				}
+			}
+			history := none
+			if test.inGit {
+				history = func(name, sum string) ([]byte, bool) { return old[name], hashOf(old[name]) == sum }
+			}
+			notes := p.upgrade(history)
+			if len(notes) != test.noticed || len(notes) > 0 && !strings.Contains(notes[0].Message, types) {
+				t.Errorf("notes %v, want %d", notes, test.noticed)
+			}
+			if notes := p.upgrade(none); len(notes) > 0 {
+				t.Errorf("a second upgrade says %v", notes)
+			}
+		})
+	}
+}
+
 // TestUpgradeLeavesConflictsToTheUser between the markers of git, in the line that is named.
 func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	p := newOlderProject(t, rand.New(rand.NewPCG(7, 4)))

@@ -389,7 +389,9 @@ func (t *transaction) syncFolder(dirs ...string) error {
 }
 
 func byHand(e *diagnostic.Error) error {
-	e.Hint = "make the file and its folder writable for you: the next command tries again"
+	if e.Hint == "" || errors.Is(e, fs.ErrPermission) {
+		e.Hint = "make the file and its folder writable for you: the next command tries again"
+	}
 	return e
 }
 
