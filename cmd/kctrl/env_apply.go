@@ -22,7 +22,7 @@ type serverOptions struct {
 }
 
 func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
-	addNameFlag(flags, &o.name)
+	flags.StringVar(&o.name, "name", "", "`name` of the environment; without, the one whose kubeconfig is in KUBECONFIG, or default")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "talk to the server of this kubeconfig `file` instead of an environment's")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that name none")
 	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout, "how `long` a wait may take, such as 90s or 5m; 0 is for ever")
@@ -36,12 +36,9 @@ func (o *serverOptions) validate() error {
 }
 
 func (o *serverOptions) connect(ctx context.Context, s *streams) (*kubectl.Client, error) {
-	kubeconfig := s.path(o.kubeconfig)
-	if o.kubeconfig == "" {
-		var err error
-		if kubeconfig, err = kubeconfigOf(ctx, s, o.name); err != nil {
-			return nil, err
-		}
+	kubeconfig, err := o.server(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	client, err := kubectl.Connect(kubeconfig)
 	if err != nil {
@@ -51,6 +48,17 @@ func (o *serverOptions) connect(ctx context.Context, s *streams) (*kubectl.Clien
 	client.Report = func(object, what string) { s.printf("%s %s\n", object, what) }
 	client.Notice = s.notice
 	return client, nil
+}
+
+// server returns the path of the kubeconfig of the server that the user chose.
+func (o *serverOptions) server(ctx context.Context, s *streams) (string, error) {
+	switch {
+	case o.kubeconfig != "":
+		return s.path(o.kubeconfig), nil
+	case o.name != "":
+		return kubeconfigOf(ctx, s, o.name)
+	}
+	return kubeconfigOfCurrent(ctx, s)
 }
 
 // manifestOptions say which objects a command is about.

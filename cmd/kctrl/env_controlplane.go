@@ -4,7 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // controlPlaneCommands are those that run something on this machine.
@@ -48,11 +52,36 @@ func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	return usableKubeconfig(environments, name)
+}
+
+func usableKubeconfig(environments *controlplane.Environments, name string) (string, error) {
 	env, err := environments.Get(name)
 	if err != nil {
 		return "", err
 	}
 	return env.Kubeconfig, env.Usable()
+}
+
+// kubeconfigOfCurrent is kubeconfigOf for a user who has named no environment: it is that of KUBECONFIG, or the default one. No other
+// server that KUBECONFIG may lead to is taken for an environment.
+func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
+	environments, err := openEnvironments(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	exported := ""
+	if files := filepath.SplitList(os.Getenv("KUBECONFIG")); len(files) > 0 {
+		exported = files[0] // which has the current context
+	}
+	if name := environments.NameOf(exported); name != "" {
+		return usableKubeconfig(environments, name)
+	}
+	kubeconfig, err := usableKubeconfig(environments, controlplane.DefaultName)
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok && exported != "" && errors.Is(err, fs.ErrNotExist) {
+		e.Hint += `; --kubeconfig "$KUBECONFIG" takes the server of that file`
+	}
+	return kubeconfig, err
 }
 
 func progress(s *streams) controlplane.Progress {

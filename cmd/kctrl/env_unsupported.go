@@ -43,6 +43,8 @@ func addNameFlag(flags *pflag.FlagSet, name *string) {
 
 func kubeconfigOf(context.Context, *streams, string) (string, error) { return "", errUnsupported }
 
+func kubeconfigOfCurrent(context.Context, *streams) (string, error) { return "", errUnsupported }
+
 // environmentNames offers nothing: there are no environments here.
 func environmentNames(*streams) []string { return nil }
 

@@ -352,8 +352,8 @@ func saysDone(said string) bool {
 
 // eachFault calls test for steps of each command that writes.
 func eachFault(t *testing.T, test func(t *testing.T, w *workbench, from, line string, want map[string]string, at int)) {
-	counted := filepath.Join(t.TempDir(), "steps")
 	eachCommand(t, func(t *testing.T, w *workbench, from, line string, want map[string]string, _ time.Duration) {
+		counted := filepath.Join(t.TempDir(), "steps")
 		w.mustRun(t, w.copy(t, from), line, stepsVariable+"="+counted)
 		text, err := os.ReadFile(counted)
 		steps, convertErr := strconv.Atoi(string(text))
@@ -384,6 +384,7 @@ func eachCommand(t *testing.T, test func(t *testing.T, w *workbench, from, line 
 		"migrate":    {w.peer(t), "migrate"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			done := w.copy(t, command.from)
 			start := time.Now()
 			w.mustRun(t, done, command.line)

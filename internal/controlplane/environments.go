@@ -242,6 +242,19 @@ func (es *Environments) Get(name string) (*Environment, error) {
 	return env, err
 }
 
+// NameOf returns the name of the environment that a kubeconfig is of, by its path, whether it runs or not; "" if it is of none.
+func (es *Environments) NameOf(kubeconfig string) string {
+	name := filepath.Base(filepath.Dir(kubeconfig))
+	there, err := os.Stat(filepath.Dir(filepath.Dir(kubeconfig)))
+	if err != nil || !filepath.IsAbs(kubeconfig) || ValidateName(name) != nil {
+		return ""
+	}
+	if own, err := os.Stat(es.folder); err != nil || !os.SameFile(there, own) {
+		return ""
+	}
+	return name
+}
+
 func (es *Environments) upHint(name string) string {
 	hint := "kctrl env up"
 	if name != DefaultName {
