@@ -253,6 +253,9 @@ func (f *file) isCoreRecorder(t types.Type) bool {
 
 // isRequestQueue reports whether an expression is a queue of requests for a controller.
 func (f *file) isRequestQueue(e ast.Expr) bool {
+	if selector, ok := e.(*ast.SelectorExpr); ok && f.isEmbeddedQueueField(selector.Sel) {
+		return false
+	}
 	named, ok := types.Unalias(f.info.TypeOf(e)).(*types.Named)
 	if !ok {
 		return false

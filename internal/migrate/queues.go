@@ -10,6 +10,56 @@ import (
 // queueRules are about queues of requests that tests of handlers make, and what they find in them.
 var queueRules = []Rule{
 	{
+		Name:    "a queue that a type embeds",
+		Matches: func(f *file, n ast.Node) bool { return f.isEmbeddedQueue(n) },
+		Rewrite: func(f *file, n ast.Node) string { return f.keep(n) },
+		Reason:  "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+	},
+	{
+		Name: "a queue for a type that embeds it",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && f.info.Types[e].IsValue() && f.requestOf(e) != nil && f.fillsEmbeddedQueue(e)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			if !isTestQueue(f.typeOf(n.(ast.Expr))) {
+				return f.inside(n)
+			}
+			of := f.requestText(n.(ast.Expr))
+			return fill("{clientworkqueue}.NewTypedRateLimitingQueue({clientworkqueue}.DefaultTypedControllerRateLimiter[") + of + "]())"
+		},
+		Reason: "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+	},
+	{
+		Name: "an assertion about a queue",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			return ok && isAssertion(spec) && f.isQueueOfRequests(f.info.TypeOf(spec.Type)) && f.isOwnType(f.info.TypeOf(spec.Values[0]))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.ValueSpec)
+			f.wrapped[spec.Values[0]] = true
+			generic, ok := spec.Type.(*ast.IndexExpr)
+			if !ok {
+				return f.raw(n)
+			}
+			return "_ " + f.keep(generic) + " = " + f.text(spec.Values[0])
+		},
+		Reason: "a queue of one's own stays client-go's; handler.QueueOf makes one of handlers of it",
+	},
+	{
+		Name: "a queue of one's own",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && f.info.Types[e].IsValue() && f.isOwnType(f.info.TypeOf(e)) && f.isQueueOfRequests(f.wanted(e))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{handler}.QueueOf(") + f.text(n) + ")"
+		},
+		Reason: "what has the methods of client-go's queue becomes one of handlers by QueueOf",
+	},
+	{
 		Name: "a queue of requests",
 		Matches: func(f *file, n ast.Node) bool {
 			call, key := f.called(n)
@@ -69,10 +119,10 @@ func isTestQueue(key string) bool {
 	return key == "controller/controllertest.TypedQueue" || key == "controller/controllertest.Queue"
 }
 
-// requestOf returns the type of the requests of a queue, or nil for a queue of something else.
+// requestOf returns the type of the requests of a queue, or nil for a queue of something else and for one that stays client-go's.
 func (f *file) requestOf(queue ast.Expr) types.Type {
 	t := f.info.TypeOf(queue)
-	if t == nil {
+	if selector, ok := queue.(*ast.SelectorExpr); t == nil || ok && f.isEmbeddedQueueField(selector.Sel) {
 		return nil
 	}
 	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
@@ -83,6 +133,39 @@ func (f *file) requestOf(queue ast.Expr) types.Type {
 		return nil
 	}
 	return named.TypeArgs().At(0)
+}
+
+// isQueueOfRequests reports whether a type is one of client-go's interfaces of queues, of requests.
+func (f *file) isQueueOfRequests(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || !strings.HasPrefix(typeKey(named), "workqueue.Typed") || !types.IsInterface(named) {
+		return false
+	}
+	return named.TypeArgs().Len() == 1 && isRequest(named.TypeArgs().At(0))
+}
+
+// isEmbeddedQueue reports whether a node, which is looked at, is a queue of requests that a struct embeds.
+func (f *file) isEmbeddedQueue(n ast.Node) bool {
+	generic, ok := n.(*ast.IndexExpr)
+	field, inField := f.around(0).(*ast.Field)
+	_, inStruct := f.around(2).(*ast.StructType)
+	return ok && inField && inStruct && len(field.Names) == 0 && f.isQueueOfRequests(f.info.TypeOf(generic))
+}
+
+// fillsEmbeddedQueue reports whether an expression, which is looked at, is put into an embedded queue of a struct of the project.
+func (f *file) fillsEmbeddedQueue(e ast.Expr) bool {
+	field, ok := f.around(0).(*ast.KeyValueExpr)
+	if !ok || field.Value != e {
+		return false
+	}
+	name, ok := field.Key.(*ast.Ident)
+	return ok && f.isEmbeddedQueueField(name)
+}
+
+// isEmbeddedQueueField reports whether a name is of a queue of requests that a struct of the project embeds.
+func (f *file) isEmbeddedQueueField(name *ast.Ident) bool {
+	field, ok := f.info.Uses[name].(*types.Var)
+	return ok && field.Embedded() && field.Pkg() != nil && f.isOwn(field.Pkg().Path()) && f.isQueueOfRequests(field.Type())
 }
 
 // newQueue returns an empty queue of the requests of another one.

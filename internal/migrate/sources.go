@@ -35,6 +35,19 @@ var sourceRules = []Rule{
 		Reason: "what has Start becomes a source by Of",
 	},
 	{
+		Name: "a source that is started",
+		Matches: func(f *file, n ast.Node) bool {
+			call, selector, key := f.method(n)
+			return key == "source#Start" && len(call.Args) == 2 && isSource(f.info.TypeOf(selector.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			f.note(n, "a source runs until its context ends: what it returns then is dropped, and so is why it could not start")
+			return "func() error {\ngo func() { _ = " + f.text(selector.X) + ".Run(" + strings.Join(f.texts(call.Args), ", ") + ", func() {}) }()\nreturn nil\n}()"
+		},
+		Reason: "a source runs until its context ends",
+	},
+	{
 		Name: "a source that is a function",
 		Matches: func(f *file, n ast.Node) bool {
 			call, key := f.called(n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,5 +61,27 @@ func TestFuncsOfAreOfOneGoTypeAndAnyRequests(t *testing.T) {
 	}
 	if !slices.Equal(added, []string{"node", "pod"}) {
 		t.Errorf("added %q", added)
+	}
+}
+
+// noted is a queue of another program.
+type noted struct{ calls []string }
+
+func (q *noted) Add(request string) { q.calls = append(q.calls, "add "+request) }
+func (q *noted) AddAfter(request string, after time.Duration) {
+	q.calls = append(q.calls, request+" after "+after.String())
+}
+func (q *noted) AddRateLimited(request string) { q.calls = append(q.calls, request+" backs off") }
+
+func TestQueueOfAddsByTheMethodsOfTheOther(t *testing.T) {
+	var to noted
+	queue := handler.QueueOf(&to)
+	queue.Add("a", "b")
+	queue.AddAfter("c", time.Second)
+	queue.AddAfter("d", 0)
+	queue.AddWith(workqueue.AddOptions{Priority: 1, After: time.Minute}, "e")
+	queue.AddWith(workqueue.AddOptions{RateLimited: true, After: time.Minute}, "f")
+	if want := []string{"add a", "add b", "c after 1s", "add d", "e after 1m0s", "f backs off"}; !slices.Equal(to.calls, want) {
+		t.Errorf("it was asked for %q, want %q", to.calls, want)
 	}
 }

@@ -30,6 +30,38 @@ type Queue[R comparable] interface {
 	AddWith(o workqueue.AddOptions, requests ...R)
 }
 
+// RateLimited is a queue with the methods by which client-go's workqueue.TypedRateLimitingInterface is added to.
+type RateLimited[R comparable] interface {
+	Add(request R)
+	AddAfter(request R, d time.Duration)
+	AddRateLimited(request R)
+}
+
+// QueueOf is a queue that adds to q: by AddRateLimited what is to back off, by AddAfter what is to wait, and all else by Add. It is for
+// queues of other programs, such as one that records in a test what a handler asks for. Priorities are left out.
+func QueueOf[R comparable](q RateLimited[R]) Queue[R] { return foreign[R]{q} }
+
+type foreign[R comparable] struct{ to RateLimited[R] }
+
+func (f foreign[R]) Add(requests ...R) { f.AddWith(workqueue.AddOptions{}, requests...) }
+
+func (f foreign[R]) AddAfter(request R, d time.Duration) {
+	f.AddWith(workqueue.AddOptions{After: d}, request)
+}
+
+func (f foreign[R]) AddWith(o workqueue.AddOptions, requests ...R) {
+	for _, request := range requests {
+		switch {
+		case o.RateLimited:
+			f.to.AddRateLimited(request)
+		case o.After > 0:
+			f.to.AddAfter(request, o.After)
+		default:
+			f.to.Add(request)
+		}
+	}
+}
+
 // Handler puts the requests that follow from an event into the queue. It must not modify the objects of the event, and
 // is called from several goroutines. The context ends when the controller stops.
 type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
