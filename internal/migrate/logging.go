@@ -90,14 +90,35 @@ var loggingRules = []Rule{
 			if call.Ellipsis.IsValid() && len(call.Args) == 3 {
 				return f.logger(selector.X) + ".Error(" + message + `, append([]any{"err", ` + err + "}, " + f.text(call.Args[2]) + "...)...)"
 			}
-			rest := f.texts(call.Args[2:])
-			if len(rest) == 1 {
-				rest = append([]string{`"value"`}, rest...) // which has no name, and slog wants one
-			}
-			args := append([]string{message, `"err"`, err}, rest...)
+			args := append([]string{message, `"err"`, err}, f.attributes(call.Args[2:])...)
 			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ")"
 		},
 		Reason: "slog has the message first, and the error among the attributes",
+	},
+	{
+		Name: "a line whose attributes are no pairs",
+		Matches: func(f *file, n ast.Node) bool {
+			call, selector, key := f.method(n)
+			return key == "logr#Info" && !isLevel(f, selector.X) && !call.Ellipsis.IsValid() && len(call.Args) > 1 && f.isIrregular(call.Args[1:])
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			args := append(f.texts(call.Args[:1]), f.attributes(call.Args[1:])...)
+			return f.text(selector.X) + ".Info(" + strings.Join(args, ", ") + ")"
+		},
+		Reason: "names of attributes are strings, and each has a value",
+	},
+	{
+		Name: "a logger whose attributes are no pairs",
+		Matches: func(f *file, n ast.Node) bool {
+			call, _, key := f.method(n)
+			return key == "logr#WithValues" && !call.Ellipsis.IsValid() && f.isIrregular(call.Args)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + ".With(" + strings.Join(f.attributes(call.Args), ", ") + ")"
+		},
+		Reason: "names of attributes are strings, and each has a value",
 	},
 	{
 		Name: "a line of a level",
@@ -111,7 +132,11 @@ var loggingRules = []Rule{
 			if level, known := f.level(selector.X); known && level == 0 {
 				name = ".Info("
 			}
-			return f.logger(selector.X) + name + strings.Join(f.texts(call.Args), ", ") + ellipsis(call) + ")"
+			if call.Ellipsis.IsValid() || len(call.Args) == 0 {
+				return f.logger(selector.X) + name + strings.Join(f.texts(call.Args), ", ") + ellipsis(call) + ")"
+			}
+			args := append(f.texts(call.Args[:1]), f.attributes(call.Args[1:])...)
+			return f.logger(selector.X) + name + strings.Join(args, ", ") + ")"
 		},
 		Reason: "V(1) and above are slog's debug",
 	},
@@ -224,6 +249,46 @@ var loggingRules = []Rule{
 		},
 		Reason: "attributes are added by With",
 	},
+}
+
+// attributes returns the names and values of a line as slog has them, and go vet, which go test calls, asks for: a name is a string, and
+// what has none is named value.
+func (f *file) attributes(args []ast.Expr) []string {
+	texts := f.texts(args)
+	for i := 0; i+1 < len(args); i += 2 {
+		if f.mayBeName(args[i]) {
+			continue
+		}
+		if basic, ok := f.info.TypeOf(args[i]).Underlying().(*types.Basic); ok && basic.Kind() == types.String {
+			texts[i] = "string(" + texts[i] + ")"
+		} else {
+			texts[i] = fill("{fmt}.Sprint(") + texts[i] + ")"
+		}
+	}
+	if last := len(texts) - 1; len(texts)%2 == 1 {
+		texts = append(texts[:last], `"value"`, texts[last])
+	}
+	return texts
+}
+
+// isIrregular reports whether attributes are not as slog wants them.
+func (f *file) isIrregular(args []ast.Expr) bool {
+	for i := 0; i < len(args); i += 2 {
+		if i+1 == len(args) || !f.mayBeName(args[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeName reports whether an expression can be the name of an attribute: a string, or a value of which nobody knows.
+func (f *file) mayBeName(e ast.Expr) bool {
+	t := f.info.TypeOf(e)
+	if basic, ok := types.Unalias(t).(*types.Basic); ok {
+		return basic.Info()&types.IsString != 0
+	}
+	empty, ok := t.Underlying().(*types.Interface)
+	return ok && empty.Empty()
 }
 
 func matchMethod(keys ...string) func(*file, ast.Node) bool {

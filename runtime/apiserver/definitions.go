@@ -276,7 +276,7 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 	if d := s.definitions.served[crd.Name]; d != nil && d.serves(crd) {
 		return d, nil
 	}
-	if now := s.crds.table.get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.revision, 10) != crd.ResourceVersion {
+	if now := s.crds.table.get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.version, 10) != crd.ResourceVersion {
 		return nil, errOutdated
 	}
 	d, err := s.newDefinition(crd)

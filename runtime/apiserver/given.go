@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ import (
 )
 
 // Put stores an object as it is given: with its status, UID, finalizers, managed fields and times, deletion included, in place of what writes set
-// themselves. It is of a resource that is served, and there is none of its name. A server that checks objects gives it defaults,
+// themselves, and in a server that checks nothing the resource version too. It is of a resource that is served, and there is none of its name. A server that checks objects gives it defaults,
 // checks it, and gives it a UID and a time of creation if it has none. The object is not changed.
 func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	bare := object.DeepCopy()
@@ -105,6 +106,7 @@ type givenStorage struct {
 // Create implements [rest.Creater]. The handler that calls it has taken off what nobody may give, which comes back here.
 func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	r := *g.registry
+	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // what is no number is none
 	r.strategy = givenStrategy{strategy: r.strategy, given: g.given, status: statusOf(object)}
 	return r.Create(ctx, object, validate, options)
 }

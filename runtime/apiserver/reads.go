@@ -460,7 +460,7 @@ func (w *watcher) tell(ctx context.Context, c change) bool {
 	case is:
 		return w.client.change(ctx, watch.Added, c.current)
 	case was:
-		return w.client.change(ctx, watch.Deleted, c.previous.at(c.revision))
+		return w.client.change(ctx, watch.Deleted, c.previous.at(c.revision, w.registry.table.store.lastVersion(c.revision, c.previous)))
 	}
 	return true
 }

@@ -67,6 +67,7 @@ type registry struct {
 	attrs    storage.AttrFunc
 	names    *generator
 	started  int64           // no watch is from an earlier revision
+	first    int64           // the resourceVersion of what is made, where objects count their own; 0 is what they begin with
 	stopped  <-chan struct{} // closed when it does not serve watches any more
 
 	rest.TableConvertor
@@ -201,6 +202,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if stored.tooLarge(key, nil) {
 		return nil, errTooLarge
 	}
+	stored.version = r.first
 	switch put, err := r.table.put(key, nil, stored); {
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
@@ -342,8 +344,12 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 			return nil, err
 		}
 	}
+	generation := accessor.GetGeneration()
 	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
 		return nil, distinctCauses(r.strategy, err)
+	}
+	if unchecked, ok := r.strategy.(uncheckedStrategy); ok && !unchecked.part.status {
+		accessor.SetGeneration(generation)
 	}
 	if object, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, object, existing); err != nil {
 		return nil, err

@@ -346,6 +346,9 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if len(asked.Spec.Audiences) == 0 {
 		asked.Spec.Audiences = []string{issuer}
 	}
+	if asked.Spec.ExpirationSeconds == nil { // in a server that gives no defaults
+		asked.Spec.ExpirationSeconds = new(int64(3600))
+	}
 	now := time.Now()
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp, asked.Status = name, namespace, account.UID, metav1.NewTime(now), authenticationv1.TokenRequestStatus{}
 	path, seconds := field.NewPath("spec", "expirationSeconds"), *asked.Spec.ExpirationSeconds

@@ -46,6 +46,7 @@ type Options struct {
 	History int
 	// Unchecked makes a server that takes objects as they are, as a fake client does: it sets no defaults and no metadata but the
 	// version and generated names, gives those without a UID [NoUID], checks nothing, asks for no namespaces, and has none when it starts.
+	// Each object counts its own resource versions, so that only those of lists order writes.
 	// Definitions are checked, and of a kind that has a status subresource only that one changes the status.
 	Unchecked bool
 }
@@ -121,6 +122,7 @@ func newServer(options Options) *Server {
 		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
 		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
+	s.store.counts = options.Unchecked
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()

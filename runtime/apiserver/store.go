@@ -26,6 +26,7 @@ var errCompacted = errors.New("the revision is compacted")
 // for concurrent use; nothing in it blocks, but for the disk where writes are kept there.
 type store struct {
 	length int   // how many changes a table keeps
+	counts bool  // each object counts its own writes, from 1 or what it begins with, and that is its resourceVersion; there is no log
 	oldest int64 // the revision that a file had, or up to which all was forgotten; nothing is known of how it was before
 
 	// writing is held by a write while it is decided about, and, without a log, until it is done. It is taken before mu. Readers do
@@ -49,6 +50,7 @@ func newStore(length int) *store {
 type record struct {
 	key      string
 	revision int64
+	version  int64          // the resourceVersion, which is the revision, or what the store counts
 	object   runtime.Object // of a Go type
 	sum      string         // of the object as it was written, which may be less than what a reader finds; nothing if that is not known
 	document document       // of a custom resource, as it is read
@@ -62,11 +64,11 @@ type record struct {
 }
 
 // at is the record in another revision.
-func (r *record) at(revision int64) *record {
-	other := &record{key: r.key, revision: revision, document: r.document, written: r.written, schema: r.schema, labels: r.labels}
+func (r *record) at(revision, version int64) *record {
+	other := &record{key: r.key, revision: revision, version: version, document: r.document, written: r.written, schema: r.schema, labels: r.labels}
 	if r.object != nil {
 		other.object = r.object.DeepCopyObject()
-		setRevision(other.object, revision)
+		setRevision(other.object, version)
 		other.sum = r.sum
 	}
 	return other
@@ -77,7 +79,7 @@ func (r *record) custom() (*unstructured.Unstructured, error) {
 	if u := r.current(); u != nil {
 		return u, nil
 	}
-	u, err := r.document.decode(r.revision)
+	u, err := r.document.decode(r.version)
 	if err == nil {
 		r.keep(u)
 	}
@@ -98,13 +100,13 @@ func (r *record) keep(u *unstructured.Unstructured) {
 }
 
 // setRevision is for a record that nobody else has.
-func (r *record) setRevision(revision int64) {
-	r.revision = revision
+func (r *record) setRevision(revision, version int64) {
+	r.revision, r.version = revision, version
 	if r.object != nil {
-		setRevision(r.object, revision)
+		setRevision(r.object, version)
 	}
 	if u := r.current(); u != nil {
-		setRevision(u, revision)
+		setRevision(u, version)
 	}
 }
 
@@ -114,7 +116,7 @@ func (r *record) same(other *record) bool {
 		return r.sum == other.sum
 	}
 	if r.object != nil {
-		setRevision(r.object, other.revision)
+		setRevision(r.object, other.version)
 		return reflect.DeepEqual(r.object, other.object)
 	}
 	return bytes.Equal(r.last(), other.last())
@@ -210,16 +212,35 @@ func (t *table) get(key string) *record {
 func (t *table) put(key string, was, now *record) (bool, error) {
 	return t.commit(key, was, func(revision int64) change {
 		now.key = key
-		now.setRevision(revision)
+		now.setRevision(revision, t.store.version(revision, was, now))
 		return change{revision: revision, key: key, previous: was, current: now}
 	})
+}
+
+// version is the resourceVersion of what is written in place of was, which is nil for a new record.
+func (s *store) version(revision int64, was, now *record) int64 {
+	switch {
+	case !s.counts:
+		return revision
+	case was != nil:
+		return was.version + 1
+	}
+	return max(now.version, 1)
+}
+
+// lastVersion is the resourceVersion of what was deleted.
+func (s *store) lastVersion(revision int64, was *record) int64 {
+	if s.counts {
+		return was.version
+	}
+	return revision
 }
 
 // remove deletes was and returns it in the revision of the deletion, or nil when another write was faster. An error says that
 // the deletion could not be kept.
 func (t *table) remove(was *record) (last *record, err error) {
 	removed, err := t.commit(was.key, was, func(revision int64) change {
-		last = was.at(revision)
+		last = was.at(revision, t.store.lastVersion(revision, was))
 		return change{revision: revision, key: was.key, previous: was}
 	})
 	if !removed {

@@ -115,7 +115,7 @@ func (v verbatim) appendObject(data []byte, r *record, item bool) ([]byte, bool)
 		if data == nil {
 			data = make([]byte, 0, len(r.document.data)+len("18446744073709551615\n"))
 		}
-		return r.document.appendTo(data, r.revision), true
+		return r.document.appendTo(data, r.version), true
 	}
 	a := v.answer(r)
 	if a == nil {

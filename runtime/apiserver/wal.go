@@ -222,7 +222,7 @@ func (s *store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error 
 		return fmt.Errorf("%s: %w", e.Key, err)
 	}
 	r.key = e.Key
-	r.setRevision(e.Revision)
+	r.setRevision(e.Revision, e.Revision)
 	t.records[e.Key] = r
 	return nil
 }

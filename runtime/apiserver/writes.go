@@ -93,7 +93,7 @@ func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, info *reques
 	}
 	s.certain.Add(1)
 	v := verbatim{e.writes.objects, e.scope, media, info}
-	v.write(w, r, status, append(record.document.appendTo(make([]byte, 0, len(record.document.data)+len("18446744073709551615\n")), record.revision), '\n'))
+	v.write(w, r, status, append(record.document.appendTo(make([]byte, 0, len(record.document.data)+len("18446744073709551615\n")), record.version), '\n'))
 	return true
 }
 

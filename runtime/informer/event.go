@@ -81,16 +81,19 @@ type Event[T object.Object] struct {
 // Key returns the key of the object, which is there for every type of event.
 func (e Event[T]) Key() object.Key { return object.KeyOf(e.Object) }
 
-// As returns e with its objects in the Go type To. It reports false when they are of another one.
+// As returns e with its objects in the Go type To. It reports false when they are of another one. An object that is nil, as tests of
+// predicates have it, stays nil.
 func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
 	as = Event[To]{Type: e.Type, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged}
-	if as.Object, ok = any(e.Object).(To); !ok {
+	if as.Object, ok = any(e.Object).(To); !ok && any(e.Object) != nil {
 		return Event[To]{}, false
 	}
 	if e.Type == Updated {
-		as.Old, ok = any(e.Old).(To)
+		if as.Old, ok = any(e.Old).(To); !ok && any(e.Old) != nil {
+			return as, false
+		}
 	}
-	return as, ok
+	return as, true
 }
 
 // Handler is told about every change, one at a time. It should return quickly; while it does not, its changes are kept

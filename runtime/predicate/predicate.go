@@ -126,10 +126,11 @@ func AnnotationsChanged() Predicate {
 	})
 }
 
-// updates asks changed about updates and lets everything else pass.
+// updates asks changed about updates and lets everything else pass. An update without one of its objects, which only tests make, does
+// not count.
 func updates(changed func(before, after object.Object) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
-		return e.Type != informer.Updated || changed(e.Old, e.Object)
+		return e.Type != informer.Updated || e.Old != nil && e.Object != nil && changed(e.Old, e.Object)
 	}
 }
 

@@ -248,3 +248,21 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 		t.Errorf("got %+v of a deletion", seen)
 	}
 }
+
+// Tests of operators ask predicates about updates of which an object is missing.
+func TestUpdatesWithoutAnObject(t *testing.T) {
+	var asked bool
+	own := predicate.Of(predicate.Funcs{UpdateFunc: func(event) bool { asked = true; return false }})
+	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: object()}, {Type: informer.Updated, Object: object()}} {
+		for name, p := range map[string]accept{
+			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(), "labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),
+		} {
+			if p(e) {
+				t.Errorf("%s: %+v counts", name, e)
+			}
+		}
+		if asked = false; own(e) || !asked {
+			t.Errorf("a predicate of functions is not asked about %+v", e)
+		}
+	}
+}

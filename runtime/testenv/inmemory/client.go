@@ -115,8 +115,9 @@ func (b *ClientBuilder) WithCRDs(paths ...string) *ClientBuilder {
 
 // AsGiven makes the client take and return objects as controller-runtime's fake client does: nothing is checked and nothing is given a
 // default, a UID or a time of creation; objects may lack what their kind requires, and a namespace; and what is read has no
-// apiVersion, kind and managedFields if it is of a Go type. Objects that it begins with are told their resource versions. It is for tests
-// that were written for that client.
+// apiVersion, kind and managedFields if it is of a Go type. Resource versions are those of that client: an object that is created has 1,
+// one that the client begins with 999 or its own, which it is told, and each change counts one up. It is for tests that were written
+// for that client.
 func (b *ClientBuilder) AsGiven() *ClientBuilder {
 	b.asGiven = true
 	return b
@@ -305,6 +306,9 @@ type fakeClient struct {
 	spaces        sync.Map // of namespaces that there are
 }
 
+// begun is the resource version of objects that a client as given begins with, unless they have one: that of controller-runtime's.
+const begun = "999"
+
 // nowhere is the namespace of objects that have none although their kind asks for one.
 const nowhere = "kctrl-no-namespace"
 
@@ -344,6 +348,9 @@ func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 		if err := c.ensureNamespace(ctx, u.GetNamespace()); err != nil {
 			return err
 		}
+	}
+	if c.asGiven && u.GetResourceVersion() == "" {
+		u.SetResourceVersion(begun)
 	}
 	if err := c.server.Put(ctx, mapping.Resource, u); err != nil {
 		return fmt.Errorf("%s %s: %w", kind.Kind, object.KeyOf(u), err)
@@ -401,7 +408,7 @@ func (c *fakeClient) in(ctx context.Context, obj client.Object) (out func(error)
 		} else if obj.GetNamespace() == nowhere {
 			obj.SetNamespace("")
 		}
-		return err
+		return c.failed(err)
 	}, err
 }
 
@@ -427,12 +434,51 @@ func (c *fakeClient) shown(obj client.Object) {
 }
 
 func (c *fakeClient) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
-	if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && c.asGiven && key.Namespace == "" {
-		key.Namespace = nowhere
+	ctx = given(ctx)
+	if c.asGiven {
+		if err := c.named(obj, key.Name); err != nil {
+			return err
+		}
+		if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && key.Namespace == "" {
+			key.Namespace = nowhere
+		}
 	}
 	err := c.WithWatch.Get(ctx, key, obj, opts...)
 	if err == nil {
 		c.shown(obj)
+	}
+	return c.failed(err)
+}
+
+// given is the context of a call: a test that leaves it out gets one.
+func given(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// named is the error of a call for an object without a name, which is not there.
+func (c *fakeClient) named(obj runtime.Object, name string) error {
+	if name != "" {
+		return nil
+	}
+	kind, err := object.GVK(obj, c.Scheme())
+	if err != nil {
+		return err
+	}
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return err
+	}
+	return apierrors.NewNotFound(mapping.Resource.GroupResource(), "")
+}
+
+// failed is what a client shows of an error: that of the scheme alone, which [runtime.IsNotRegisteredError] knows, where objects are as
+// they are given.
+func (c *fakeClient) failed(err error) error {
+	if cause := errors.Unwrap(err); c.asGiven && (runtime.IsNotRegisteredError(cause) || runtime.IsMissingKind(cause)) {
+		return cause
 	}
 	return err
 }
@@ -450,8 +496,9 @@ func (c *fakeClient) List(ctx context.Context, list object.List, opts ...client.
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	wanted, others := c.split(kind, o.FieldSelector)
 	o.FieldSelector = others
+	ctx = given(ctx)
 	if err := c.WithWatch.List(ctx, list, &o); err != nil {
-		return err
+		return c.failed(err)
 	}
 	var kept []runtime.Object
 	err = meta.EachListItem(list, func(item runtime.Object) error {
@@ -510,6 +557,7 @@ func and(a, b fields.Selector) fields.Selector {
 }
 
 func (c *fakeClient) Create(ctx context.Context, obj object.Object, opts ...client.CreateOption) error {
+	ctx = given(ctx)
 	out, err := c.in(ctx, obj)
 	if err != nil {
 		return err
@@ -518,6 +566,12 @@ func (c *fakeClient) Create(ctx context.Context, obj object.Object, opts ...clie
 }
 
 func (c *fakeClient) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
+	ctx = given(ctx)
+	if c.asGiven {
+		if err := c.named(obj, obj.GetName()); err != nil {
+			return err
+		}
+	}
 	out, err := c.in(ctx, obj)
 	if err != nil {
 		return err
@@ -526,6 +580,7 @@ func (c *fakeClient) Update(ctx context.Context, obj object.Object, opts ...clie
 }
 
 func (c *fakeClient) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
+	ctx = given(ctx)
 	out, err := c.in(ctx, obj)
 	if err != nil {
 		return err
@@ -534,6 +589,7 @@ func (c *fakeClient) Patch(ctx context.Context, obj object.Object, patch client.
 }
 
 func (c *fakeClient) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
+	ctx = given(ctx)
 	out, err := c.in(ctx, obj)
 	if err != nil {
 		return err
@@ -542,6 +598,12 @@ func (c *fakeClient) Apply(ctx context.Context, obj object.Object, opts ...clien
 }
 
 func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...client.DeleteOption) error {
+	ctx = given(ctx)
+	if c.asGiven {
+		if err := c.named(obj, obj.GetName()); err != nil {
+			return err
+		}
+	}
 	out, err := c.in(ctx, obj)
 	if err != nil {
 		return err
@@ -561,13 +623,14 @@ func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...clie
 
 // DeleteAllOf deletes in all namespaces what is in none that is named, if objects are as they are given.
 func (c *fakeClient) DeleteAllOf(ctx context.Context, obj object.Object, opts ...client.DeleteAllOfOption) error {
+	ctx = given(ctx)
 	var o client.DeleteAllOfOptions
 	for _, opt := range opts {
 		opt.ApplyToDeleteAllOf(&o)
 	}
 	namespaced, err := c.IsObjectNamespaced(obj)
 	if err != nil || !namespaced || !c.asGiven || o.ListOptions.Namespace != "" {
-		return c.WithWatch.DeleteAllOf(ctx, obj, opts...)
+		return c.failed(c.WithWatch.DeleteAllOf(ctx, obj, opts...))
 	}
 	kind, err := object.GVK(obj, c.Scheme())
 	if err != nil {
@@ -587,6 +650,7 @@ func (c *fakeClient) DeleteAllOf(ctx context.Context, obj object.Object, opts ..
 }
 
 func (c *fakeClient) Watch(ctx context.Context, list object.List, opts ...client.ListOption) (client.Stream[object.Object], error) {
+	ctx = given(ctx)
 	events, err := c.WithWatch.Watch(ctx, list, opts...)
 	if err != nil {
 		return nil, err
@@ -611,16 +675,30 @@ func (s *fakeStream) Next() (client.WatchEvent[object.Object], error) {
 func (c *fakeClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
 func (c *fakeClient) SubResource(name string) client.SubResourceClient {
-	return &fakeSubResource{c.WithWatch.SubResource(name), c}
+	return &fakeSubResource{c.WithWatch.SubResource(name), c, name}
 }
 
 // fakeSubResource is a subresource of the client's objects.
 type fakeSubResource struct {
 	client.SubResourceClient
-	of *fakeClient
+	of   *fakeClient
+	name string
+}
+
+// writer is what makes a subresource, such as a TokenRequest, which need not be in the scheme where objects are as they are given.
+func (s *fakeSubResource) writer(sub object.Object) client.SubResourceClient {
+	if _, err := object.GVK(sub, s.of.Scheme()); err == nil || !s.of.asGiven {
+		return s.SubResourceClient
+	}
+	builtin, err := client.New(s.of.server.Config(), client.Options{Scheme: apiserver.BuiltinScheme(), Mapper: s.of.mapper})
+	if err != nil {
+		return s.SubResourceClient
+	}
+	return builtin.SubResource(s.name)
 }
 
 func (s *fakeSubResource) Get(ctx context.Context, obj, sub object.Object, opts ...client.GetOption) error {
+	ctx = given(ctx)
 	out, err := s.of.in(ctx, obj)
 	if err != nil {
 		return err
@@ -629,14 +707,16 @@ func (s *fakeSubResource) Get(ctx context.Context, obj, sub object.Object, opts 
 }
 
 func (s *fakeSubResource) Create(ctx context.Context, obj, sub object.Object, opts ...client.CreateOption) error {
+	ctx = given(ctx)
 	out, err := s.of.in(ctx, obj)
 	if err != nil {
 		return err
 	}
-	return out(s.SubResourceClient.Create(ctx, obj, sub, opts...))
+	return out(s.writer(sub).Create(ctx, obj, sub, opts...))
 }
 
 func (s *fakeSubResource) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
+	ctx = given(ctx)
 	out, err := s.of.in(ctx, obj)
 	if err != nil {
 		return err
@@ -645,6 +725,7 @@ func (s *fakeSubResource) Update(ctx context.Context, obj object.Object, opts ..
 }
 
 func (s *fakeSubResource) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
+	ctx = given(ctx)
 	out, err := s.of.in(ctx, obj)
 	if err != nil {
 		return err
@@ -653,6 +734,7 @@ func (s *fakeSubResource) Patch(ctx context.Context, obj object.Object, patch cl
 }
 
 func (s *fakeSubResource) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
+	ctx = given(ctx)
 	out, err := s.of.in(ctx, obj)
 	if err != nil {
 		return err

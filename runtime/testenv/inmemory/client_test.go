@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -346,5 +347,121 @@ func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), given); !apierrors.IsNotFound(err) {
 		t.Errorf("it waits for what it owns, which nobody collects: %v", err)
+	}
+}
+
+func TestVersionsOfWhatIsGivenCountItsWrites(t *testing.T) {
+	ctx := t.Context()
+	begun, own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "begun"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "own", ResourceVersion: "41"}}
+	c := inmemory.NewClientBuilder().WithScheme(testScheme(t)).AsGiven().WithObjects(begun, own).WithStatusSubresource(&shelf{}).Build()
+	made, kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}}, &shelf{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
+	for _, obj := range []client.Object{made, kept} {
+		if err := c.Create(ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var was []string
+	for _, obj := range []client.Object{begun, own, made, kept} {
+		was = append(was, obj.GetResourceVersion())
+	}
+	if want := []string{"999", "41", "1", "1"}; !slices.Equal(was, want) {
+		t.Errorf("the first versions are %q, want %q", was, want)
+	}
+	stale := made.DeepCopy()
+	made.Data = map[string][]byte{"a": nil}
+	kept.Spec.Books++
+	for _, obj := range []client.Object{made, kept} {
+		if err := c.Update(ctx, obj); err != nil || obj.GetResourceVersion() != "2" {
+			t.Errorf("%T has version %s after an update: %v", obj, obj.GetResourceVersion(), err)
+		}
+	}
+	if kept.Status.Full = true; c.Status().Update(ctx, kept) != nil || kept.ResourceVersion != "3" {
+		t.Errorf("version %s after the status was written", kept.ResourceVersion)
+	}
+	if err := c.Update(ctx, stale); !apierrors.IsConflict(err) {
+		t.Errorf("an update of version 1: %v", err)
+	}
+	if err := c.Delete(ctx, begun, client.Preconditions{ResourceVersion: new("998")}); !apierrors.IsConflict(err) {
+		t.Errorf("a deletion of a version that is not there: %v", err)
+	}
+	if err := errors.Join(c.Delete(ctx, made), c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "made"}})); err != nil {
+		t.Error(err)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil || made.ResourceVersion != "1" {
+		t.Errorf("version %s of what was made again: %v", made.ResourceVersion, err)
+	}
+}
+
+func TestWatchesOfWhatIsGivenShowItsVersions(t *testing.T) {
+	ctx, kept := t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	c := inmemory.NewClientBuilder().AsGiven().WithObjects(kept).Build()
+	events, err := c.Watch(ctx, &corev1.SecretList{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	kept.Labels = map[string]string{"a": "b"}
+	if err := errors.Join(c.Update(ctx, kept), c.Delete(ctx, kept), c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}})); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 4 {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(e.Type)+" "+e.Object.GetResourceVersion())
+	}
+	if want := []string{"ADDED 999", "MODIFIED 1000", "DELETED 1000", "ADDED 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestGenerationsAreAsGiven(t *testing.T) {
+	ctx, set := t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: 3}}
+	c := inmemory.NewClientBuilder().AsGiven().WithObjects(set).Build()
+	set.Generation++
+	set.Status.Replicas = 1
+	if err := c.Update(ctx, set); err != nil || set.Generation != 4 {
+		t.Errorf("generation %d after an update to 4: %v", set.Generation, err)
+	}
+	set.Generation, set.Status.Replicas = 9, 2
+	if err := c.Status().Update(ctx, set); err != nil || set.Generation != 4 {
+		t.Errorf("generation %d after the status was written: %v", set.Generation, err)
+	}
+}
+
+// What has no name is not there, a call without a context has one, and what is wrong with a scheme is said as the scheme says it.
+func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
+	ctx, bare := t.Context(), &corev1.Secret{}
+	c := inmemory.NewClientBuilder().AsGiven().Build()
+	for name, err := range map[string]error{
+		"get": c.Get(ctx, client.ObjectKey{Namespace: "n"}, bare), "update": c.Update(ctx, bare), "delete": c.Delete(ctx, bare),
+	} {
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("%s of what has no name: %v", name, err)
+		}
+	}
+	//nolint:staticcheck // that is what is tested
+	if err := c.Create(context.Context(nil), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
+		t.Errorf("without a context: %v", err)
+	}
+	none := inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).AsGiven().Build()
+	for name, err := range map[string]error{
+		"get": none.Get(ctx, client.ObjectKey{Name: "a"}, bare), "list": none.List(ctx, &corev1.SecretList{}), "create": none.Create(ctx, bare),
+		"delete": none.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), "delete all": none.DeleteAllOf(ctx, bare),
+	} {
+		if !runtime.IsNotRegisteredError(err) {
+			t.Errorf("%s of a kind that the scheme has not: %v", name, err)
+		}
+	}
+}
+
+func TestSubresourcesNeedNotBeInTheScheme(t *testing.T) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
+	c := inmemory.NewClientBuilder().WithScheme(testScheme(t)).AsGiven().WithObjects(account).Build()
+	request := &authenticationv1.TokenRequest{}
+	if err := c.SubResource("token").Create(t.Context(), account, request); err != nil || request.Status.Token == "" {
+		t.Errorf("got %+v, %v", request, err)
 	}
 }
