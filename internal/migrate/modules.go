@@ -249,9 +249,16 @@ func (m *migration) raisePins(scratch, module string) error {
 	if err != nil {
 		return err
 	}
+	release := ""
+	if m.usesServer() {
+		release = newestRelease(runtime)
+	}
 	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
 		before := len(m.report.Left)
 		for _, needed := range runtime.Require {
+			if isReleased(needed.Mod) && semver.Compare(needed.Mod.Version, release) < 0 {
+				needed.Mod.Version = release
+			}
 			for _, r := range slices.Clone(file.Replace) {
 				pinned := r.Old.Path == needed.Mod.Path && r.New.Path == r.Old.Path
 				if !pinned || semver.Compare(r.New.Version, needed.Mod.Version) >= 0 {
@@ -266,6 +273,33 @@ func (m *migration) raisePins(scratch, module string) error {
 	})
 }
 
+// usesServer reports whether the project has the API server in memory, in its tests: that is of one release of Kubernetes, and compiles
+// with the modules of it alone, while the rest of the runtime takes older ones.
+func (m *migration) usesServer() bool {
+	for c := range m.plan.Files() {
+		if path.Ext(c.Path) == ".go" && (bytes.Contains(c.After, []byte(`"`+runtimePath+`testenv`)) || bytes.Contains(c.After, []byte(`"`+runtimePath+`apiserver`))) {
+			return true
+		}
+	}
+	return false
+}
+
+// newestRelease returns the newest release of Kubernetes that a module requires modules of.
+func newestRelease(file *modfile.File) string {
+	newest := ""
+	for _, r := range file.Require {
+		if isReleased(r.Mod) && semver.Compare(r.Mod.Version, newest) > 0 {
+			newest = r.Mod.Version
+		}
+	}
+	return newest
+}
+
+// isReleased reports whether a module is of a release of Kubernetes.
+func isReleased(v gomodule.Version) bool {
+	return strings.HasPrefix(v.Path, kubernetesModules) && semver.Major(v.Version) == "v0" && semver.Prerelease(v.Version) == ""
+}
+
 // kubernetesModules begins the paths of the modules of Kubernetes.
 const kubernetesModules = "k8s.io/"
 
@@ -276,8 +310,7 @@ func (m *migration) raiseReleased(ctx context.Context, scratch, module string) e
 	return editModule(folder, func(file *modfile.File) (bool, error) {
 		release := releaseOf(file)
 		older := func(v gomodule.Version) bool {
-			before := strings.HasPrefix(v.Path, kubernetesModules) && semver.Major(v.Version) == "v0" && semver.Major(release) == "v0" && semver.Compare(semver.MajorMinor(v.Version), semver.MajorMinor(release)) < 0
-			if !before || semver.Prerelease(v.Version) != "" {
+			if !isReleased(v) || semver.Major(release) != "v0" || semver.Compare(semver.MajorMinor(v.Version), semver.MajorMinor(release)) >= 0 {
 				return false
 			}
 			_, err := m.command(ctx, folder, "list", "-m", v.Path+"@"+release)
