@@ -460,8 +460,10 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 func TestSubresourcesNeedNotBeInTheScheme(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
 	c := inmemory.NewClientBuilder().WithScheme(testScheme(t)).AsGiven().WithObjects(account).Build()
-	request := &authenticationv1.TokenRequest{}
-	if err := c.SubResource("token").Create(t.Context(), account, request); err != nil || request.Status.Token == "" {
-		t.Errorf("got %+v, %v", request, err)
+	for name, spec := range map[string]authenticationv1.TokenRequestSpec{"bare": {}, "short": {ExpirationSeconds: new(int64(0))}} {
+		request := &authenticationv1.TokenRequest{Spec: spec}
+		if err := c.SubResource("token").Create(t.Context(), account, request); err != nil || request.Status.Token == "" {
+			t.Errorf("%s: got %+v, %v", name, request, err)
+		}
 	}
 }
