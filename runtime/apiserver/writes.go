@@ -405,7 +405,7 @@ func (a *write) apply(data []byte) (*record, int) {
 // applyNew makes an object of what is applied, where there is none.
 func (a *write) applyNew(applied, metadata map[string]any) (*record, int) {
 	key, err := a.objects.key(a.ctx, a.name)
-	if err != nil || a.status || metadata["name"] != a.name || a.objects.table.get(key) != nil || !a.mayCreate() {
+	if err != nil || a.status || metadata["name"] != a.name || !validity.Subdomain(a.name) || a.objects.table.get(key) != nil || !a.mayCreate() {
 		return nil, 0
 	}
 	managed, ok := a.fields.Apply(nil, applied, applied, nil, a.by, a.force)

@@ -72,6 +72,9 @@ func writesOf(seed uint64) []asked {
 	collection := "/apis/fidelity.kctrl.dev/v1/namespaces/" + s.namespace + "/widgets"
 	for range 60 {
 		name := pick(s, "a", "b")
+		if s.IntN(12) == 0 {
+			name = pick(s, "Not_Valid", "-", strings.Repeat("x", 254))
+		}
 		one, part := collection+"/"+name, pick(s, "", "", "", "/status")
 		manager := "fieldManager=" + pick(s, "one", "two", "three")
 		switch s.IntN(8) {
