@@ -442,6 +442,7 @@ func (c *fakeClient) Get(ctx context.Context, key object.Key, obj object.Object,
 		if namespaced, err := c.IsObjectNamespaced(obj); err == nil && namespaced && key.Namespace == "" {
 			key.Namespace = nowhere
 		}
+		opts = slices.DeleteFunc(slices.Clone(opts), func(opt client.GetOption) bool { return opt == nil })
 	}
 	err := c.WithWatch.Get(ctx, key, obj, opts...)
 	if err == nil {

@@ -431,7 +431,7 @@ func TestGenerationsAreAsGiven(t *testing.T) {
 	}
 }
 
-// What has no name is not there, a call without a context has one, and what is wrong with a scheme is said as the scheme says it.
+// What has no name is not there, a call without a context has one, an option that is nil is none, and what is wrong with a scheme is said as the scheme says it.
 func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	ctx, bare := t.Context(), &corev1.Secret{}
 	c := inmemory.NewClientBuilder().AsGiven().Build()
@@ -445,6 +445,9 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 	//nolint:staticcheck // that is what is tested
 	if err := c.Create(context.Context(nil), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
 		t.Errorf("without a context: %v", err)
+	}
+	if err := c.Get(ctx, client.ObjectKey{Name: "a"}, bare, nil); err != nil {
+		t.Errorf("with an option that is nil: %v", err)
 	}
 	none := inmemory.NewClientBuilder().WithScheme(runtime.NewScheme()).AsGiven().Build()
 	for name, err := range map[string]error{
