@@ -442,7 +442,6 @@ func TestCallsOfWhatIsGivenAreForgiving(t *testing.T) {
 			t.Errorf("%s of what has no name: %v", name, err)
 		}
 	}
-	//nolint:staticcheck // that is what is tested
 	if err := c.Create(context.Context(nil), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
 		t.Errorf("without a context: %v", err)
 	}
