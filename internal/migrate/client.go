@@ -197,15 +197,6 @@ var clientRules = []Rule{
 		Reason: "an intercepted client watches if the one below it does",
 	},
 	{
-		Name:    "an object that says only its metadata, for what wants all of it",
-		Matches: func(f *file, n ast.Node) bool { return f.isPartOfObject(n) && !f.wrapped[n] },
-		Rewrite: func(f *file, n ast.Node) string {
-			f.wrapped[n] = true
-			return f.text(n) + fill(".({client}.Object)")
-		},
-		Reason: "owners and what they own are objects",
-	},
-	{
 		Name: "no option",
 		Matches: func(f *file, n ast.Node) bool {
 			return f.isLiteral(n, "client.MergeFromWithOptimisticLock")
@@ -310,22 +301,6 @@ func (f *file) isPatchOption(e ast.Expr) bool {
 func (f *file) isInterceptor(selector *ast.SelectorExpr) bool {
 	_, isField := f.info.Uses[selector.Sel].(*types.Var)
 	return isField
-}
-
-// isPartOfObject reports whether a node is an argument of a function about owners that is an interface of less than an object.
-func (f *file) isPartOfObject(n ast.Node) bool {
-	e, ok := n.(ast.Expr)
-	call, key := f.called(f.around(0))
-	if !ok || call == nil || !slices.Contains(call.Args, e) {
-		return false
-	}
-	switch strings.TrimPrefix(key, "controller/") {
-	case "controllerutil.SetControllerReference", "controllerutil.SetOwnerReference", "controllerutil.RemoveOwnerReference", "controllerutil.RemoveControllerReference",
-		"ctrl.SetControllerReference", "controllerutil.HasOwnerReference":
-		t := f.info.TypeOf(e)
-		return namedOf(t) == "k8s.io/apimachinery/pkg/apis/meta/v1.Object" || isRuntimeObject(t)
-	}
-	return false
 }
 
 // appliedField returns the parameter by which a function is told what to apply, if the function is an Apply method, as

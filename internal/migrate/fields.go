@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"go/ast"
 	"go/constant"
 	"go/token"
@@ -75,7 +76,7 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"reconcile#Requeue":                     requeue,
 	"log/zap#Development":                   development,
 	"log/zap#DestWriter":                    wrapped("Output: ", ""),
-	"log/zap#Level":                         dropped("Options.Level is a slog.Level"),
+	"log/zap#Level":                         levelOfZap,
 	"log/zap#Encoder":                       dropped("Options.Format is text or json"),
 	"log/zap#NewEncoder":                    dropped("Options.Format is text or json"),
 	"log/zap#TimeEncoder":                   dropped(""), // RFC 3339 with milliseconds, as slog has it
@@ -385,16 +386,22 @@ func requeue(f *file, value ast.Expr) string {
 	return "RequeueAfter: " + fill("map[bool]{time}.Duration{true: ") + imported("time") + ".Millisecond}[" + f.text(value) + "]"
 }
 
+// development is debug if it is, and the level as it was if not.
 func development(f *file, value ast.Expr) string {
-	if v, known := f.boolean(value); known {
-		if !v {
-			return removed
-		}
+	v, known := f.boolean(value)
+	switch {
+	case f.sibling("Level") != nil: // which stands over it
+		return removed
+	case !known:
+		return "Level: " + fill("map[bool]{slog}.Level{true: ") + imported("log/slog") + ".LevelDebug}[" + f.text(value) + "]"
+	case v:
 		return "Level: " + fill("{slog}.LevelDebug")
 	}
-	f.note(value, "Development is Level: slog.LevelDebug")
-	return "Level: " + fill("{slog}.LevelDebug")
+	return removed
 }
+
+// levelOfZap is the field of the level in the options of zap.
+func levelOfZap(f *file, value ast.Expr) string { return cmp.Or(zapLevel(f, value), removed) }
 
 // rateLimit is a rate limiter that the builder has not taken: see optionsOf.
 func rateLimit(f *file, value ast.Expr) string {
@@ -429,24 +436,25 @@ func byObject(f *file, value ast.Expr) string { return "ByKind: " + f.kindsText(
 // ofControllers makes of the options of all controllers those that a manager has.
 func ofControllers(f *file, value ast.Expr) string {
 	literal, ok := value.(*ast.CompositeLit)
-	text := removed
+	var fields []string
 	rest := !ok
-	if ok {
-		for _, element := range literal.Elts {
-			field, isField := element.(*ast.KeyValueExpr)
-			switch {
-			case isField && isIdent(field.Key, "MaxConcurrentReconciles"):
-				text = "MaxConcurrentReconciles: " + f.text(field.Value)
-			case isField && (isIdent(field.Key, "SkipNameValidation") || isIdent(field.Key, "UsePriorityQueue")):
-			default:
-				rest = true
-			}
+	for _, element := range literalOrNone(literal, ok).Elts {
+		field, isField := element.(*ast.KeyValueExpr)
+		switch {
+		case isField && (isIdent(field.Key, "MaxConcurrentReconciles") || isIdent(field.Key, "GroupKindConcurrency")):
+			fields = append(fields, f.text(field))
+		case isField && (isIdent(field.Key, "SkipNameValidation") || isIdent(field.Key, "UsePriorityQueue")):
+		default:
+			rest = true
 		}
 	}
 	if rest {
-		f.note(value, "left out: of the options of all controllers manager.Options has MaxConcurrentReconciles, the rest is WithOptions of each")
+		f.note(value, "left out: of the options of all controllers manager.Options has MaxConcurrentReconciles and GroupKindConcurrency, the rest is WithOptions of each")
 	}
-	return text
+	if len(fields) == 0 {
+		return removed
+	}
+	return strings.Join(fields, ",\n")
 }
 
 // kindsText returns a list of the options of kinds for a map of them.
@@ -661,7 +669,7 @@ var valuedFields = Rule{
 		}
 		// x.Old = v becomes x.New = w for each field of the text.
 		parts := []string{text}
-		if key == "manager#Metrics" || key == "controller#RateLimiter" {
+		if key == "manager#Metrics" || key == "manager#Controller" || key == "controller#RateLimiter" {
 			parts = strings.Split(text, ",\n")
 		}
 		var out []string

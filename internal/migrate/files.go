@@ -223,14 +223,6 @@ func (m *migration) mentions() []mention {
 		},
 		reason: "operator-sdk generate reads PROJECT, which is kctrl's now: call it in a folder with the PROJECT of before, or migrate with --keep-runtime",
 	}}
-	if m.zapFlags {
-		all = append(all, mention{
-			found: func(line string) bool {
-				return slices.ContainsFunc([]string{"devel", "encoder", "log-level", "stacktrace-level", "time-encoding"}, func(flag string) bool { return strings.Contains(line, "-zap-"+flag) })
-			},
-			reason: "the manager has --log-level and --log-format in place of the flags of zap, and does not start with these",
-		})
-	}
 	if m.peer.mainFile == oldMainFile {
 		all = append(all, mention{
 			found: func(line string) bool {

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -221,9 +223,28 @@ var loggingRules = []Rule{
 		Matches: func(f *file, n ast.Node) bool { _, key := f.called(n); return key == "log/zap.New" },
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
-			return fill("{log}.New(") + f.zapOptions(call.Args) + ")"
+			return fill("{log}.New(") + f.zapOptions(call) + ")"
 		},
 		Reason: "the runtime logs with log/slog",
+	},
+	{
+		Name: "an option of zap that is kept",
+		Matches: func(f *file, n ast.Node) bool {
+			_, key := f.called(n)
+			return f.isZapOption(key)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, key := f.called(n)
+			if key == "log/zap.UseFlagOptions" {
+				return fill("func(o *{log}.Options) { *o = ") + f.deref(call.Args[0]) + " }"
+			}
+			field := f.zapField(call, key)
+			if field == "" {
+				return fill("func(*{log}.Options) {}")
+			}
+			return fill("func(o *{log}.Options) { o.") + strings.Replace(field, ": ", " = ", 1) + " }"
+		},
+		Reason: "an option changes the fields of log.Options",
 	},
 	{
 		Name: "a logger that a context may have",
@@ -385,29 +406,112 @@ func (f *file) namesZapOption(statement ast.Stmt) bool {
 	return found
 }
 
-// zapOptions returns log.Options for those of zap.New.
-func (f *file) zapOptions(args []ast.Expr) string {
-	var fields []string
-	for _, arg := range args {
-		call, key := f.called(arg)
-		switch {
-		case key == "log/zap.UseFlagOptions" && len(call.Args) == 1:
-			return f.deref(call.Args[0])
-		case key == "log/zap.WriteTo":
-			fields = append(fields, "Output: "+f.text(call.Args[0]))
-		case key == "log/zap.UseDevMode":
-			if v, known := f.boolean(call.Args[0]); !known || v {
-				fields = append(fields, "Level: "+fill("{slog}.LevelDebug"))
-			}
-		case key == "log/zap.JSONEncoder":
-			fields = append(fields, `Format: "json"`)
-		case key == "log/zap.ConsoleEncoder":
-		default:
-			f.note(arg, "left out: an option of zap; log.Options has Level, Format and Output")
+// zapOptions returns log.Options for those of zap.New. Options that are somewhere else than in the call are functions there, see
+// [file.zapOption], and called in their order.
+func (f *file) zapOptions(call *ast.CallExpr) string {
+	if len(call.Args) == 1 {
+		if option, key := f.called(call.Args[0]); key == "log/zap.UseFlagOptions" {
+			return f.deref(option.Args[0])
 		}
 	}
-	return fill("{log}.Options") + "{" + strings.Join(fields, ", ") + "}"
+	var fields, functions []string
+	for i, arg := range call.Args {
+		option, key := f.called(arg)
+		switch {
+		case key == "log/zap.UseDevMode" && slices.ContainsFunc(call.Args, f.isZapLevel): // which stands over it
+		case key == "log/zap.UseFlagOptions":
+			functions = append(functions, "options = "+f.deref(option.Args[0]))
+		case f.isZapOption(key):
+			field := f.zapField(option, key)
+			if field != "" && functions == nil {
+				fields = append(fields, field)
+			} else if field != "" {
+				functions = append(functions, "options."+strings.Replace(field, ": ", " = ", 1))
+			}
+		case call.Ellipsis.IsValid() && i == len(call.Args)-1:
+			functions = append(functions, "for _, option := range "+f.text(arg)+" {\noption(&options)\n}")
+		default:
+			functions = append(functions, f.operand(arg)+"(&options)")
+		}
+	}
+	literal := fill("{log}.Options") + "{" + strings.Join(fields, ", ") + "}"
+	if functions == nil {
+		return literal
+	}
+	return "func() " + fill("{log}.Options") + " {\noptions := " + literal + "\n" + strings.Join(functions, "\n") + "\nreturn options\n}()"
 }
+
+func (f *file) isZapLevel(option ast.Expr) bool {
+	_, key := f.called(option)
+	return key == "log/zap.Level"
+}
+
+// isZapOption reports whether a function of zap returns an option.
+func (f *file) isZapOption(key string) bool {
+	switch strings.TrimPrefix(key, "log/zap.") {
+	case "UseFlagOptions", "WriteTo", "UseDevMode", "JSONEncoder", "ConsoleEncoder", "Level", "Encoder", "RawZapOpts", "StacktraceLevel":
+		return true
+	}
+	return false
+}
+
+// zapField returns the field of log.Options that an option of zap is, with its value; nothing for one that has none.
+func (f *file) zapField(option *ast.CallExpr, key string) string {
+	switch strings.TrimPrefix(key, "log/zap.") {
+	case "WriteTo":
+		return "Output: " + f.text(option.Args[0])
+	case "UseDevMode":
+		if text := development(f, option.Args[0]); text != removed {
+			return text
+		}
+		return ""
+	case "Level":
+		return zapLevel(f, option.Args[0])
+	case "JSONEncoder":
+		return `Format: "json"`
+	case "ConsoleEncoder":
+		return `Format: "text"`
+	case "StacktraceLevel":
+		return "" // slog writes no stack traces
+	}
+	f.note(option, "left out: an option of zap; log.Options has Level, Format and Output")
+	return ""
+}
+
+// zapLevel is a level of zap, which counts by one where slog counts by four.
+func zapLevel(f *file, value ast.Expr) string {
+	if inner := pointee(f, value); inner != nil {
+		value = inner
+	}
+	if v := f.info.Types[value].Value; v != nil {
+		if level, exact := constant.Int64Val(constant.ToInt(v)); exact {
+			if name := slogLevels[level]; name != "" {
+				return "Level: " + fill("{slog}.") + name
+			}
+			return "Level: " + fill("{slog}.Level(") + strconv.FormatInt(4*level, 10) + ")"
+		}
+	}
+	if call, ok := value.(*ast.CallExpr); ok && len(call.Args) == 1 {
+		if callee := f.callee(call); callee != nil && callee.FullName() == "go.uber.org/zap.NewAtomicLevelAt" {
+			return zapLevel(f, call.Args[0])
+		}
+	}
+	switch namedOf(f.info.TypeOf(value)) {
+	case "go.uber.org/zap/zapcore.Level":
+		if _, isPointer := f.info.TypeOf(value).(*types.Pointer); isPointer {
+			return "Level: " + fill("{slog}.Level(4 * int(*") + f.text(value) + "))"
+		}
+		return "Level: " + fill("{slog}.Level(4 * int(") + f.text(value) + "))"
+	case "go.uber.org/zap.AtomicLevel":
+		f.note(value, "the level is that of now: one that changes while the program runs is a slog.LevelVar of a handler of one's own")
+		return "Level: " + fill("{slog}.Level(4 * int(") + f.text(value) + ".Level()))"
+	}
+	f.note(value, "left out: Options.Level is a slog.Level")
+	return ""
+}
+
+// slogLevels are the names that slog has for levels of zap.
+var slogLevels = map[int64]string{-1: "LevelDebug", 0: "LevelInfo", 1: "LevelWarn", 2: "LevelError"}
 
 // matchForeignLogger is for calls of other libraries whose result is a logr.Logger.
 func matchForeignLogger(f *file, n ast.Node) bool {

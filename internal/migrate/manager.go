@@ -133,6 +133,19 @@ var managerRules = []Rule{
 		Reason:  "the manager has the options of its metrics itself",
 	},
 	{
+		Name: "the options of all controllers, which are the manager's",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || f.member(selector.Sel) != "manager#Controller" {
+				return false
+			}
+			path, inPath := f.around(0).(*ast.SelectorExpr)
+			return inPath && (path.Sel.Name == "MaxConcurrentReconciles" || path.Sel.Name == "GroupKindConcurrency")
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
+		Reason:  "the manager has them itself",
+	},
+	{
 		Name: "whether metrics are served over TLS",
 		Matches: func(f *file, n ast.Node) bool {
 			selector, ok := n.(*ast.SelectorExpr)
@@ -152,6 +165,15 @@ var managerRules = []Rule{
 			return f.emptyText(x, equal)
 		},
 		Reason: "options are values, which may be zero",
+	},
+	{
+		Name: "no server of webhooks",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && f.info.Types[e].IsNil() && typeKey(f.wanted(e)) == "webhook.Server"
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{manager}.WebhookOptions") + "{}" },
+		Reason:  "the manager makes the server from its options, which may be zero",
 	},
 	{
 		Name: "a server of webhooks that is given its options",

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
@@ -101,8 +103,12 @@ type migration struct {
 	report *Report
 	// modules are the Go modules of the project: the one in its folder, and those in folders below that it is made of.
 	modules []goModule
-	// registered says that the main function calls register, zapFlags that it had the flags of zap.
-	registered, zapFlags bool
+	// registered says that the main function calls register.
+	registered bool
+	// tags are the build tags with which the code was read.
+	tags []string
+	// brokenBefore are the files that did not compile before.
+	brokenBefore map[string]bool
 }
 
 // rewriteCode rewrites the Go code.
@@ -121,9 +127,14 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 	files := p.files()
 	p.survey(files)
 	p.noteReads(files)
+	m.brokenBefore = map[string]bool{}
+	for _, e := range p.problems() {
+		name, _ := positionOf(e.Pos, m.dir)
+		m.brokenBefore[name] = true
+	}
 	var errs []error
 	for _, f := range files {
-		after, err := f.rewrite()
+		after, err := m.rewriteFile(f)
 		if err != nil {
 			errs = append(errs, &diagnostic.Error{Pos: token.Position{Filename: f.name}, Message: err.Error(), Hint: "this is a defect of kctrl: please report it with the file", Cause: err})
 			continue
@@ -142,8 +153,62 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 			errs = append(errs, m.plan.Delete(f.name, plan.Own))
 		}
 	}
-	m.registered, m.zapFlags = p.registers, p.zapFlags
+	m.registered, m.tags = p.registers, p.tags
+	if err := m.reportUnread(files); err != nil {
+		return err
+	}
 	return errors.Join(append(errs, m.alignDeepCopies(files))...)
+}
+
+// rewriteFile rewrites a file. One that does not compile has types that are none, of which rules may not know: it stays as it is then.
+func (m *migration) rewriteFile(f *file) (after []byte, err error) {
+	if m.brokenBefore[f.name] {
+		defer func() {
+			if recover() != nil {
+				f.left, after, err = nil, f.source, nil
+			}
+		}()
+	}
+	return f.rewrite()
+}
+
+// reportUnread tells of the Go files of the project that import controller-runtime and are in none of the builds that were read.
+func (m *migration) reportUnread(files []*file) error {
+	names, err := m.named(func(name string) bool { return path.Ext(name) == ".go" })
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !m.ownsFile(name) || slices.ContainsFunc(files, func(f *file) bool { return f.name == name }) {
+			continue
+		}
+		text, err := m.plan.Read(name)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
+		if err != nil || !slices.ContainsFunc(parsed.Imports, func(spec *ast.ImportSpec) bool { return strings.HasPrefix(importPathOf(spec)+"/", peerModule+"/") }) {
+			continue
+		}
+		reason := "is not rewritten, as no build here has it"
+		if tag := tagOf(text); tag != "" {
+			reason += ": with -tags=" + tag + " the project does not compile, or it is for another system"
+		}
+		m.report.Left = append(m.report.Left, Left{File: name, Reason: reason})
+	}
+	return nil
+}
+
+// ownsFile reports whether a file is in one of the modules that the project is made of, where the go command looks.
+func (m *migration) ownsFile(name string) bool {
+	for folder := path.Dir(name); ; folder = path.Dir(folder) {
+		if strings.HasPrefix(path.Base(folder), "_") {
+			return false
+		}
+		if _, err := fs.Stat(m.plan.FS(), path.Join(folder, "go.mod")); err == nil || folder == "." {
+			return slices.ContainsFunc(m.modules, func(module goModule) bool { return module.folder == folder })
+		}
+	}
 }
 
 // alignDeepCopies writes the import of apimachinery's runtime in generated deep copies as controller-gen does: with its name, unless
@@ -176,19 +241,19 @@ func isDeepCopies(name string) bool {
 	return strings.HasPrefix(path.Base(name), "zz_generated.") && strings.HasSuffix(name, "deepcopy.go")
 }
 
-// loadable refuses a project whose packages cannot be loaded, since without types nothing is certain.
+// loadable refuses a project whose programs do not compile, since without types nothing is certain. Tests and what only these import
+// may not: a module that one machine cannot have is no reason to leave all else.
 func loadable(p *program) error {
-	var first, count = "", 0
-	for _, e := range p.problems() {
-		if count++; count == 1 {
-			first = cmp.Or(p.missing(), strings.TrimPrefix(e.Error(), p.dir+string(filepath.Separator)))
-		}
-	}
 	if len(p.packages) == 0 {
 		return &diagnostic.Error{Message: "there are no Go packages here", Hint: "name the folder of the project with -C"}
 	}
-	if count == 0 {
+	problems := p.programProblems()
+	if len(problems) == 0 {
 		return nil
+	}
+	first := strings.TrimPrefix(problems[0].Error(), p.dir+string(filepath.Separator))
+	if strings.Contains(first, "could not import") {
+		first = cmp.Or(p.missing(), first)
 	}
 	return &diagnostic.Error{
 		Message: fmt.Sprintf("the project does not compile, and so the types of its code are not known: %s", complaint(first)),
@@ -228,7 +293,7 @@ func (m *migration) check(ctx context.Context) error {
 	if err := m.completeModules(ctx, scratch); err != nil {
 		return err
 	}
-	p, err := loadOn(ctx, scratch, m.modules, m.anyModule(), releaseIn(scratch))
+	p, err := loadOn(ctx, scratch, m.modules, m.anyModule(), m.tags, releaseIn(scratch))
 	if err != nil {
 		m.report.Unchecked, m.report.UsesLeft = err.Error(), m.report.Uses // of which nobody knows
 		return context.Cause(ctx)
@@ -241,7 +306,11 @@ func (m *migration) check(ctx context.Context) error {
 			broken[name] = map[int]bool{}
 		}
 		broken[name][line] = true
-		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: "does not compile: " + oneLine(e.Msg), Broken: true})
+		reason := "does not compile: "
+		if m.brokenBefore[name] {
+			reason = "does not compile, as before: "
+		}
+		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Broken: true})
 	}
 	if missing := p.missing(); missing != "" {
 		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: "does not compile: " + missing, Broken: true})

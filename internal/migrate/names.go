@@ -103,6 +103,7 @@ var renamed = map[string]string{
 	"log.Log":                                  "{log}.Default()",
 	"log.SetLogger":                            "{slog}.SetDefault",
 	"log/zap.Options":                          "{log}.Options",
+	"log/zap.Opts":                             "func(*{log}.Options)",
 	"logr.Logger":                              "*{slog}.Logger",
 	"logr.Discard":                             "{log}.Discard",
 	"logr.NewContext":                          "{log}.IntoContext",
@@ -261,6 +262,7 @@ var members = map[string]string{
 	"cache#ByObject":                       "ByKind", // where it is read
 	"cache#DefaultNamespaces":              "ByNamespace",
 	"logr#WithValues":                      "With",
+	"log/zap#BindFlags":                    "BindZapFlags",
 	"jsonpatch#Operation":                  "Op",
 	"controller#Start":                     "Run",
 	"cache#Start":                          "Run",

@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,6 +30,8 @@ type peer struct {
 	MultiGroup  bool           `yaml:"multigroup"`
 	Resources   []peerResource `yaml:"resources"`
 
+	// unlisted says that there is no PROJECT file: what it would say is told by the code.
+	unlisted bool
 	// mainFile is the file with the main function, empty if kctrl would not find it.
 	mainFile string
 	// runtime is the version of controller-runtime that go.mod asks for, if that is known.
@@ -57,15 +58,11 @@ const (
 	oldMainFile = "main.go"
 )
 
-// readPeer reads the PROJECT file, in version 2 or 3.
+// readPeer reads the PROJECT file, in version 2 or 3. A program on controller-runtime may have none.
 func readPeer(fsys fs.FS) (*peer, error) {
 	text, err := fs.ReadFile(fsys, project.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diagnostic.Error{
-			Message: "no PROJECT file in this folder",
-			Hint:    "kctrl migrate is for projects of kubebuilder and operator-sdk; name the folder of one with -C",
-			Cause:   err,
-		}
+		return unlistedPeer(fsys, err)
 	}
 	if err != nil {
 		return nil, diagnostic.AtFile(project.File, "cannot read", err)
@@ -174,9 +171,7 @@ func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
 		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
 	}
 	for _, r := range p.Resources {
-		if r.Version == "" || r.Kind == "" || slices.ContainsFunc(proj.Resources, func(o project.Resource) bool {
-			return o.Group == r.Group && o.Version == r.Version && o.Kind == r.Kind
-		}) {
+		if r.Version == "" || r.Kind == "" {
 			continue
 		}
 		resource := project.Resource{Group: r.Group, Version: r.Version, Kind: r.Kind, Plural: r.Plural, Domain: p.Domain, Path: r.Path}
@@ -197,7 +192,8 @@ func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
 		if resource.Path == "" {
 			resource.Path = p.apiPath(fsys, r)
 		}
-		if resource.Path != "" && resource.APIGroup() != "" {
+		_, listed := proj.Find(resource.APIGroup(), resource.Version, resource.Kind)
+		if resource.Path != "" && resource.APIGroup() != "" && !listed {
 			proj.Resources = append(proj.Resources, resource)
 		}
 	}
@@ -220,6 +216,7 @@ func (m *migration) writeProject(context.Context) error {
 	if m.opts.KeepRuntime {
 		return nil
 	}
+	m.reportUnlisted(proj)
 	text, err := proj.Marshal()
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ type program struct {
 	fset     *token.FileSet
 	packages []*packages.Package
 	modules  []goModule
+	tags     []string // of builds, with which it was loaded
 	// runnables are the types that are given to a manager to run.
 	runnables map[string]bool
 	// running are those of them that are interfaces, by their names.
@@ -46,8 +47,6 @@ type program struct {
 	collects bool
 	// namesBuilder says that functions are given builders of controllers, so that those which anybody may be given are of one Go type.
 	namesBuilder bool
-	// zapFlags says that a program has the flags of zap.
-	zapFlags bool
 	// mainFile is the file whose main function starts the manager, and registers says that it calls register.
 	mainFile  string
 	registers bool
@@ -62,19 +61,33 @@ type program struct {
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule | packages.NeedDeps
 
-// load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own.
+// load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own and with which
+// it compiles.
 func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
-	return loadOn(ctx, dir, modules, env, "")
+	p, err := loadOn(ctx, dir, modules, env, ownTags(dir), "")
+	if err != nil {
+		return nil, err
+	}
+	broken := p.brokenTags()
+	if len(broken) == 0 {
+		return p, nil
+	}
+	fewer, err := loadOn(ctx, dir, modules, env, slices.DeleteFunc(slices.Clone(p.tags), func(tag string) bool { return slices.Contains(broken, tag) }), "")
+	if err != nil || len(fewer.problems()) >= len(p.problems()) {
+		return p, err
+	}
+	return fewer, nil
 }
 
-// loadOn is load for a project whose modules of Kubernetes were raised to a release: functions of other modules that use these are read too.
-func loadOn(ctx context.Context, dir string, modules []goModule, env []string, release string) (*program, error) {
+// loadOn reads the packages with some build tags; where a release is given to which the modules of Kubernetes were raised, functions of other
+// modules that use these are read too.
+func loadOn(ctx context.Context, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
-		rules: Rules, dir: dir, release: release, modules: modules, fset: token.NewFileSet(),
+		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: token.NewFileSet(),
 		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
-	if tags := ownTags(dir); len(tags) > 0 {
+	if len(tags) > 0 {
 		config.BuildFlags = []string{"-tags=" + strings.Join(tags, ",")}
 	}
 	for _, module := range modules {
@@ -92,6 +105,19 @@ func loadOn(ctx context.Context, dir string, modules []goModule, env []string, r
 	// A package with its tests has all files of the one without.
 	slices.SortStableFunc(p.packages, func(a, b *packages.Package) int { return cmp.Compare(len(b.Syntax), len(a.Syntax)) })
 	return p, nil
+}
+
+// brokenTags returns the build tags of the files that do not compile.
+func (p *program) brokenTags() []string {
+	var broken []string
+	for _, e := range p.problems() {
+		name, _, _ := strings.Cut(e.Pos, ".go:")
+		text, err := os.ReadFile(name + ".go")
+		if tag := tagOf(text); err == nil && slices.Contains(p.tags, tag) {
+			broken = append(broken, tag)
+		}
+	}
+	return broken
 }
 
 // parseFile parses a Go file of the project as it is rewritten, with the line ends of Unix, and of others what they declare.
@@ -151,19 +177,26 @@ func ownTags(dir string) []string {
 		if err != nil {
 			return nil
 		}
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "package ") {
-				break
-			}
-			if expr, err := constraint.Parse(strings.TrimSpace(line)); err == nil && constraint.IsGoBuild(strings.TrimSpace(line)) {
-				if tag, ok := expr.(*constraint.TagExpr); ok && !slices.Contains(notOwnTags, tag.Tag) && !strings.HasPrefix(tag.Tag, "go1.") {
-					tags[tag.Tag] = true
-				}
-			}
+		if tag := tagOf(text); tag != "" && !slices.Contains(notOwnTags, tag) && !strings.HasPrefix(tag, "go1.") {
+			tags[tag] = true
 		}
 		return nil
 	})
 	return slices.Sorted(maps.Keys(tags))
+}
+
+// tagOf returns the build tag that a Go file is behind, if it is one alone.
+func tagOf(text []byte) string {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("package ")) {
+			break
+		}
+		expr, err := constraint.Parse(string(bytes.TrimSpace(line)))
+		if tag, ok := expr.(*constraint.TagExpr); ok && err == nil && constraint.IsGoBuild(string(bytes.TrimSpace(line))) {
+			return tag.Tag
+		}
+	}
+	return ""
 }
 
 // notOwnTags are build tags that a project does not choose itself, or that take files out of it.
@@ -181,6 +214,27 @@ func (p *program) problems() []packages.Error {
 			}
 		}
 	}
+	return all
+}
+
+// programProblems returns what does not compile of the programs of the project, and of the packages that these are made of; of all packages
+// that are no tests where there is no program.
+func (p *program) programProblems() []packages.Error {
+	isProgram := func(pkg *packages.Package) bool {
+		return pkg.Name == "main" && !strings.HasSuffix(pkg.ID, ".test") && !strings.Contains(pkg.ID, " [")
+	}
+	roots := slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool { return !isProgram(pkg) })
+	if len(roots) == 0 {
+		roots = slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool {
+			return strings.HasSuffix(pkg.ID, ".test") || strings.Contains(pkg.ID, " [")
+		})
+	}
+	var all []packages.Error
+	packages.Visit(roots, nil, func(pkg *packages.Package) {
+		if p.isOwn(pkg.PkgPath) {
+			all = append(all, pkg.Errors...)
+		}
+	})
 	return all
 }
 
@@ -295,9 +349,6 @@ func (f *file) surveyNode(n ast.Node) {
 		if declared, ok := t.Underlying().(*types.Interface); ok && f.isOwn(packageName(namedOf(t))) {
 			f.running[namedOf(t)] = declared
 		}
-	}
-	if _, _, key := f.method(n); key == "log/zap#BindFlags" {
-		f.zapFlags = true
 	}
 	if symbol := f.symbol(n); symbol == "builder.Builder" || symbol == "ctrl.Builder" {
 		f.namesBuilder = true

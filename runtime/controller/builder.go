@@ -283,15 +283,27 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 
 func (b *Builder[T, R]) options() Options {
 	opts := b.opts
-	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.manager.MaxConcurrentReconciles())
+	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.workersOfKind(), b.manager.MaxConcurrentReconciles())
 	opts.Logger = cmp.Or(opts.Logger, b.manager.Logger())
 	opts.Metrics = cmp.Or(opts.Metrics, b.manager.Metrics())
 	return opts
 }
 
+// workersOfKind returns the number of workers that the manager has for the kind of the controller; zero where it says none.
+func (b *Builder[T, R]) workersOfKind() int {
+	m, says := b.manager.(interface {
+		Concurrency(kind schema.GroupKind) int
+	})
+	if !says || !b.forKind {
+		return 0
+	}
+	return m.Concurrency(b.kind.GroupKind())
+}
+
 // Manager is what a controller needs of the manager that runs it. *manager.Manager is one. One that has a method
 // Enabled(name string) bool says by it whether it runs a controller of that name: the builders make others watch nothing, and
-// do not add them.
+// do not add them. One that has a method Concurrency(kind schema.GroupKind) int says by it the number of workers of controllers
+// for a kind, unless that is zero.
 type Manager interface {
 	// Add makes the manager run r. It fails when it has a controller of the same name.
 	Add(r Runnable) error

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -206,6 +207,35 @@ func TestKindOfAControllerIsSaidLater(t *testing.T) {
 	}
 	if _, err := controller.ManagedBy(m).Named("maps").Watches(&corev1.Secret{}, handler.ForObject[object.Object]()).Build(nothing); err != nil {
 		t.Errorf("one that has only a name: %v", err)
+	}
+}
+
+// byKind is a manager that has another number of workers for a kind.
+type byKind struct{ *stub }
+
+func (byKind) Concurrency(kind schema.GroupKind) int {
+	return map[string]int{"ConfigMap": 4}[kind.String()]
+}
+
+func TestWorkersOfAKindAreThoseThatTheManagerHasForIt(t *testing.T) {
+	for want, build := range map[string]func(m controller.Manager) error{
+		`{controller="configmap"} 4`: func(m controller.Manager) error { return controller.For[*corev1.ConfigMap](m).Complete(nothing) },
+		`{controller="secret"} 7`:    func(m controller.Manager) error { return controller.For[*corev1.Secret](m).Complete(nothing) },
+		`{controller="own"} 2`: func(m controller.Manager) error {
+			return controller.For[*corev1.ConfigMap](m).Named("own").WithOptions(controller.Options{MaxConcurrentReconciles: 2}).Complete(nothing)
+		},
+	} {
+		m := newStub(t)
+		if err := build(byKind{m}); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if _, err := m.metrics.WriteTo(&text); err != nil {
+			t.Fatal(err)
+		}
+		if line := "controller_runtime_max_concurrent_reconciles" + want; !strings.Contains(text.String(), line) {
+			t.Errorf("%s is not in\n%s", line, text.String())
+		}
 	}
 }
 

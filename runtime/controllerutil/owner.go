@@ -14,7 +14,7 @@ import (
 // AlreadyOwnedError is the error of [SetControllerReference] for an object that another object controls.
 type AlreadyOwnedError struct {
 	// Object is the object that was to be controlled. It was not changed.
-	Object object.Object
+	Object metav1.Object
 	// Owner is the reference to the object that controls it.
 	Owner metav1.OwnerReference
 }
@@ -38,7 +38,7 @@ func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
 // owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError] when o is controlled by another
 // object, one with the name of owner and another UID included, and when owner is in another namespace. Setting the same
 // owner again changes nothing but the API version and what opts say.
-func SetControllerReference(owner, o object.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
+func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func SetControllerReference(owner, o object.Object, scheme *runtime.Scheme, opts
 // another namespace. Setting the same owner again changes nothing but the API version and what opts say: an owner that
 // controls o goes on to do so. The reference to an earlier object with the kind and name of owner is replaced, unless
 // that controls o.
-func SetOwnerReference(owner, o object.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
+func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func SetOwnerReference(owner, o object.Object, scheme *runtime.Scheme, opts ...O
 }
 
 // ownerKind returns the kind of owner, once owner is found to be able to own o.
-func ownerKind(owner, o object.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
-	gvk, err := object.GVK(owner, scheme)
+func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	gvk, err := gvkOf(owner, scheme)
 	if err != nil {
 		return gvk, fmt.Errorf("set owner: %w", err)
 	}
@@ -82,6 +82,15 @@ func ownerKind(owner, o object.Object, scheme *runtime.Scheme) (schema.GroupVers
 		return gvk, fmt.Errorf("set owner: %s %s cannot own %s in another namespace", gvk.Kind, object.KeyOf(owner), object.KeyOf(o))
 	}
 	return gvk, nil
+}
+
+// gvkOf returns the kind of an owner, which fails for what is no object of the API.
+func gvkOf(owner metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	o, ok := owner.(runtime.Object)
+	if !ok {
+		return schema.GroupVersionKind{}, fmt.Errorf("%T is no object of the API, and cannot own one", owner)
+	}
+	return object.GVK(o, scheme)
 }
 
 // setReference adds ref, or puts it in the place of the one to the same object.
@@ -106,17 +115,17 @@ func kindOf(ref metav1.OwnerReference) schema.GroupKind {
 }
 
 // RemoveOwnerReference takes owner away from the owners of o. It fails when owner is none of them.
-func RemoveOwnerReference(owner, o object.Object, scheme *runtime.Scheme) error {
+func RemoveOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme) error {
 	return removeReference(owner, o, scheme, func(metav1.OwnerReference) bool { return true })
 }
 
 // RemoveControllerReference takes owner away from the owners of o. It fails when owner does not control o.
-func RemoveControllerReference(owner, o object.Object, scheme *runtime.Scheme) error {
+func RemoveControllerReference(owner, o metav1.Object, scheme *runtime.Scheme) error {
 	return removeReference(owner, o, scheme, controls)
 }
 
-func removeReference(owner, o object.Object, scheme *runtime.Scheme, accept func(metav1.OwnerReference) bool) error {
-	gvk, err := object.GVK(owner, scheme)
+func removeReference(owner, o metav1.Object, scheme *runtime.Scheme, accept func(metav1.OwnerReference) bool) error {
+	gvk, err := gvkOf(owner, scheme)
 	if err != nil {
 		return fmt.Errorf("remove owner: %w", err)
 	}

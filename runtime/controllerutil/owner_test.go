@@ -185,3 +185,21 @@ func TestConditionsSayWhichGenerationTheyAreOf(t *testing.T) {
 		t.Errorf("got %v", conditions)
 	}
 }
+
+// TestOwnersAreWhatHasMetadata has owners and objects by the interface of their metadata alone.
+func TestOwnersAreWhatHasMetadata(t *testing.T) {
+	var owner, owned metav1.Object = configMap("ns", "a"), secret("ns", "s")
+	if err := controllerutil.SetControllerReference(owner, owned, newScheme(t)); err != nil {
+		t.Fatal(err)
+	}
+	if ref := metav1.GetControllerOf(owned); ref == nil || ref.Kind != "ConfigMap" || ref.UID != owner.GetUID() {
+		t.Errorf("got %+v", ref)
+	}
+	if err := controllerutil.RemoveControllerReference(owner, owned, newScheme(t)); err != nil || len(owned.GetOwnerReferences()) != 0 {
+		t.Errorf("got %v, %v", owned.GetOwnerReferences(), err)
+	}
+	var meta metav1.Object = &metav1.ObjectMeta{Name: "a", Namespace: "ns"}
+	if err := controllerutil.SetOwnerReference(meta, owned, newScheme(t)); err == nil || !strings.Contains(err.Error(), "*v1.ObjectMeta is no object of the API") {
+		t.Errorf("metadata alone: got %v", err)
+	}
+}

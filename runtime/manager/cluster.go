@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -190,6 +191,9 @@ func (c *Cluster) Metrics() *metrics.Registry { return c.manager.metrics }
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (c *Cluster) MaxConcurrentReconciles() int { return c.manager.MaxConcurrentReconciles() }
+
+// Concurrency returns the number of workers of controllers for a kind, see [Manager.Concurrency].
+func (c *Cluster) Concurrency(kind schema.GroupKind) int { return c.manager.Concurrency(kind) }
 
 // clusterCache is the cache of a cluster as a runnable.
 type clusterCache struct{ cluster *Cluster }

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"cmp"
 	"sync"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -48,7 +47,9 @@ func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable
 		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
 		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
 	}
-	view.opts.MaxConcurrentReconciles = cmp.Or(as.Workers, m.opts.MaxConcurrentReconciles)
+	if as.Workers > 0 {
+		view.opts.MaxConcurrentReconciles, view.opts.GroupKindConcurrency = as.Workers, nil
+	}
 	if as.Live != nil {
 		own := *m.connection
 		own.live, own.client = as.Live, client.NewClient(cache.Reader{Cache: m.cache, Live: as.Live}, as.Live)

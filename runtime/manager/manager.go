@@ -16,6 +16,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -63,6 +64,9 @@ type Options struct {
 	Cache cache.Options
 	// MaxConcurrentReconciles is the number of workers of controllers that say none. Zero means 1.
 	MaxConcurrentReconciles int
+	// GroupKindConcurrency is the number of workers of the controllers For a kind that say none, by kind and group as
+	// schema.GroupKind writes them, such as "ReplicaSet.apps" and "Pod". Other kinds have MaxConcurrentReconciles.
+	GroupKindConcurrency map[string]int
 	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
 	ProbeAddress string
 	// MetricsAddress is where /metrics is served, such as ":8443". Empty is [Off].
@@ -282,6 +286,11 @@ func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces)
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
 func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentReconciles }
+
+// Concurrency returns the number of workers of controllers for a kind that say none; zero where that is MaxConcurrentReconciles.
+func (m *Manager) Concurrency(kind schema.GroupKind) int {
+	return m.opts.GroupKindConcurrency[kind.String()]
+}
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
 // nil then. It returns early, after the same shutdown, with the first error of anything that runs, or with

@@ -6,4 +6,5 @@ type Controller struct {
 	MaxConcurrentReconciles int
 	CacheSyncTimeout        time.Duration
 	SkipNameValidation      *bool
+	GroupKindConcurrency    map[string]int
 }

@@ -2,6 +2,7 @@ package zap
 
 import (
 	"flag"
+	"io"
 
 	"github.com/go-logr/logr"
 )
@@ -17,5 +18,15 @@ func (o *Options) BindFlags(set *flag.FlagSet) {}
 type Opts func(*Options)
 
 func UseFlagOptions(o *Options) Opts { return nil }
+
+func UseDevMode(enabled bool) Opts { return nil }
+
+func WriteTo(out io.Writer) Opts { return nil }
+
+func Level(level any) Opts { return nil }
+
+func RawZapOpts(opts ...any) Opts { return nil }
+
+func JSONEncoder(opts ...any) Opts { return nil }
 
 func New(opts ...Opts) logr.Logger { return logr.Logger{} }

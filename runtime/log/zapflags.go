@@ -1,0 +1,102 @@
+package log
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// BindZapFlags declares on set the flags that operators on controller-runtime have: --zap-devel, --zap-encoder, --zap-log-level,
+// --zap-stacktrace-level and --zap-time-encoding, so that what starts such an operator can go on to name them. The first three
+// change o when set is parsed, in any order: --zap-devel is the default of the other two. Stack traces and other forms of time are
+// not written, so the last two are only checked.
+func (o *Options) BindZapFlags(set *flag.FlagSet) {
+	z := &zapFlags{options: o}
+	set.Var(zapFlag{z.devel, strconv.FormatBool(o.Level < slog.LevelInfo), true}, "zap-devel", "log `lines of text` from debug on, or if false JSON from info on")
+	set.Var(zapFlag{z.encoder, "", false}, "zap-encoder", "`format` of the log: json or console")
+	set.Var(zapFlag{z.level, "", false}, "zap-log-level", "`level` of the log: debug, info, error, panic, or a number above 0, which is debug")
+	set.Var(zapFlag{oneOf("info", "warn", "error", "panic"), "", false}, "zap-stacktrace-level", "not used: no stack traces are written, from whatever `level` on")
+	set.Var(zapFlag{oneOf("epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"), "", false}, "zap-time-encoding", "not used: times are written as in RFC 3339, in whatever `form`")
+}
+
+// zapFlags are the flags of zap of some options, and which of these a flag has said for itself.
+type zapFlags struct {
+	options              *Options
+	hasLevel, hasEncoder bool
+}
+
+func (z *zapFlags) devel(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	level, format := slog.LevelInfo, JSON
+	if on {
+		level, format = slog.LevelDebug, Text
+	}
+	if !z.hasLevel {
+		z.options.Level = level
+	}
+	if !z.hasEncoder {
+		z.options.Format = format
+	}
+	return nil
+}
+
+func (z *zapFlags) encoder(text string) error {
+	switch strings.ToLower(text) {
+	case "json":
+		z.options.Format = JSON
+	case "console":
+		z.options.Format = Text
+	default:
+		return fmt.Errorf("%q is neither json nor console", text)
+	}
+	z.hasEncoder = true
+	return nil
+}
+
+// levelPanic is above all that a program logs before it ends.
+const levelPanic = slog.LevelError + 4
+
+func (z *zapFlags) level(text string) error {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError, "panic": levelPanic}
+	level, known := levels[strings.ToLower(text)]
+	if verbosity, err := strconv.Atoi(text); err == nil && verbosity > 0 {
+		level, known = slog.LevelDebug, true
+	}
+	if !known {
+		return fmt.Errorf("%q is none of debug, info, error, panic, and no number above 0", text)
+	}
+	z.options.Level, z.hasLevel = level, true
+	return nil
+}
+
+// oneOf accepts some words.
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		if !slices.Contains(words, strings.ToLower(text)) {
+			return fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+		}
+		return nil
+	}
+}
+
+// zapFlag is a flag by what it does with its value.
+type zapFlag struct {
+	set    func(string) error
+	text   string // of the default
+	isBool bool
+}
+
+// Set implements flag.Value.
+func (f zapFlag) Set(text string) error { return f.set(text) }
+
+// String implements flag.Value.
+func (f zapFlag) String() string { return f.text }
+
+// IsBoolFlag says whether the flag may stand without a value.
+func (f zapFlag) IsBoolFlag() bool { return f.isBool }
