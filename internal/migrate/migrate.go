@@ -160,12 +160,13 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 	return errors.Join(append(errs, m.alignDeepCopies(files))...)
 }
 
-// rewriteFile rewrites a file. One that does not compile has types that are none, of which rules may not know: it stays as it is then.
+// rewriteFile rewrites a file. Where code does not compile there are types that are none, of which rules may not know: the file stays as it
+// is then.
 func (m *migration) rewriteFile(f *file) (after []byte, err error) {
-	if m.brokenBefore[f.name] {
+	if len(m.brokenBefore) > 0 {
 		defer func() {
 			if recover() != nil {
-				f.left, after, err = nil, f.source, nil
+				f.left, after, err = []Left{{File: f.name, Reason: "is not rewritten, as what it imports does not compile"}}, f.source, nil
 			}
 		}()
 	}

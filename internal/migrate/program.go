@@ -220,22 +220,25 @@ func (p *program) problems() []packages.Error {
 // programProblems returns what does not compile of the programs of the project, and of the packages that these are made of; of all packages
 // that are no tests where there is no program.
 func (p *program) programProblems() []packages.Error {
-	isProgram := func(pkg *packages.Package) bool {
-		return pkg.Name == "main" && !strings.HasSuffix(pkg.ID, ".test") && !strings.Contains(pkg.ID, " [")
+	plain := slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool { return isOfTest(pkg) })
+	programs := slices.DeleteFunc(slices.Clone(plain), func(pkg *packages.Package) bool { return pkg.Name != "main" })
+	if len(programs) == 0 {
+		programs = plain
 	}
-	roots := slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool { return !isProgram(pkg) })
-	if len(roots) == 0 {
-		roots = slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool {
-			return strings.HasSuffix(pkg.ID, ".test") || strings.Contains(pkg.ID, " [")
-		})
-	}
+	made := map[string]bool{} // import paths
+	packages.Visit(programs, nil, func(pkg *packages.Package) { made[pkg.PkgPath] = true })
 	var all []packages.Error
-	packages.Visit(roots, nil, func(pkg *packages.Package) {
-		if p.isOwn(pkg.PkgPath) {
+	for _, pkg := range plain {
+		if made[pkg.PkgPath] {
 			all = append(all, pkg.Errors...)
 		}
-	})
+	}
 	return all
+}
+
+// isOfTest reports whether a package is the program of a test, or one that was compiled with tests.
+func isOfTest(pkg *packages.Package) bool {
+	return strings.HasSuffix(pkg.ID, ".test") || strings.Contains(pkg.ID, " [")
 }
 
 // missing returns why a package of another module that the project is made of cannot be loaded, if that is so.
@@ -346,6 +349,9 @@ func (f *file) surveyNode(n ast.Node) {
 	if call, _, key := f.method(n); key == "manager#Add" && len(call.Args) == 1 {
 		t := f.info.TypeOf(call.Args[0])
 		f.runnables[namedOf(t)] = true
+		if t == nil {
+			return // of code that does not compile
+		}
 		if declared, ok := t.Underlying().(*types.Interface); ok && f.isOwn(packageName(namedOf(t))) {
 			f.running[namedOf(t)] = declared
 		}

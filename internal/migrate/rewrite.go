@@ -193,12 +193,15 @@ func (f *file) wanted(e ast.Expr) types.Type {
 				return field.Type()
 			}
 		}
+		if f.info.TypeOf(literal) == nil {
+			return nil // of code that does not compile
+		}
 		if m, ok := f.info.TypeOf(literal).Underlying().(*types.Map); ok {
 			return m.Elem()
 		}
 	case *ast.CompositeLit:
 		i := slices.Index(parent.Elts, e)
-		if i < 0 {
+		if i < 0 || f.info.TypeOf(parent) == nil {
 			return nil
 		}
 		switch t := f.info.TypeOf(parent).Underlying().(type) {
@@ -212,6 +215,9 @@ func (f *file) wanted(e ast.Expr) types.Type {
 	case *ast.CallExpr:
 		if f.info.Types[parent.Fun].IsType() { // a conversion
 			return f.info.TypeOf(parent.Fun)
+		}
+		if f.info.TypeOf(parent.Fun) == nil {
+			return nil
 		}
 		signature, ok := f.info.TypeOf(parent.Fun).Underlying().(*types.Signature)
 		i := slices.Index(parent.Args, e)

@@ -30,12 +30,10 @@ var webhookRules = []Rule{
 	{
 		Name: "an assertion about webhooks",
 		Matches: func(f *file, n ast.Node) bool {
-			decl, ok := n.(*ast.GenDecl)
-			if !ok || len(decl.Specs) != 1 {
-				return false
+			if decl, ok := n.(*ast.GenDecl); ok && len(decl.Specs) > 0 {
+				return !slices.ContainsFunc(decl.Specs, func(spec ast.Spec) bool { return !f.assertsWebhook(spec) })
 			}
-			spec, ok := decl.Specs[0].(*ast.ValueSpec)
-			return ok && len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && slices.Contains(untypedInterfaces, f.symbol(spec.Type))
+			return f.assertsWebhook(n)
 		},
 		Rewrite: func(*file, ast.Node) string { return removed },
 		Reason:  "the builder of webhooks says it",
@@ -62,6 +60,12 @@ var webhookRules = []Rule{
 		},
 		Reason: "a request is a pointer",
 	},
+}
+
+// assertsWebhook reports whether a node is a variable that only says that a type is a defaulter or validator of any object.
+func (f *file) assertsWebhook(n ast.Node) bool {
+	spec, ok := n.(*ast.ValueSpec)
+	return ok && isAssertion(spec) && slices.Contains(untypedInterfaces, f.symbol(spec.Type))
 }
 
 // untypedInterfaces are those whose place typed ones have taken.

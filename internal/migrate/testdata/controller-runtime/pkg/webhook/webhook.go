@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 
@@ -32,6 +33,10 @@ func (*DefaultServer) Register(path string, hook http.Handler)   {}
 func (*DefaultServer) StartedChecker() func(*http.Request) error { return nil }
 
 func NewServer(o Options) Server { return nil }
+
+type CustomDefaulter interface {
+	Default(ctx context.Context, obj runtime.Object) error
+}
 
 // Until version 0.19.
 

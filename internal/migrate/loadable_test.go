@@ -1,0 +1,61 @@
+package migrate
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOnlyProgramsHaveToCompile has code that does not compile in a program, in what it imports, and in what it does not.
+func TestOnlyProgramsHaveToCompile(t *testing.T) {
+	const broken = "package PKG\n\nvar _ = missing\n"
+	for _, test := range []struct {
+		name, file string
+		refused    bool
+	}{
+		{"the program", "cmd/other.go", true},
+		{"what it imports", "used/other.go", true},
+		{"a test of the program", "cmd/other_test.go", false},
+		{"a test of what it imports", "used/other_test.go", false},
+		{"what nothing imports but tests", "framework/other.go", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := newModule(t)
+			for name, text := range map[string]string{
+				"cmd/main.go":            "package main\n\nimport _ \"example.com/cases/used\"\n\nfunc main() {}\n",
+				"used/used.go":           "package used\n",
+				"framework/framework.go": "package framework\n",
+				"e2e/e2e_test.go":        "package e2e\n\nimport _ \"example.com/cases/framework\"\n",
+			} {
+				write(t, filepath.Join(dir, filepath.FromSlash(name)), []byte(text))
+			}
+			pkg := filepath.Base(filepath.Dir(test.file))
+			if pkg == "cmd" {
+				pkg = "main"
+			}
+			write(t, filepath.Join(dir, filepath.FromSlash(test.file)), []byte(strings.Replace(broken, "PKG", pkg, 1)))
+			p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := loadable(p); (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), filepath.FromSlash(test.file)+":3:9: undefined: missing") {
+				t.Errorf("got %v, want an error: %t", err, test.refused)
+			}
+		})
+	}
+}
+
+// TestTagsWithWhichAProjectDoesNotCompileAreLeft has two tags, one of which leads to files that do not compile.
+func TestTagsWithWhichAProjectDoesNotCompileAreLeft(t *testing.T) {
+	dir := newModule(t)
+	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"))
+	write(t, filepath.Join(dir, "good.go"), []byte("//go:build good\n\npackage main\n\nvar good = 1\n"))
+	write(t, filepath.Join(dir, "bad_test.go"), []byte("//go:build bad\n\npackage main\n\nvar _ = missing\n"))
+	p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.tags) != 1 || p.tags[0] != "good" || len(p.problems()) != 0 {
+		t.Errorf("tags %q, problems %v", p.tags, p.problems())
+	}
+}
