@@ -17,6 +17,9 @@ func oldWebhook(name string) func(f *file, value ast.Expr) string {
 				"Port": address, "Host": host, "CertDir": wrapped("CertDir: ", ""),
 			}[name](f, value)
 		}
+		if f.sibling("WebhookServer") != nil {
+			return removed // a server that is given is not told of them
+		}
 		var fields []string
 		first := true
 		for _, other := range []string{"Host", "Port", "CertDir"} {
@@ -53,6 +56,11 @@ func plainMetrics(f *file, value ast.Expr) string {
 
 // olderRules are about suites and webhooks of that time.
 var olderRules = []Rule{{
+	Name:    "a server of webhooks that is a literal",
+	Matches: func(f *file, n ast.Node) bool { return isPointer(n) && f.isLiteral(n, "webhook.Server") },
+	Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.UnaryExpr).X) },
+	Reason:  "the manager makes the server from its options",
+}, {
 	Name:    "an object that is its own webhook",
 	Matches: func(f *file, n ast.Node) bool { return f.selfWebhook(n) != "" },
 	Rewrite: func(f *file, n ast.Node) string { return fill("{webhook/admission}." + f.selfWebhook(n)) },

@@ -222,21 +222,27 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 	return nil
 }
 
-// checkNeighbours refuses a kind that the layout has no place for beside the others.
+// checkNeighbours refuses a kind that the layout has no place for beside the others: those of kctrl, and those that a project of
+// kubebuilder has had in the same folder.
 func checkNeighbours(proj *project.Project, r project.Resource) error {
-	for _, other := range proj.Resources {
-		if !other.API {
-			continue
-		}
-		if !proj.MultiGroup && other.APIGroup() != r.APIGroup() {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", other.APIGroup(), r.APIGroup()),
-				Hint:    "use --group " + other.Group + ", or run kctrl edit --multigroup first",
-				Class:   diagnostic.ErrUsage,
-			}
+	var stranger *project.Resource
+	for i, other := range proj.Resources {
+		switch {
+		case proj.MultiGroup, !other.API && !strings.HasPrefix(other.Path, path.Join(proj.Repo, project.APIFolder)+"/"):
+		case other.APIGroup() == r.APIGroup():
+			return nil
+		case stranger == nil:
+			stranger = &proj.Resources[i]
 		}
 	}
-	return nil
+	if stranger == nil {
+		return nil
+	}
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("this project has the one group %s, and its layout no place for %s", stranger.APIGroup(), r.APIGroup()),
+		Hint:    "use --group " + stranger.Group + ", or run kctrl edit --multigroup first",
+		Class:   diagnostic.ErrUsage,
+	}
 }
 
 // checkScope refuses a controller for objects that an operator which is limited to its namespace may not read.
