@@ -34,8 +34,9 @@ type peer struct {
 	unlisted bool
 	// mainFile is the file with the main function, empty if kctrl would not find it.
 	mainFile string
-	// runtime is the version of controller-runtime that go.mod asks for, if that is known.
-	runtime string
+	// runtime is the version of controller-runtime that go.mod asks for, if that is known; required says that it asks for one.
+	runtime  string
+	required bool
 }
 
 type peerResource struct {
@@ -102,7 +103,7 @@ func (p *peer) complete(fsys fs.FS) error {
 	}
 	for _, r := range file.Require {
 		if r.Mod.Path == peerModule {
-			p.runtime = r.Mod.Version
+			p.required, p.runtime = true, r.Mod.Version
 		}
 	}
 	for _, r := range file.Replace {

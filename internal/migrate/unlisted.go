@@ -27,7 +27,7 @@ func unlistedPeer(fsys fs.FS, missing error) (*peer, error) {
 	if err := p.complete(fsys); err != nil {
 		return nil, err
 	}
-	if p.runtime == "" {
+	if !p.required {
 		return nil, notAnOperator(missing)
 	}
 	kinds, err := kindsIn(fsys, p.Repo)
