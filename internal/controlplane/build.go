@@ -100,7 +100,8 @@ func (b *build) recipe() recipe {
 		return recipe{
 			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
 			pattern: "./" + string(b.program),
-			flags:   []string{"-buildvcs=false", "-ldflags=-s -w"}, // as tests of its users are compiled, which link most of it: go's cache has it for both
+			// As its users compile their tests, which link most of it: go's cache has it for both.
+			flags: append([]string{"-buildvcs=false", "-ldflags=-s -w"}, compilerFlags(os.Getenv("GOFLAGS"))...),
 		}
 	}
 	return recipe{
@@ -109,6 +110,11 @@ func (b *build) recipe() recipe {
 		flags:   []string{"-trimpath", "-buildvcs=false", "-ldflags=" + linkFlags(b.release)},
 		env:     []string{"CGO_ENABLED=0"},
 	}
+}
+
+// compilerFlags are the flags for compilers in GOFLAGS.
+func compilerFlags(goflags string) []string {
+	return slices.DeleteFunc(strings.Fields(goflags), func(flag string) bool { return !strings.HasPrefix(strings.TrimLeft(flag, "-"), "gcflags=") })
 }
 
 // run compiles the binary unless another process does, for which it waits.

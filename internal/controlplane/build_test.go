@@ -255,3 +255,21 @@ func TestGivenAssetsAreUsedOrRefused(t *testing.T) {
 		t.Error("a controller manager that is not there was not refused")
 	}
 }
+
+func TestTheServerInMemoryIsCompiledAsItsUsersCompile(t *testing.T) {
+	for goflags, want := range map[string][]string{
+		"":                                  nil,
+		"-mod=vendor -race":                 nil,
+		"-gcflags=all=-dwarf=false -v":      {"-gcflags=all=-dwarf=false"},
+		" --gcflags=-N  -ldflags=gcflags=x": {"--gcflags=-N"},
+	} {
+		t.Setenv("GOFLAGS", goflags)
+		flags := (&build{program: inMemory}).recipe().flags
+		if got := flags[2:]; !slices.Equal(got, want) {
+			t.Errorf("GOFLAGS=%s: %q, want %q", goflags, got, want)
+		}
+		if flags := (&build{program: withControllers, release: "v1.37.0"}).recipe().flags; len(flags) != 3 {
+			t.Errorf("GOFLAGS=%s: %q", goflags, flags)
+		}
+	}
+}
