@@ -109,6 +109,14 @@ cat
 	}
 }
 
+func TestAServerThatThereIsNotIsNoChoice(t *testing.T) {
+	use(t, script(t, "exit 0\n"))
+	t.Setenv(testenv.ServerVariable, "memory")
+	if failures := record(func(t testing.TB) { testenv.Start(t) }); !strings.Contains(failures, `$KCTRL_TEST_SERVER is "memory"; it is real, in-memory, or not set`) {
+		t.Error(failures)
+	}
+}
+
 func TestCommandIsFoundOnThePath(t *testing.T) {
 	command := script(t, `echo '{"kubeconfig":"`+kubeconfig(t)+`"}'; read -r end`+"\nexit 0\n")
 	use(t, "")

@@ -30,7 +30,8 @@ const (
 	// see each other's objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
 	// ServerVariable says, when it is "in-memory", that Start is to start the API server in memory, as a process of `kctrl env up
-	// --in-memory`, unless an option or KubernetesVariable asks for what only a real one has. With "real" package inmemory starts a real one.
+	// --in-memory`, unless an option or KubernetesVariable asks for what only a real one has. With "real" package inmemory starts a real one. Anything else
+	// fails the test.
 	ServerVariable = "KCTRL_TEST_SERVER"
 	// KubernetesVariable names the version of Kubernetes that tests run on which do not choose one by WithKubernetes.
 	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
@@ -213,8 +214,14 @@ func (o options) start(t testing.TB) (*Env, error) {
 	if version != "" {
 		args = append(args, "--kubernetes="+version)
 	}
-	if os.Getenv(ServerVariable) == "in-memory" && version == "" && len(o.args) == 0 {
-		args = append(args, "--in-memory")
+	switch chosen := os.Getenv(ServerVariable); chosen {
+	case "", "real":
+	case "in-memory":
+		if version == "" && len(o.args) == 0 {
+			args = append(args, "--in-memory")
+		}
+	default:
+		return nil, fmt.Errorf("$%s is %q; it is real, in-memory, or not set", ServerVariable, chosen)
 	}
 	server, stop, err := runCommand(exec.Command(command(), args...))
 	if err != nil {

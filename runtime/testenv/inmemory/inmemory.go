@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// ServerVariable names the environment variable that says, when it is "real", that Start is to be [testenv.Start].
+// ServerVariable names the environment variable that says, when it is "real", that Start is to be [testenv.Start], which fails for a server that there is not.
 const ServerVariable = testenv.ServerVariable
 
 // Start starts a server for the test, which ends with it. It has the face of [testenv.Start], but for what only a real server
@@ -30,8 +30,8 @@ const ServerVariable = testenv.ServerVariable
 // the same time.
 func Start(t testing.TB, opts ...testenv.Option) *testenv.Env {
 	t.Helper()
-	if os.Getenv(ServerVariable) == "real" {
-		return testenv.Start(t, opts...)
+	if chosen := os.Getenv(ServerVariable); chosen != "" && chosen != "in-memory" {
+		return testenv.Start(t, opts...) // which knows what is no choice
 	}
 	server := apiserver.New(apiserver.Options{})
 	t.Cleanup(server.Close)
