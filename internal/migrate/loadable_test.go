@@ -34,7 +34,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 				pkg = "main"
 			}
 			write(t, filepath.Join(dir, filepath.FromSlash(test.file)), []byte(strings.Replace(broken, "PKG", pkg, 1)))
-			p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+			p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestTagsWithWhichAProjectDoesNotCompileAreLeft(t *testing.T) {
 	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"))
 	write(t, filepath.Join(dir, "good.go"), []byte("//go:build good\n\npackage main\n\nvar good = 1\n"))
 	write(t, filepath.Join(dir, "bad_test.go"), []byte("//go:build bad\n\npackage main\n\nvar _ = missing\n"))
-	p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
 	if err != nil {
 		t.Fatal(err)
 	}

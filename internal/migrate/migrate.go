@@ -43,7 +43,7 @@ func Plan(ctx context.Context, dir string, fsys fs.FS, opts Options) (*plan.Plan
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	m := &migration{dir: dir, plan: plan.New(fsys), peer: peer, opts: opts, report: &Report{Left: []Left{}}}
+	m := &migration{dir: dir, plan: plan.New(fsys), peer: peer, opts: opts, declared: newDeclarations(), report: &Report{Left: []Left{}}}
 	if m.modules, err = modulesOf(fsys); err != nil {
 		return nil, nil, err
 	}
@@ -103,6 +103,8 @@ type migration struct {
 	report *Report
 	// modules are the Go modules of the project: the one in its folder, and those in folders below that it is made of.
 	modules []goModule
+	// declared is what other modules declare, before the migration and after it.
+	declared *declarations
 	// registered says that the main function calls register.
 	registered bool
 	// tags are the build tags with which the code was read.
@@ -116,7 +118,7 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 	if err := m.peer.tooOld(); err != nil {
 		return err
 	}
-	p, err := load(ctx, m.dir, m.modules, nil)
+	p, err := load(ctx, m.declared, m.dir, m.modules, nil)
 	if err != nil {
 		return err
 	}
@@ -294,7 +296,7 @@ func (m *migration) check(ctx context.Context) error {
 	if err := m.completeModules(ctx, scratch); err != nil {
 		return err
 	}
-	p, err := loadOn(ctx, scratch, m.modules, m.anyModule(), m.tags, releaseIn(scratch))
+	p, err := loadOn(ctx, m.declared, scratch, m.modules, m.anyModule(), m.tags, releaseIn(scratch))
 	if err != nil {
 		m.report.Unchecked, m.report.UsesLeft = err.Error(), m.report.Uses // of which nobody knows
 		return context.Cause(ctx)

@@ -241,7 +241,7 @@ replace (
 )
 `))
 	write(t, filepath.Join(dir, "main.go"), []byte("package project\n\nimport (\n\t_ \"example.com/fine\"\n\t_ \"example.com/helpers\"\n)\n"))
-	p, err := loadOn(t.Context(), dir, []goModule{{path: "example.com/project", folder: "."}}, nil, nil, "v0.37.2")
+	p, err := loadOn(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/project", folder: "."}}, nil, nil, "v0.37.2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ import (
 // program is the Go packages of a project with their types, and what rules must know of all of them.
 type program struct {
 	rules    []Rule
-	dir      string // absolute
-	fset     *token.FileSet
+	dir      string         // absolute
+	fset     *token.FileSet // that of declared
+	declared *declarations
 	packages []*packages.Package
 	modules  []goModule
 	tags     []string // of builds, with which it was loaded
@@ -63,8 +64,8 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledG
 
 // load reads the packages of modules in a folder, tests included, with the files of all build tags that are the project's own and with which
 // it compiles.
-func load(ctx context.Context, dir string, modules []goModule, env []string) (*program, error) {
-	p, err := loadOn(ctx, dir, modules, env, ownTags(dir), "")
+func load(ctx context.Context, declared *declarations, dir string, modules []goModule, env []string) (*program, error) {
+	p, err := loadOn(ctx, declared, dir, modules, env, ownTags(dir), "")
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 	if len(broken) == 0 {
 		return p, nil
 	}
-	fewer, err := loadOn(ctx, dir, modules, env, slices.DeleteFunc(slices.Clone(p.tags), func(tag string) bool { return slices.Contains(broken, tag) }), "")
+	fewer, err := loadOn(ctx, declared, dir, modules, env, slices.DeleteFunc(slices.Clone(p.tags), func(tag string) bool { return slices.Contains(broken, tag) }), "")
 	if err != nil || len(fewer.problems()) >= len(p.problems()) {
 		return p, err
 	}
@@ -81,9 +82,9 @@ func load(ctx context.Context, dir string, modules []goModule, env []string) (*p
 
 // loadOn reads the packages with some build tags; where a release is given to which the modules of Kubernetes were raised, functions of other
 // modules that use these are read too.
-func loadOn(ctx context.Context, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
+func loadOn(ctx context.Context, declared *declarations, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
-		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: token.NewFileSet(),
+		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
 		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -128,7 +129,7 @@ func (p *program) parseFile(set *token.FileSet, name string, source []byte) (*as
 			p.compiled.Store(name, true)
 			return parser.ParseFile(set, name, source, parser.SkipObjectResolution)
 		}
-		return parseDeclarations(set, name, source)
+		return p.declared.parse(name, source)
 	}
 	plain, _ := withoutCarriageReturns(string(source))
 	return parser.ParseFile(set, name, plain, parser.AllErrors|parser.ParseComments)
@@ -144,20 +145,6 @@ func (p *program) ofAnotherRelease(rel string, source []byte) bool {
 // isForeign reports whether a file below the folder of the project is not its own, but of what it imports.
 func isForeign(rel string) bool {
 	return strings.HasPrefix(rel, "vendor/") || strings.HasPrefix(rel, "third_party/kctrl/")
-}
-
-// parseDeclarations parses a Go file without comments and bodies of functions.
-func parseDeclarations(set *token.FileSet, name string, source []byte) (*ast.File, error) {
-	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
-	if file == nil {
-		return nil, err
-	}
-	for _, decl := range file.Decls {
-		if function, ok := decl.(*ast.FuncDecl); ok && function.Body != nil {
-			function.Body = &ast.BlockStmt{Lbrace: function.Body.Lbrace, Rbrace: function.Body.Rbrace}
-		}
-	}
-	return file, err
 }
 
 // ownTags returns the build tags that files of the project are behind, but for those of platforms.

@@ -129,7 +129,7 @@ func write(t *testing.T, name string, text []byte) {
 // rewriteAll returns the files after, and what is left, of each package of a module.
 func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
 	t.Helper()
-	p, err := load(t.Context(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
 	if err != nil {
 		t.Fatal(err)
 	}
