@@ -284,7 +284,7 @@ func changedLines(before, after []byte) int {
 func (m *migration) check(ctx context.Context) error {
 	scratch, err := os.MkdirTemp("", "kctrl-migrate-")
 	if err != nil {
-		return err
+		return copyError(err)
 	}
 	defer os.RemoveAll(scratch)
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
@@ -373,15 +373,24 @@ func (m *migration) copyLink(scratch, name string) error {
 	if !filepath.IsAbs(target) && !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
 		target = filepath.Join(m.dir, filepath.FromSlash(path.Dir(name)), target)
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link))
+	return copyError(cmp.Or(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link)))
 }
 
 func writeTo(dir, name string, content []byte) error {
 	target := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return err
+	return copyError(cmp.Or(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o644)))
+}
+
+// copyError says that the copy of the project cannot be written. It is nil for nil.
+func copyError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return os.WriteFile(target, content, 0o644)
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("cannot write the copy in %s in which the result is compiled: %s", os.TempDir(), diagnostic.PlainCause(err)),
+		Hint:    "make room there, or name another folder by TMPDIR, then run the command again",
+		Cause:   err,
+	}
 }
 
 // positionOf splits the position of a problem.

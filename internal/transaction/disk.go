@@ -88,8 +88,9 @@ func (d disk) write(name string, flag int, mode fs.FileMode, content []byte) err
 	return errors.Join(err, file.Close())
 }
 
-// sync waits until the contents of files are on disk. All are asked for at once, which takes not much longer than one.
-func (d disk) sync(names []string) error {
+// sync waits until the contents of files are on disk, or the names in folders. All are asked for at once, which takes not much longer than
+// one. A failure is told of the target of each.
+func (d disk) sync(names, targets []string) error {
 	step()
 	errs := make([]error, len(names))
 	var next atomic.Int64
@@ -97,7 +98,7 @@ func (d disk) sync(names []string) error {
 	for range min(syncsAtOnce, len(names)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
-				errs[i] = d.syncFile(names[i])
+				errs[i] = d.syncFile(names[i], targets[i])
 			}
 		})
 	}
@@ -107,15 +108,15 @@ func (d disk) sync(names []string) error {
 
 const syncsAtOnce = 32
 
-func (d disk) syncFile(name string) error {
+func (d disk) syncFile(name, target string) error {
 	file, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return writeError(name, err)
+		return writeError(target, err)
 	}
 	defer file.Close()
 	// Where nothing can be made sure of, nothing is lost by going on.
 	if err := file.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrPermission) {
-		return writeError(name, err)
+		return writeError(target, err)
 	}
 	return nil
 }

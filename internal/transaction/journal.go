@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,15 +52,14 @@ func (t *transaction) begin() error {
 		}
 	}
 	if err != nil {
-		var undone []error
-		if !errors.Is(err, fs.ErrExist) {
-			// Half a journal was made; one that was there already is somebody else's.
-			undone = t.forget()
+		if info, statErr := t.disk.lstat(t.journal); errors.Is(err, fs.ErrExist) && statErr == nil {
+			return InTheWay(t.journal, Describe(info)+" is in the way")
 		}
-		return errors.Join(append([]error{writeError(t.entries[0].path, err)}, undone...)...)
+		// Half a journal was made.
+		return errors.Join(append([]error{writeError(t.entries[0].path, err)}, t.forget()...)...)
 	}
 	// The folder too: a journal whose name is lost helps nobody.
-	if err := errors.Join(t.disk.syncFile(t.journal), t.syncFolder(path.Dir(t.journal))); err != nil {
+	if err := t.syncJournal(); err != nil {
 		return errors.Join(append([]error{err}, t.forget()...)...)
 	}
 	return nil
@@ -75,11 +75,23 @@ func (d disk) existing(dir string) (string, bool) {
 	return "", false
 }
 
+// syncJournal makes sure that the journal and its name are on disk.
+func (t *transaction) syncJournal() error {
+	first := t.entries[0].path
+	if err := t.disk.syncFile(t.journal, first); err != nil || runtime.GOOS == "windows" { // which has no such thing as names on disk
+		return err
+	}
+	return t.disk.sync([]string{path.Dir(t.journal)}, []string{first})
+}
+
 // commit notes that all is done.
 func (t *transaction) commit() error {
+	first := t.entries[0].path // who is told of a journal would look for it in vain
 	err := t.disk.appendTo(t.journal, journalDone+"\n")
 	if err == nil {
-		err = t.disk.syncFile(t.journal)
+		err = t.disk.syncFile(t.journal, first)
+	} else {
+		err = writeError(first, err)
 	}
 	if err != nil {
 		// All is taken back now, so whoever reads the journal must not believe the line before.

@@ -129,7 +129,7 @@ func (t *transaction) run(ctx context.Context, changes []Change) error {
 			return writeError(t.firstIn(t.folders[i]), err)
 		}
 	}
-	var staged []string
+	var staged, targets []string
 	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -138,11 +138,11 @@ func (t *transaction) run(ctx context.Context, changes []Change) error {
 			return writeError(c.Path, err)
 		}
 		if c.After != nil {
-			staged = append(staged, t.entries[i].staged)
+			staged, targets = append(staged, t.entries[i].staged), append(targets, c.Path)
 		}
 	}
 	// Before the first rename: after a loss of power a name must not lead to a file without content.
-	if err := t.disk.sync(staged); err != nil {
+	if err := t.disk.sync(staged, targets); err != nil {
 		return err
 	}
 	for i, c := range changes {
@@ -157,10 +157,7 @@ func (t *transaction) run(ctx context.Context, changes []Change) error {
 	if err := t.syncFolders(); err != nil {
 		return err
 	}
-	if err := t.commit(); err != nil {
-		return writeError(t.journal, err)
-	}
-	return nil
+	return t.commit()
 }
 
 // firstIn returns the first file that a folder is made for.
@@ -371,21 +368,22 @@ func (t *transaction) forget() []error {
 
 // syncFolders makes sure that names are on disk.
 func (t *transaction) syncFolders() error {
-	seen := map[string]bool{}
-	for _, e := range t.entries {
-		seen[path.Dir(e.path)] = true
-	}
-	for _, dir := range t.folders {
-		seen[path.Dir(dir)] = true
-	}
-	return t.syncFolder(slices.Sorted(maps.Keys(seen))...)
-}
-
-func (t *transaction) syncFolder(dirs ...string) error {
 	if runtime.GOOS == "windows" {
 		return nil // which has no such thing
 	}
-	return t.disk.sync(dirs)
+	first := map[string]string{} // what is written in each folder
+	for _, e := range slices.Backward(t.entries) {
+		first[path.Dir(e.path)] = e.path
+	}
+	for _, dir := range t.folders {
+		first[path.Dir(dir)] = t.firstIn(dir)
+	}
+	var targets []string
+	dirs := slices.Sorted(maps.Keys(first))
+	for _, dir := range dirs {
+		targets = append(targets, first[dir])
+	}
+	return t.disk.sync(dirs, targets)
 }
 
 func byHand(e *diagnostic.Error) error {

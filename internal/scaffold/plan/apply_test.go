@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,9 @@ func startingTree(t *testing.T, fsys afero.Fs) {
 	})
 	must(t, fsys.Chmod("hack/run.sh", 0o750))
 }
+
+// mixedFiles are the files that the plan changes.
+var mixedFiles = []string{"PROJECT.lock", "api/keep/y.go", "api/old/deep/x.go", "api/v1/nested/run", "api/v1/types.go", "cmd/main.go", "hack/run.sh"}
 
 func mixedPlan(t *testing.T, fsys afero.Fs) *Plan {
 	t.Helper()
@@ -127,6 +131,11 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 						t.Errorf("%T is not a diagnostic", err)
 					}
 					if !complete {
+						for _, e := range diagnostic.All(err) {
+							if told, _ := errors.AsType[*diagnostic.Error](e); !slices.Contains(mixedFiles, told.Pos.Filename) {
+								t.Errorf("%s: %v, which is none of %v", calls[0], e, mixedFiles)
+							}
+						}
 						if diff := cmp.Diff(before, got); diff != "" {
 							t.Errorf("%s: the tree is not as before:\n%s", calls[0], diff)
 						}
