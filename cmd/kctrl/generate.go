@@ -62,7 +62,7 @@ go.mod and go.sum. Files whose content would not change are not touched.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.HeaderFile, "header-file", "", "`file` with the text that generated code begins with (default "+generate.DefaultHeaderFile+", if there is one)")
-	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header")
+	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header (default that of the code there is, or else this year)")
 	opts.addFlags(flags)
 	return cmd
 }

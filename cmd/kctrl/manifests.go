@@ -21,7 +21,7 @@ role follows it to another name and another file.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.ManifestHeaderFile, "header-file", "", "`file` with the text that manifests begin with")
 	flags.StringVar(&opts.Postprocess, "postprocess", "", postprocessUsage)
-	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header")
+	flags.StringVar(&opts.Year, "year", "", "what replaces YEAR in the header (default that of the code there is, or else this year)")
 	opts.addFlags(flags)
 	return cmd
 }

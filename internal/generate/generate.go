@@ -47,6 +47,9 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 		}
 		o.Paths = paths
 	}
+	if err := o.completeYear(plan); err != nil {
+		return err
+	}
 	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen(), foreign: proj != nil && proj.Foreign}
 	if err := g.runCached(ctx); err != nil {
 		return err
@@ -217,12 +220,9 @@ func (g *generation) headerOf(of chosen) (artifact.Header, error) {
 
 // codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.
 func (g *generation) codeHeader() (artifact.Header, error) {
-	name := g.options.HeaderFile
-	if name == "" {
-		if _, err := g.plan.Read(DefaultHeaderFile); errors.Is(err, fs.ErrNotExist) {
-			return artifact.Header{}, nil
-		}
-		name = DefaultHeaderFile
+	name := cmp.Or(g.options.HeaderFile, DefaultHeaderFile)
+	if _, err := g.plan.Read(name); g.options.HeaderFile == "" && errors.Is(err, fs.ErrNotExist) {
+		return artifact.Header{}, nil
 	}
 	return g.header(name)
 }

@@ -46,7 +46,7 @@ type Options struct {
 	Postprocess string
 	// LeaveRules has rules in CEL not be compiled: who asks does so, and says in other words what is wrong with them.
 	LeaveRules bool
-	// Year replaces YEAR in the headers.
+	// Year replaces YEAR in the headers. Empty means that of the code there is, or this one.
 	Year string
 }
 

@@ -87,6 +87,21 @@ func deployWebhooks(p *plan.Plan, proj *project.Project) error {
 	return err
 }
 
+// othersDeployment reports whether a project is deployed by what somebody else than kctrl has written, as one that was migrated: what
+// its kustomizations list is for them to say.
+func othersDeployment(p *plan.Plan) (bool, error) {
+	name, found, err := Kustomization(p, defaultFolder)
+	if err != nil || !found {
+		return false, err
+	}
+	lock, _, err := p.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, ours := lock.Entry(name)
+	return !ours, nil
+}
+
 // othersWebhooks reports whether the webhooks of a project are deployed by what somebody else than kctrl has written, as in one that
 // was migrated: what makes their certificates and has them called is not mixed with kctrl's.
 func othersWebhooks(p *plan.Plan) (bool, error) {

@@ -56,7 +56,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
 	}
-	return p, opts.setFeatures(p)
+	return p, opts.setFeatures(p, proj)
 }
 
 // apply sets what is given, and refuses what no project can be.
@@ -189,23 +189,28 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
 }
 
-// Features returns the names of the components that a project can list or not.
-func Features(fsys fs.FS) []string {
-	var names []string
-	entries, err := fs.ReadDir(fsys, "config/components")
-	if err != nil {
-		return nil
-	}
+// componentsFolder has a folder for each component.
+const componentsFolder = "config/components"
+
+// features returns the names of the components that a project can list or not: those that it has, and those of kctrl.
+func features(p *plan.Plan) []string {
+	names := map[string]bool{}
+	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // of a project that has none there are those of kctrl
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != path.Base(componentFolder) {
-			names = append(names, entry.Name())
+			names[entry.Name()] = true
 		}
 	}
-	return names
+	for _, t := range templates.Project() {
+		if folder := path.Dir(t.Path(templates.ProjectView{})); path.Dir(folder) == componentsFolder {
+			names[path.Base(folder)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
-// setFeatures lists components in config/default, or takes them off.
-func (o EditOptions) setFeatures(p *plan.Plan) error {
+// setFeatures lists components in config/default, or takes them off. One that the project does not have, as one that was migrated, is made.
+func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	if len(o.Features) == 0 {
 		return nil
 	}
@@ -216,7 +221,7 @@ func (o EditOptions) setFeatures(p *plan.Plan) error {
 	if !found {
 		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing", Hint: "restore it from version control"}
 	}
-	known := Features(p.FS())
+	known := features(p)
 	text, err := p.Read(name)
 	if err != nil {
 		return err
@@ -230,10 +235,37 @@ func (o EditOptions) setFeatures(p *plan.Plan) error {
 		change := edit.RemoveListItem
 		if o.Features[feature] {
 			change = edit.EnsureListItem
+			if err := makeComponent(p, proj, o.Kctrl, path.Join(componentsFolder, feature)); err != nil {
+				return err
+			}
 		}
 		if text, err = change(text, name, []string{"components"}, "../components/"+feature); err != nil {
 			return err
 		}
 	}
 	return p.WriteFile(plan.File{Path: name, Content: text, Policy: plan.Edit})
+}
+
+// makeComponent plans a component of kctrl that a project does not have. Where it has webhooks, API servers may come in past a network policy.
+func makeComponent(p *plan.Plan, proj *project.Project, kctrl Build, folder string) error {
+	if _, found, err := Kustomization(p, folder); err != nil || found {
+		return err
+	}
+	view, err := projectView(p, proj, kctrl)
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(templates.Project(), func(t templates.Template[templates.ProjectView]) bool { return path.Dir(t.Path(view)) != folder })
+	if err := renderAll(p, list, view, false); err != nil || folder != policyFolder {
+		return err
+	}
+	webhooks, found := webhooksView(proj)
+	if others, err := othersWebhooks(p); err != nil || !found && !others {
+		return err
+	}
+	allowed, err := allowWebhooks(p, webhooks)
+	if err != nil {
+		return err
+	}
+	return addResources(p, policyFolder, allowed...)
 }

@@ -23,11 +23,24 @@ const boilerplateFile = "hack/boilerplate.go.txt"
 // writeProjectFiles plans what every project has. With beside, what is there of a name that people have files under for all sorts of
 // programs is kept and noted.
 func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build, beside bool) error {
-	header, err := goHeader(p)
+	view, err := projectView(p, proj, kctrl)
 	if err != nil {
 		return err
 	}
-	view := templates.NewProject(templates.ProjectNames{
+	list := templates.Project()
+	if proj.APIModule {
+		list = append(list, templates.APIModuleDoc())
+	}
+	if beside {
+		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
+	}
+	return renderAll(p, list, view, false)
+}
+
+// projectView is what templates of a whole project are made from.
+func projectView(p *plan.Plan, proj *project.Project, kctrl Build) (templates.ProjectView, error) {
+	header, err := goHeader(p)
+	return templates.NewProject(templates.ProjectNames{
 		Name:         proj.Name,
 		Domain:       proj.Domain,
 		Repo:         proj.Repo,
@@ -37,15 +50,7 @@ func writeProjectFiles(p *plan.Plan, proj *project.Project, kctrl Build, beside 
 		APIModule:    proj.APIModule,
 		Bundled:      proj.Runtime != project.Module,
 		KctrlVersion: kctrl.installable(),
-	})
-	list := templates.Project()
-	if proj.APIModule {
-		list = append(list, templates.APIModuleDoc())
-	}
-	if beside {
-		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
-	}
-	return renderAll(p, list, view, false)
+	}), err
 }
 
 // keeps reports whether a file of a user's own is in the place of one that a project does without, and notes it.

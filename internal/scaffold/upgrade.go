@@ -47,7 +47,7 @@ func PlanUpgrade(fsys fs.FS, proj *project.Project, opts UpgradeOptions) (*plan.
 	if u.now, err = replay(p, proj, opts.Kctrl, header, nil); err != nil {
 		return nil, err
 	}
-	if err := inOrder(u.gone, u.files, u.code, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
+	if err := inOrder(u.gone, u.files, u.tellOfForeign, u.code, u.tellOfKept, u.runtime, u.modules, u.dropBases); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
@@ -60,6 +60,8 @@ type upgrade struct {
 	project *project.Project
 	options UpgradeOptions
 	now     replayedProject
+	// foreign are files of somebody else where kctrl would write others, of which the user is to be told.
+	foreign []string
 }
 
 // isUsers reports whether a template is written once, and then is the user's.
@@ -83,6 +85,10 @@ func (u *upgrade) files() error {
 	if err != nil {
 		return err
 	}
+	others, err := othersDeployment(u.plan)
+	if err != nil {
+		return err
+	}
 	for entry := range u.now.lock.All() {
 		if isFollowing(entry.Path, entry.Template) || isCode(entry) || hasPrefix(entry.Template, kept) || isListOfKinds(entry.Template) {
 			continue
@@ -92,6 +98,9 @@ func (u *upgrade) files() error {
 			return err
 		}
 		_, known := lock.Entry(entry.Path)
+		if !known && others && strings.HasPrefix(entry.Path, "config/") {
+			continue // nothing would list it
+		}
 		ours, err := u.plan.Read(entry.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && known:
@@ -115,9 +124,7 @@ func (u *upgrade) files() error {
 		case known && !lock.Touched(entry.Path, theirs):
 			continue // the template is as it was
 		case !known && ours != nil:
-			if err := u.tellOfForeign(entry, theirs); err != nil {
-				return err
-			}
+			u.noteForeign(lock, entry, theirs)
 			continue
 		case ours != nil && !lock.Touched(entry.Path, ours) && !sameRequests(entry.Path, ours, theirs):
 			u.note(entry.Path, 0, "is about requests that PROJECT does not tell of, and kctrl writes it otherwise now, so it stays as it is", compareHint)
@@ -142,19 +149,22 @@ func (u *upgrade) files() error {
 // told. Under their own paths it has nothing of them: that tells that somebody else deploys the project.
 const toldFolder = ".kctrl/told"
 
-// tellOfForeign notes that a file of somebody else is where kctrl would write one: once for each content that it would write.
-func (u *upgrade) tellOfForeign(now project.LockEntry, theirs []byte) error {
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return err
-	}
+// noteForeign remembers that a file of somebody else is where kctrl would write one: once for each content that it would write.
+func (u *upgrade) noteForeign(lock *project.Lock, now project.LockEntry, theirs []byte) {
 	name := now.Path
 	if strings.HasPrefix(name, "config/") {
 		name = path.Join(toldFolder, name)
 	}
 	if lock.Touched(name, theirs) {
-		u.note(now.Path, 0, "is not kctrl's here, and kctrl writes a file of that name", compareHint)
+		u.foreign = append(u.foreign, now.Path)
 		lock.Record(name, theirs, now.Template)
+	}
+}
+
+// tellOfForeign notes which files are somebody else's, all at once: a project that was migrated has many.
+func (u *upgrade) tellOfForeign() error {
+	if len(u.foreign) > 0 {
+		u.note("", 0, "files that kctrl did not write stay as they are, and a new project has others of these names: "+strings.Join(u.foreign, ", "), compareThemHint)
 	}
 	return nil
 }

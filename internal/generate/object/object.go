@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
-// fileName is the name of the file in each package.
-const fileName = "zz_generated.deepcopy.go"
+// FileName is the name of the file in each package.
+const FileName = "zz_generated.deepcopy.go"
 
 // Generator makes the file of each package that asks for deep copies.
 var Generator = generator.Generator{
@@ -67,7 +67,7 @@ func write(ctx genall.GenerationContext, options deepcopy.Generator, generated g
 
 func writeFile(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {
 	var out io.WriteCloser
-	out, err := ctx.Open(pkg, fileName)
+	out, err := ctx.Open(pkg, FileName)
 	if err != nil {
 		return err
 	}
