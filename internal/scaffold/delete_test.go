@@ -364,6 +364,27 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 	}
 }
 
+// controllerOfShelf returns the file of a controller, in the layout that a folder of API packages is of.
+func controllerOfShelf(folder string) string {
+	if strings.Contains(folder, "webapp") {
+		return "internal/controller/webapp/shelf_controller.go"
+	}
+	return "internal/controller/shelf_controller.go"
+}
+
+// TestListsWithFoldersUnderTheirOldName: what bases of a kustomization lists is listed.
+func TestListsWithFoldersUnderTheirOldName(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.edit("config/default/kustomization.yaml", func(text []byte) []byte { return append(text, "bases:\n- ../crd\n"...) })
+	before := p.tree()["config/default/kustomization.yaml"]
+	if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true}) {
+		t.Fatal("create api is refused")
+	}
+	if after := p.tree()["config/default/kustomization.yaml"]; !bytes.Equal(before, after) {
+		t.Errorf("config/crd is listed twice, which kustomize refuses:\n%s", after)
+	}
+}
+
 // TestKindsJoinPackagesThatWereMigrated creates a kind in a version that the project has by kinds of kubebuilder's, in each of its layouts:
 // it is in the package of these, whose builder registers it, and deleting it restores every byte.
 func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
@@ -395,6 +416,13 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 					t.Fatal("create api is refused")
 				}
 				after := p.tree()
+				p.edit("PROJECT", func(text []byte) []byte {
+					return bytes.Replace(text, []byte("kctrl: "+memoryKctrl.Name()), []byte("kctrl: v0.0.1"), 1) // or nothing is to be upgraded
+				})
+				p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
+				if controller := controllerOfShelf(folder); after[controller] == nil || !bytes.Equal(p.tree()[controller], after[controller]) {
+					t.Errorf("an upgrade makes of the controller\n%s", p.tree()[controller])
+				}
 				group := string(after[folder+"/groupversion_info.go"])
 				if after[folder+"/shelf_types.go"] == nil || strings.Count(group, "addKnownTypes") != 1 {
 					t.Errorf("the package is not %s, or does not register the kind:\n%s", folder, group)

@@ -83,6 +83,9 @@ func addItems(p *plan.Plan, folder, list string, files ...string) error {
 		return err
 	}
 	for _, file := range files {
+		if list == "resources" && slices.Contains(itemsOf(text, "bases"), file) {
+			continue // the name that the list had for folders once
+		}
 		if text, err = edit.EnsureListItem(text, kustomization, []string{list}, file); err != nil {
 			return err
 		}

@@ -79,6 +79,7 @@ func commandsOf(proj *project.Project, kctrl Build) []replayed {
 func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build, leaveOut []failure) []failure {
 	fsys := afero.NewIOFS(memory)
 	var failed []failure
+	blank.Resources = migratedKinds(proj)
 	for _, command := range commandsOf(proj, kctrl) {
 		if slices.ContainsFunc(leaveOut, func(f failure) bool { return f.of(command) }) {
 			continue
@@ -96,6 +97,20 @@ func replayKinds(memory afero.Fs, blank, proj *project.Project, kctrl Build, lea
 		blank = &made
 	}
 	return failed
+}
+
+// migratedKinds returns the kinds of a project that it had when it was migrated, and of which no command has made anything: their folders are
+// those of the kinds that commands have added to their versions.
+func migratedKinds(proj *project.Project) []project.Resource {
+	var kinds []project.Resource
+	for _, r := range proj.Resources {
+		alone := proj.Blank()
+		alone.Resources = []project.Resource{r}
+		if _, own := folderOf(proj.Repo, r.Path); own && len(commandsOf(alone, Build{})) == 0 {
+			kinds = append(kinds, r)
+		}
+	}
+	return kinds
 }
 
 // failure is a command that cannot run again, and why.
