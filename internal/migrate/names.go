@@ -218,6 +218,8 @@ var renamed = map[string]string{
 	"jsonpatch.CreatePatch":                    "{webhook/admission}.Diff",
 	"webhook/conversion.Hub":                   "{webhook/conversion}.Hub",
 	"conversion.Hub":                           "{webhook/conversion}.Hub",
+	"webhook/conversion.SpokeConverter":        "{webhook/conversion}.Spoke",
+	"webhook/admission.NewContextWithRequest":  "{webhook/admission}.ContextWithRequest",
 	"client.TypedObject":                       "",
 	"client.ConstantPatch":                     "{client}.RawPatch",
 	"client.InNamespace":                       "{client}.InNamespace",

@@ -115,7 +115,8 @@ var predicateRules = []Rule{
 		Matches: func(f *file, n ast.Node) bool {
 			_, selector, key := f.method(n)
 			switch key {
-			case "predicate#Create", "predicate#Update", "predicate#Delete", "predicate#Generic":
+			case "predicate#Create", "predicate#Update", "predicate#Delete", "predicate#Generic",
+				"predicate#CreateFunc", "predicate#UpdateFunc", "predicate#DeleteFunc", "predicate#GenericFunc":
 				return strings.HasPrefix(f.typeOf(selector.X), "predicate.") && !f.isSelf(selector.X)
 			}
 			return false

@@ -149,6 +149,20 @@ func (f *file) body() ast.Node {
 	return nil
 }
 
+// argumentsAfter returns the arguments of a call without the first n, with their line breaks and comments.
+func (f *file) argumentsAfter(call *ast.CallExpr, n int) string {
+	if len(call.Args) <= n {
+		return ""
+	}
+	from, to := f.offset(call.Args[n-1].End()), f.offset(call.Rparen)
+	from += strings.Index(string(f.source[from:to]), ",") + 1
+	var edits []edit
+	for _, arg := range call.Args[n:] {
+		edits = append(edits, f.edits(arg)...)
+	}
+	return f.spliceRange(from, to, edits)
+}
+
 // isName reports whether an expression is a name, or one of a field.
 func isName(e ast.Expr) bool {
 	switch e := e.(type) {

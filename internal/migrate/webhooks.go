@@ -39,6 +39,15 @@ var webhookRules = []Rule{
 		Reason:  "the builder of webhooks says it",
 	},
 	{
+		Name:    "a version that is converted to and from a hub",
+		Matches: matchCall("webhook/conversion.NewSpokeConverter"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{webhook/conversion}.NewSpoke") + f.argumentsOf(call.Fun) + "(" + f.argumentsAfter(call, 1) + ")"
+		},
+		Reason: "its Go type is told by its functions",
+	},
+	{
 		Name: "a decoder that is pointed to",
 		Matches: func(f *file, n ast.Node) bool {
 			star, ok := n.(*ast.StarExpr)
@@ -98,7 +107,7 @@ func (f *file) buildWebhook(c *chain) string {
 	if len(c.links) > 0 {
 		gap = f.gap(c.links[len(c.links)-1])
 	}
-	handled := false
+	handled, converted := false, false
 	for _, link := range c.links {
 		name := linkName(link)
 		if name == "WithCustomDefaulter" || name == "WithCustomValidator" {
@@ -107,14 +116,20 @@ func (f *file) buildWebhook(c *chain) string {
 		switch {
 		case name == "For", name == "RecoverPanic":
 			continue
-		case name == "WithLogConstructor", name == "WithConverter", name == "WithContextFunc":
+		case name == "WithLogConstructor", name == "WithContextFunc":
 			f.note(link, "left out: "+name+" of webhooks")
+			continue
+		case name == "WithConverter":
+			converted = true
+			out.WriteString(f.converter(link, prototype))
 			continue
 		case name == "Complete":
 			if !handled {
 				out.WriteString(f.selfWebhooks(gap, prototype, kind))
 			}
-			out.WriteString(f.spokes(gap, f.text(c.root.Args[0]), prototype))
+			if !converted {
+				out.WriteString(f.spokes(gap, f.text(c.root.Args[0]), prototype))
+			}
 		case name == "WithDefaulter" || name == "WithValidator":
 			handled = true
 			out.WriteString(f.gap(link) + name + "(" + f.text(link.Args[0]) + ")")
@@ -125,6 +140,17 @@ func (f *file) buildWebhook(c *chain) string {
 		out.WriteString(f.gap(link) + name + "(" + strings.Join(f.texts(link.Args), ", ") + ")")
 	}
 	return out.String()
+}
+
+// converter returns WithSpokes for WithConverter of a builder whose kind is the hub. One that is made otherwise stays.
+func (f *file) converter(link *ast.CallExpr, prototype ast.Expr) string {
+	call, key := f.called(link.Args[0])
+	if key != "webhook/conversion.NewHubSpokeConverter" || len(call.Args) == 0 || namedOf(f.info.TypeOf(call.Args[0])) != namedOf(f.info.TypeOf(prototype)) {
+		gap := f.gap(link)
+		return gap[:strings.LastIndex(gap, ".")+1] + f.leave(link.Args[0], "versions are converted by the spokes of the kind that is the hub", "webhook.For[*Hub](m).WithSpokes(conversion.NewSpoke(fromHub, toHub))") +
+			"WithConverter(" + f.raw(link.Args[0]) + ")"
+	}
+	return f.gap(link) + "WithSpokes(" + f.argumentsAfter(call, 1) + ")"
 }
 
 // selfWebhooks returns the defaulter and the validator that a kind is itself, in the oldest form.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
 type TypedBuilder[request comparable] struct{}
@@ -70,6 +71,9 @@ func (b *WebhookBuilder[T]) WithCustomDefaulter(d admission.Defaulter[runtime.Ob
 	return b
 }
 func (b *WebhookBuilder[T]) WithCustomValidator(v admission.Validator[runtime.Object]) *WebhookBuilder[T] {
+	return b
+}
+func (b *WebhookBuilder[T]) WithConverter(c func(*runtime.Scheme) (conversion.Converter, error)) *WebhookBuilder[T] {
 	return b
 }
 func (b *WebhookBuilder[T]) Complete() error { return nil }

@@ -35,6 +35,8 @@ type (
 	DeleteOption interface{ ApplyToDelete() }
 	ApplyOption  interface{ ApplyToApply() }
 
+	DeleteAllOfOption interface{ ApplyToDeleteAllOf() }
+
 	SubResourceApplyOption  interface{ ApplyToSubResourceApply() }
 	SubResourceUpdateOption interface{ ApplyToSubResourceUpdate() }
 )

@@ -36,6 +36,8 @@ type Decoder interface {
 
 func NewDecoder(scheme *runtime.Scheme) Decoder { return nil }
 
+func NewContextWithRequest(ctx context.Context, req Request) context.Context { return ctx }
+
 type Warnings []string
 
 type Defaulter[T any] interface {
