@@ -79,9 +79,9 @@ var admissionRules = []Rule{
 				}
 			}
 			if _, _, key := f.method(f.around(1)); namedOf(wanted) == "net/http.Handler" && key != "webhook#Register" {
-				return fill("{webhook/admission}.NewReviewer(") + f.text(keyed(literal)["Handler"]) + fill(", {slog}.Default())")
+				return fill("{webhook/admission}.NewReviewer(") + f.injected(keyed(literal)["Handler"]) + fill(", {slog}.Default())")
 			}
-			return f.text(keyed(literal)["Handler"])
+			return f.injected(keyed(literal)["Handler"])
 		},
 		Reason: "a handler is registered as it is",
 	},
@@ -94,6 +94,33 @@ var admissionRules = []Rule{
 		Rewrite: func(*file, ast.Node) string { return fill("{webhook/admission}.Handler") },
 		Reason:  "a handler is registered as it is",
 	},
+}
+
+// injections are the methods by which a server of webhooks gave its handlers what they need, before version 0.15, and what they are given.
+var injections = []struct{ method, value string }{
+	{"InjectDecoder", "{webhook/admission}.NewDecoder(MANAGER.Scheme())"},
+	{"InjectClient", "MANAGER.Client()"},
+	{"InjectScheme", "MANAGER.Scheme()"},
+}
+
+// injected returns a handler that has been given what it wants.
+func (f *file) injected(handler ast.Expr) string {
+	t := f.info.TypeOf(handler)
+	text, m := f.text(handler), f.manager()
+	var calls string
+	for _, injection := range injections {
+		if method, ok := methodOf(t, injection.method); !ok || !f.isOwnType(t) || method.Params().Len() != 1 || method.Results().Len() != 1 {
+			continue
+		}
+		if m == "" {
+			return f.leave(handler, "nobody calls "+injection.method+": give the handler what it wants where it is made", "") + text
+		}
+		calls += "if err := handler." + injection.method + "(" + strings.ReplaceAll(fill(injection.value), "MANAGER", m) + "); err != nil {\npanic(err)\n}\n"
+	}
+	if calls == "" {
+		return text
+	}
+	return "func() " + f.typeName(t) + " {\nhandler := " + text + "\n" + calls + "return handler\n}()"
 }
 
 func isAdmissionRequest(symbol string) bool {

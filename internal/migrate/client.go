@@ -11,6 +11,28 @@ import (
 // clientRules are about clients.
 var clientRules = []Rule{
 	{
+		Name:    "a client that reads from a cache, before version 0.15",
+		Matches: func(f *file, n ast.Node) bool { return f.delegating(n) != nil },
+		Rewrite: func(f *file, n ast.Node) string {
+			input := f.delegating(n)
+			return fill("{client}.NewClient(") + f.text(input["CacheReader"]) + ", " + f.text(input["Client"]) + "), error(nil)"
+		},
+		Reason: "the cache is an argument",
+	},
+	{
+		Name: "a mapper, before version 0.15",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "client/apiutil.NewDynamicRESTMapper" || key == "client/apiutil.NewDiscoveryRESTMapper") && len(call.Args) > 0 &&
+				(len(call.Args) != 2 || namedOf(f.info.TypeOf(call.Args[1])) != "net/http.Client" && !f.info.Types[call.Args[1]].IsNil())
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return fill("{client}.NewMapper(") + f.text(call.Args[0]) + ", nil)"
+		},
+		Reason: "a mapper asks the API server when it has to",
+	},
+	{
 		Name: "an object is applied",
 		Matches: func(f *file, n ast.Node) bool {
 			call, _, key := f.method(n)
@@ -206,6 +228,23 @@ var clientRules = []Rule{
 		},
 		Reason: "the lock is a function of its own",
 	},
+}
+
+// delegating returns the fields of what client.NewDelegatingClient is given, if it has a cache and a client and nothing that is not cached.
+func (f *file) delegating(n ast.Node) map[string]ast.Expr {
+	call, key := f.called(n)
+	if key != "client.NewDelegatingClient" || len(call.Args) != 1 || !f.isPair() {
+		return nil
+	}
+	literal, ok := call.Args[0].(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	fields := keyed(literal)
+	if len(fields) != 2 || fields["CacheReader"] == nil || fields["Client"] == nil {
+		return nil
+	}
+	return fields
 }
 
 // fieldOf returns the field of a literal that has a name, or nil.

@@ -135,7 +135,9 @@ func (f *file) gap(link *ast.CallExpr) string {
 }
 
 func (f *file) buildController(c *chain) string {
-	m := f.text(c.root.Args[0])
+	m, around := f.text(c.root.Args[0]), f.managed
+	f.managed = m
+	defer func() { f.managed = around }()
 	var out strings.Builder
 	forLink, named := c.find("For"), c.find("Named")
 	if forLink != nil && len(forLink.Args) > 0 {
@@ -273,10 +275,16 @@ func (f *file) link(link *ast.CallExpr) string {
 	gap, name := f.gap(link), linkName(link)
 	switch name {
 	case "Owns", "Watches", "WatchesMetadata":
+		if len(link.Args) > 1 && f.isLiteral(link.Args[0], "source.Channel") {
+			return f.watchOfSource(gap, link)
+		}
 		return f.watch(name, link)
 	case "WithEventFilter":
 		return gap + "WithEventFilter(" + strings.Join(f.predicates(link.Args), ", ") + ")"
 	case "WatchesRawSource":
+		if len(link.Args) > 1 && f.isOldSource(link.Args[0]) {
+			return f.watchOfSource(gap, link)
+		}
 		if text, ok := f.rawSource(gap, link); ok {
 			return text
 		}
@@ -290,6 +298,19 @@ func (f *file) link(link *ast.CallExpr) string {
 		return gap + "For(" + f.forLater(link.Args) + ")"
 	}
 	return gap + name + "(" + strings.Join(f.texts(link.Args), ", ") + ellipsis(link) + ")"
+}
+
+// watchOfSource returns the watch of a source that has its handler beside it.
+func (f *file) watchOfSource(gap string, link *ast.CallExpr) string {
+	var predicates []string
+	for _, option := range link.Args[2:] {
+		if call, key := f.called(option); key == "builder.WithPredicates" && !call.Ellipsis.IsValid() {
+			predicates = append(predicates, f.predicates(call.Args)...)
+		} else {
+			predicates = append(predicates, f.text(option))
+		}
+	}
+	return gap + "WatchesSource(" + f.oldSource(link.Args[0], link.Args[1], predicates) + ")"
 }
 
 // watch returns a call of Owns or Watches: what is between its arguments stays.

@@ -30,8 +30,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"metrics/server#BindAddress":            plainMetrics,
 	"manager#Metrics":                       metricsOf,
 	"manager#NewClient":                     dropped("the manager makes its client itself; m.Client() can be wrapped"),
-	"manager#NewCache":                      dropped("the manager makes its cache itself: set Cache"),
-	"manager#ClientDisableCacheFor":         wrapped("Cache: {cache}.Options{DisableFor: ", "}"),
+	"manager#NewCache":                      newCache,
+	"manager#ClientDisableCacheFor":         uncachedBefore,
 	"manager#Client":                        uncached,
 	"manager#Controller":                    ofControllers,
 	"manager#BaseContext":                   dropped("the context of Run is that of all runnables"),
@@ -66,6 +66,9 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"client#WarningHandler":                 dropped("rest.Config.WarningHandler does it"),
 	"cache#SyncPeriod":                      pointed("Resync"),
 	"cache#ByObject":                        byObject,
+	"cache#SelectorsByObject":               byObject, // before v0.15
+	"cache#DefaultSelector":                 selectorOf,
+	"cache#Namespace":                       wrapped("Namespaces: []string{", "}"),
 	"cache#Namespaces":                      namespacesOf,
 	"cache#DefaultTransform":                transformed,
 	"cache#ReaderFailOnMissingInformer":     dropped("a kind that nothing watches is read live"),
@@ -326,8 +329,7 @@ var uncachedKinds = Rule{
 	},
 	Rewrite: func(f *file, n ast.Node) string {
 		literal := n.(*ast.KeyValueExpr).Value.(*ast.CompositeLit)
-		at := f.offset(literal.Lbrace) + 1
-		return "Cache: " + f.splice(literal, append(f.within(literal), edit{at, at, "\nDisableFor: " + f.text(disabled(f.sibling("Client"))) + ",\n"}))
+		return "Cache: " + f.withField(literal, "DisableFor: "+f.text(disabled(f.sibling("Client"))))
 	},
 	Reason: "the cache has it",
 }

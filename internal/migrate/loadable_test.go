@@ -20,7 +20,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 		{"what nothing imports but tests", "framework/other.go", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := newModule(t)
+			dir := newModule(t, peerStub)
 			for name, text := range map[string]string{
 				"cmd/main.go":            "package main\n\nimport _ \"example.com/cases/used\"\n\nfunc main() {}\n",
 				"used/used.go":           "package used\n",
@@ -47,7 +47,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 
 // TestTagsWithWhichAProjectDoesNotCompileAreLeft has two tags, one of which leads to files that do not compile.
 func TestTagsWithWhichAProjectDoesNotCompileAreLeft(t *testing.T) {
-	dir := newModule(t)
+	dir := newModule(t, peerStub)
 	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"))
 	write(t, filepath.Join(dir, "good.go"), []byte("//go:build good\n\npackage main\n\nvar good = 1\n"))
 	write(t, filepath.Join(dir, "bad_test.go"), []byte("//go:build bad\n\npackage main\n\nvar _ = missing\n"))

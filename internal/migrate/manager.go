@@ -93,6 +93,8 @@ var managerRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call := f.registered(n.(*ast.ExprStmt).X)
 			m := f.text(f.serves(call.Fun.(*ast.SelectorExpr).X))
+			f.managed = m
+			defer func() { f.managed = "" }()
 			failed := "panic(err)"
 			if t := f.function(); t != nil && t.Results != nil && t.Results.NumFields() == 1 && isIdent(t.Results.List[0].Type, "error") {
 				failed = "return err"

@@ -132,6 +132,7 @@ var renamed = map[string]string{
 	"webhook/admission.MultiValidatingHandler": "{webhook/admission}.Chain",
 	"client/apiutil.GVKForObject":              "{object}.GVK",
 	"client/apiutil.NewDynamicRESTMapper":      "{client}.NewMapper",
+	"client/apiutil.NewDiscoveryRESTMapper":    "{client}.NewMapper",
 	"client/fake.ClientBuilder":                "{testenv/inmemory}.ClientBuilder",
 	"client/interceptor.Funcs":                 "{client}.Interceptor",
 	"client/interceptor.NewClient":             "{client}.Intercept",
@@ -164,6 +165,7 @@ var renamed = map[string]string{
 	"builder.Predicates":                       "{predicate}.Predicate",
 	"source.Source":                            "{source}.Source[{reconcile}.Request]",
 	"source.SyncingSource":                     "{source}.Source[{reconcile}.Request]",
+	"ratelimiter.RateLimiter":                  "{controller}.RateLimiter[{reconcile}.Request]",
 	"cache.AllNamespaces":                      "{metav1}.NamespaceAll",
 	"controller/priorityqueue.AddOpts":         "{workqueue}.AddOptions",
 	"controller/priorityqueue.PriorityQueue":   "{handler}.Queue",
@@ -244,6 +246,7 @@ var members = map[string]string{
 	"manager#GetLogger":                    "Logger",
 	"manager#Start":                        "Run",
 	"manager#AddMetricsServerExtraHandler": "Handle",
+	"manager#AddMetricsExtraHandler":       "Handle", // before v0.16
 	"manager#HealthProbeBindAddress":       "ProbeAddress",
 	"manager#PprofBindAddress":             "PprofAddress",
 	"manager#WebhookServer":                "Webhook",

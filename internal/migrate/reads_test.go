@@ -9,7 +9,7 @@ import (
 
 // TestReadsOfWhatNothingWatchesAreTold reads the calls of a program.
 func TestReadsOfWhatNothingWatchesAreTold(t *testing.T) {
-	dir := newModule(t)
+	dir := newModule(t, peerStub)
 	write(t, filepath.Join(dir, "reads", "reads.go"), []byte(`package reads
 
 import (

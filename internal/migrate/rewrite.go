@@ -54,8 +54,12 @@ type file struct {
 	wrapped map[ast.Node]bool
 	// owner is the handler for owners of the kind of the controller that is being built, whether they control or not.
 	owner string
-	left  []Left
-	uses  int
+	// managed is the manager of the controller that is being built, or of the path of the server of webhooks that is registered.
+	managed string
+	// limits says that what is rewritten is a part of the rate limiter of a controller.
+	limits bool
+	left   []Left
+	uses   int
 }
 
 // edit replaces a part of a file, by offsets.

@@ -18,12 +18,20 @@ var update = flag.Bool("update", false, "write what the rules make of the cases"
 
 // TestRules rewrites the cases of testdata/rules: each is a package before and after, with what is left to do. What the rules make of
 // them compiles, but for what is left.
-func TestRules(t *testing.T) {
-	names, err := filepath.Glob("testdata/rules/*.txtar")
+func TestRules(t *testing.T) { rewriteCases(t, peerStub, "[^v]*") }
+
+// TestRulesForOldVersions does so with cases for the signatures that controller-runtime had in v0.14.
+func TestRulesForOldVersions(t *testing.T) {
+	rewriteCases(t, "testdata/controller-runtime-v0.14", "v0.14_*")
+}
+
+// rewriteCases rewrites the cases of a pattern, which are for controller-runtime as in a folder.
+func rewriteCases(t *testing.T, peer, pattern string) {
+	names, err := filepath.Glob("testdata/rules/" + pattern + ".txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	before, after := newModule(t), newModule(t)
+	before, after := newModule(t, peer), newModule(t, peer)
 	cases := map[string]*txtar.Archive{} // by the folder of the package
 	for _, name := range names {
 		archive, err := txtar.ParseFile(name)
@@ -67,12 +75,13 @@ func TestRules(t *testing.T) {
 }
 
 const (
+	peerStub        = "testdata/controller-runtime"
 	rotatorModule   = "github.com/open-policy-agent/cert-controller"
 	jsonpatchModule = "gomodules.xyz/jsonpatch/v2"
 )
 
-// newModule is a module with the requirements of this repository, and with controller-runtime's signatures.
-func newModule(t *testing.T) string {
+// newModule is a module with the requirements of this repository, and with controller-runtime's signatures, which are in a folder.
+func newModule(t *testing.T, peer string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -94,7 +103,7 @@ func newModule(t *testing.T) string {
 	for _, err := range []error{
 		file.AddModuleStmt("example.com/cases"),
 		file.AddRequire(own, "v0.0.0"), file.AddReplace(own, "", root, ""),
-		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate/testdata/controller-runtime"), ""),
+		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate", peer), ""),
 		file.AddRequire(jsonpatchModule, "v2.5.0"), file.AddReplace(jsonpatchModule, "", filepath.Join(root, "internal/migrate/testdata/jsonpatch"), ""),
 		file.AddRequire("example.com/library", "v0.0.0"), file.AddReplace("example.com/library", "", filepath.Join(root, "internal/migrate/testdata/library"), ""),
 		file.AddRequire(rotatorModule, "v0.0.0"), file.AddReplace(rotatorModule, "", filepath.Join(root, "internal/migrate/testdata/cert-controller"), ""),

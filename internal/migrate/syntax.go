@@ -113,6 +113,12 @@ func isAssertion(spec *ast.ValueSpec) bool {
 	return len(spec.Names) == 1 && spec.Names[0].Name == "_" && spec.Type != nil && len(spec.Values) == 1
 }
 
+// withField returns a literal with one field more, the first.
+func (f *file) withField(literal *ast.CompositeLit, field string) string {
+	at := f.offset(literal.Lbrace) + 1
+	return f.splice(literal, append([]edit{{at, at, "\n" + field + ",\n"}}, f.within(literal)...)) // before what the first field becomes
+}
+
 // withoutField returns a literal without one of its fields.
 func (f *file) withoutField(literal *ast.CompositeLit, field ast.Node) string {
 	edits := []edit{f.removal(field)}

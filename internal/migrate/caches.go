@@ -1,0 +1,148 @@
+package migrate
+
+import (
+	"go/ast"
+	"strings"
+)
+
+// newCache makes options of the function that makes a manager's cache. One that does more than to choose options stays.
+func newCache(f *file, value ast.Expr) string {
+	switch call, key := f.called(value); {
+	case key == "cache.MultiNamespacedCacheBuilder" && len(call.Args) == 1:
+		return "Namespaces: " + f.text(call.Args[0])
+	case key == "cache.BuilderWithOptions" && len(call.Args) == 1 && f.sibling("Cache") == nil:
+		return "Cache: " + f.withUncached(call.Args[0])
+	case f.symbol(value) == "cache.New" || f.info.Types[value].IsNil():
+		return removed
+	}
+	if literal, ok := value.(*ast.FuncLit); ok && f.sibling("Cache") == nil {
+		if text := f.cacheOptions(literal); text != "" {
+			return "Cache: " + text
+		}
+	}
+	return f.leave(value, "the manager makes its cache itself, of the options Cache and Namespaces", "Cache: cache.Options{...}") + "NewCache: " + f.raw(value)
+}
+
+// withUncached returns the options of a cache with the kinds that are not cached, which are beside the function that makes it.
+func (f *file) withUncached(options ast.Expr) string {
+	kinds := f.sibling("ClientDisableCacheFor")
+	literal, ok := options.(*ast.CompositeLit)
+	if kinds == nil || !ok {
+		return f.text(options)
+	}
+	return f.withField(literal, "DisableFor: "+f.text(kinds))
+}
+
+// uncachedBefore is the list of kinds that a manager did not cache before v0.15.
+func uncachedBefore(f *file, value ast.Expr) string {
+	switch maker := f.sibling("NewCache").(type) {
+	case *ast.CallExpr:
+		if _, key := f.called(maker); key == "cache.BuilderWithOptions" {
+			return removed
+		}
+	case *ast.FuncLit:
+		return removed
+	}
+	return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(value) + "}"
+}
+
+// cacheOptions returns the options of a function that sets some and makes a cache of them; "" for one that does something else.
+func (f *file) cacheOptions(function *ast.FuncLit) string {
+	if function.Type.Params.NumFields() != 2 || len(function.Body.List) == 0 {
+		return ""
+	}
+	last, ok := function.Body.List[len(function.Body.List)-1].(*ast.ReturnStmt)
+	if !ok || len(last.Results) != 1 {
+		return ""
+	}
+	params := parametersOf(function.Type)
+	if len(params) != 2 || params[1].Name == "_" {
+		return ""
+	}
+	options, end := params[1].Name, ""
+	call, key := f.called(last.Results[0])
+	if builder, made := f.calledBy(last.Results[0]); made == "cache.MultiNamespacedCacheBuilder" && len(builder.Args) == 1 {
+		call, key = last.Results[0].(*ast.CallExpr), "cache.New"
+		end = options + ".Namespaces = " + f.text(builder.Args[0]) + "\n"
+	}
+	if key != "cache.New" || len(call.Args) != 2 || !f.isUseOf(call.Args[0], params[0]) || !f.isUseOf(call.Args[1], params[1]) {
+		return ""
+	}
+	if countUses(f, function, params[0]) != 1 || returns(function) != 1 {
+		return ""
+	}
+	if kinds := f.sibling("ClientDisableCacheFor"); kinds != nil {
+		end += options + ".DisableFor = " + f.text(kinds) + "\n"
+	}
+	var body strings.Builder
+	f.stack = append(f.stack, function, function.Body)
+	for _, statement := range function.Body.List[:len(function.Body.List)-1] {
+		body.WriteString(f.text(statement) + "\n")
+	}
+	f.stack = f.stack[:len(f.stack)-2]
+	return fill("func() {cache}.Options ") + "{\nvar " + options + fill(" {cache}.Options\n") + body.String() + end + "return " + options + "\n}()"
+}
+
+// parametersOf returns the names of the parameters of a function.
+func parametersOf(function *ast.FuncType) []*ast.Ident {
+	var names []*ast.Ident
+	for _, field := range function.Params.List {
+		names = append(names, field.Names...)
+	}
+	return names
+}
+
+// calledBy returns the call whose result a call calls, as in f(x)(y), and what it is of.
+func (f *file) calledBy(e ast.Expr) (*ast.CallExpr, string) {
+	outer, ok := e.(*ast.CallExpr)
+	if !ok {
+		return nil, ""
+	}
+	return f.called(outer.Fun)
+}
+
+// isUseOf reports whether an expression is a variable, by its name.
+func (f *file) isUseOf(e ast.Expr, variable *ast.Ident) bool {
+	ident, ok := e.(*ast.Ident)
+	return ok && f.info.Uses[ident] != nil && f.info.Uses[ident] == f.info.Defs[variable]
+}
+
+func countUses(f *file, n ast.Node, variable *ast.Ident) (count int) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if e, ok := n.(*ast.Ident); ok && f.isUseOf(e, variable) {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// returns counts the return statements of a function, and of those in it.
+func returns(function *ast.FuncLit) (count int) {
+	ast.Inspect(function.Body, func(n ast.Node) bool {
+		if _, ok := n.(*ast.ReturnStmt); ok {
+			count++
+		}
+		return true
+	})
+	return count
+}
+
+// selectorOf makes of the selector of all kinds the options that a cache has for it.
+func selectorOf(f *file, value ast.Expr) string {
+	literal, ok := value.(*ast.CompositeLit)
+	if !ok {
+		return f.leave(value, "a cache has DefaultLabels and DefaultFields", "DefaultLabels: selector") + "DefaultSelector: " + f.raw(value)
+	}
+	var fields []string
+	if labels := keyed(literal)["Label"]; labels != nil {
+		fields = append(fields, "DefaultLabels: "+f.text(labels))
+	}
+	if selected := keyed(literal)["Field"]; selected != nil {
+		fields = append(fields, "DefaultFields: "+f.text(selected))
+	}
+	if len(fields) == 0 {
+		return removed
+	}
+	return strings.Join(fields, ",\n")
+}
