@@ -41,6 +41,22 @@ var informerRules = []Rule{
 		Reason: "a kind is declared, and asks nobody",
 	},
 	{
+		Name: "whether a cache had not started",
+		Matches: func(f *file, n ast.Node) bool {
+			assign, ok := n.(*ast.AssignStmt)
+			if !ok || len(assign.Lhs) != 2 || len(assign.Rhs) != 1 || !isIdent(assign.Lhs[0], "_") {
+				return false
+			}
+			assertion, ok := assign.Rhs[0].(*ast.TypeAssertExpr)
+			return ok && assertion.Type != nil && f.typeOf(assertion.Type) == "cache.ErrCacheNotStarted"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			assign := n.(*ast.AssignStmt)
+			return f.text(assign.Lhs[1]) + " " + assign.Tok.String() + fill(" {errors}.Is(") + f.text(assign.Rhs[0].(*ast.TypeAssertExpr).X) + fill(", {cache}.ErrNotRunning)")
+		},
+		Reason: "the error is a value",
+	},
+	{
 		Name: "an informer of a kind without a Go type",
 		Matches: func(f *file, n ast.Node) bool {
 			_, _, key := f.method(n)

@@ -278,6 +278,18 @@ var members = map[string]string{
 // pointerRules are about pointers to what is a value in controller-runtime and a pointer in the runtime: one is enough.
 var pointerRules = []Rule{
 	{
+		Name: "a type of one's own that is what a pointer is now",
+		Matches: func(f *file, n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			return ok && !spec.Assign.IsValid() && strings.HasPrefix(renamed[f.symbol(spec.Type)], "*")
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			spec := n.(*ast.TypeSpec)
+			return f.splice(spec, append([]edit{{f.offset(spec.Type.Pos()), f.offset(spec.Type.Pos()), "= "}}, f.within(spec)...))
+		},
+		Reason: "a type that is made of a pointer has no methods: it is another name",
+	},
+	{
 		Name: "a type of pointers to what is one now",
 		Matches: func(f *file, n ast.Node) bool {
 			star, ok := n.(*ast.StarExpr)

@@ -19,7 +19,11 @@ var oldWatchRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector) + "(" + f.oldSource(call.Args[0], call.Args[1], f.predicates(call.Args[2:])) + ellipsis(call) + ")"
+			predicates := f.predicates(call.Args[2:])
+			if call.Ellipsis.IsValid() {
+				predicates = []string{predicates[0] + "..."}
+			}
+			return f.text(selector) + "(" + f.oldSource(call.Args[0], call.Args[1], predicates) + ")"
 		},
 		Reason: "a source has its handler",
 	},

@@ -150,12 +150,12 @@ func isMain(source []byte) bool {
 	return err == nil && parsed.Name.Name == "main"
 }
 
-// aloneInRoot reports whether main.go is the only Go file of its folder and embeds nothing.
+// aloneInRoot reports whether main.go is the only Go file of its folder, embeds nothing, and can be in cmd, where no other package is.
 func aloneInRoot(fsys fs.FS) bool {
 	names, err := fs.Glob(fsys, "*.go")
+	others, _ := fs.Glob(fsys, path.Dir(mainFile)+"/*.go")
 	source, _ := fs.ReadFile(fsys, oldMainFile)
-	_, missing := fs.Stat(fsys, mainFile)
-	return err == nil && len(names) == 1 && !strings.Contains(string(source), "//go:embed") && missing != nil
+	return err == nil && len(names) == 1 && !strings.Contains(string(source), "//go:embed") && len(others) == 0
 }
 
 // target returns where a Go file goes.

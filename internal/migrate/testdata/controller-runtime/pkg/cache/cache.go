@@ -57,3 +57,7 @@ type Informer interface {
 type InformerGetOption func(*bool)
 
 func BlockUntilSynced(shouldBlock bool) InformerGetOption { return nil }
+
+type ErrCacheNotStarted struct{}
+
+func (*ErrCacheNotStarted) Error() string { return "" }
