@@ -409,8 +409,9 @@ func (f *file) optionsOf(gap string, link *ast.CallExpr) string {
 				continue
 			}
 			if call, key := f.called(field.Value); call == nil || !strings.Contains(key, "RateLimiter") || !strings.HasPrefix(key, "workqueue.") || strings.Contains(key, "MaxOf") || strings.Contains(key, "Bucket") {
-				f.wrapped[field.Value] = true
+				f.wrapped[field.Value], f.limits = true, true
 				limiter = gap + "WithRateLimiter(" + f.text(field.Value) + ")"
+				f.limits = false
 			}
 		}
 	}
