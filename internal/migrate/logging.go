@@ -513,14 +513,32 @@ func zapLevel(f *file, value ast.Expr) string {
 // slogLevels are the names that slog has for levels of zap.
 var slogLevels = map[int64]string{-1: "LevelDebug", 0: "LevelInfo", 1: "LevelWarn", 2: "LevelError"}
 
-// matchForeignLogger is for calls of other libraries whose result is a logr.Logger.
+// matchForeignLogger is for what other libraries return or have in fields and is a logr.Logger.
 func matchForeignLogger(f *file, n ast.Node) bool {
-	call, ok := n.(*ast.CallExpr)
-	if !ok || typeKey(f.info.TypeOf(call)) != "logr.Logger" {
+	e, ok := n.(ast.Expr)
+	if !ok || !isValue(f, e) || typeKey(f.info.TypeOf(e)) != "logr.Logger" || !f.isForeignLogger(e) || f.isAssigned(e) {
 		return false
 	}
+	wanted, foreign := f.place(e)
+	return !foreign || typeKey(wanted) != "logr.Logger" // from one library to another
+}
+
+// isForeignLogger reports whether an expression is a call of a function that a library declares, or a field of one.
+func (f *file) isForeignLogger(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return f.isCallOfLibrary(e)
+	case *ast.SelectorExpr:
+		_, foreign := f.foreignVariable(f.info.Uses[e.Sel])
+		return foreign
+	}
+	return false
+}
+
+// isCallOfLibrary reports whether a call is of a function that a library declares.
+func (f *file) isCallOfLibrary(call *ast.CallExpr) bool {
 	callee := f.callee(call)
-	return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path())
+	return callee != nil && f.isForeign(callee.Pkg())
 }
 
 // matchLoggerArgument is for arguments of other libraries' functions that are a logr.Logger.
@@ -533,8 +551,7 @@ func matchLoggerArgument(f *file, n ast.Node) bool {
 	if !ok || call.Fun == e || !isValue(f, e) || typeKey(f.info.TypeOf(e)) != "logr.Logger" {
 		return false
 	}
-	callee := f.callee(call)
-	return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path()) && takesLogger(callee)
+	return f.isCallOfLibrary(call) && takesLogger(f.callee(call)) && !f.isForeignLogger(e)
 }
 
 // takesLogger reports whether a function has a parameter that is a logr.Logger, and not any value.

@@ -109,6 +109,10 @@ type migration struct {
 	registered bool
 	// tags are the build tags with which the code was read.
 	tags []string
+	// adapted are the folders of the packages that convert what libraries want and give.
+	adapted map[string]bool
+	// raisesPeer says that the controller-runtime which libraries speak is to be raised.
+	raisesPeer bool
 	// brokenBefore are the files that did not compile before.
 	brokenBefore map[string]bool
 }
@@ -156,7 +160,7 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 		}
 	}
 	m.registered, m.tags = p.registers, p.tags
-	if err := m.reportUnread(files); err != nil {
+	if err := errors.Join(m.reportUnread(files), m.writeAdapters(p)); err != nil {
 		return err
 	}
 	return errors.Join(append(errs, m.alignDeepCopies(files))...)
@@ -322,6 +326,9 @@ func (m *migration) check(ctx context.Context) error {
 		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Broken: true})
 	}
 	for _, f := range p.files() {
+		if m.adapted[path.Dir(f.name)] {
+			continue // what it has of controller-runtime is for libraries
+		}
 		m.report.UsesLeft += f.usesLeft(broken[f.name])
 	}
 	m.relocate()

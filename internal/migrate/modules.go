@@ -216,7 +216,7 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 		if err := replacePaths(folder, m.dir, scratch, module.folder); err != nil {
 			return err
 		}
-		if err := errors.Join(m.raisePins(scratch, module.folder), m.raiseReleased(ctx, scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
+		if err := errors.Join(m.raisePins(scratch, module.folder), m.raiseReleased(ctx, scratch, module.folder), m.raisePeer(scratch, module.folder), m.keepDropped(ctx, scratch, module.folder)); err != nil {
 			return err
 		}
 	}

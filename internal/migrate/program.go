@@ -55,6 +55,16 @@ type program struct {
 	release string
 	// compiled are the files of other modules that have the bodies of their functions.
 	compiled sync.Map
+	// peers are the packages of controller-runtime that the project is made of, by the folder below pkg, and converts says that the package
+	// which converts values of it can be made with them, convertsManagers that it can convert managers too.
+	peers                      map[string]*types.Package
+	converts, convertsManagers bool
+	// adapterFolder is where that package goes in a module, and adapters are its parts that each module needs, by folder.
+	adapterFolder string
+	adapters      map[string]map[string]bool
+	// kept and keptLiterals are the functions that libraries call with values of controller-runtime.
+	kept         map[string]bool
+	keptLiterals map[*ast.FuncLit]bool
 }
 
 // loadMode gives syntax and types of the project, and of what it imports the types alone. These come from source, without the bodies of
@@ -86,6 +96,7 @@ func loadOn(ctx context.Context, declared *declarations, dir string, modules []g
 	p := &program{
 		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
 		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
+		peers: map[string]*types.Package{}, adapterFolder: adapterFolder(os.DirFS(dir), modules), adapters: map[string]map[string]bool{}, kept: map[string]bool{}, keptLiterals: map[*ast.FuncLit]bool{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
 	if len(tags) > 0 {
@@ -304,9 +315,18 @@ func (p *program) files() []*file {
 
 // survey finds out what rules must know of all files.
 func (p *program) survey(files []*file) {
+	p.surveyPeers()
 	for _, f := range files {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if n == nil {
+				f.stack = f.stack[:len(f.stack)-1]
+				return true
+			}
 			f.surveyNode(n)
+			if p.converts {
+				f.surveyKept(n)
+			}
+			f.stack = append(f.stack, n)
 			return true
 		})
 	}

@@ -42,17 +42,20 @@ func (f *file) typeText(e ast.Expr) string {
 
 // typeName returns a type as a file writes it.
 func (f *file) typeName(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string {
-		if p == f.pkg.Types {
-			return ""
+	return types.TypeString(t, f.packageName)
+}
+
+// packageName returns the name by which a file knows a package.
+func (f *file) packageName(p *types.Package) string {
+	if p == f.pkg.Types {
+		return ""
+	}
+	for _, spec := range f.syntax.Imports {
+		if importPathOf(spec) == p.Path() {
+			return f.importName(spec)
 		}
-		for _, spec := range f.syntax.Imports {
-			if importPathOf(spec) == p.Path() {
-				return f.importName(spec)
-			}
-		}
-		return imported(p.Path())
-	})
+	}
+	return imported(p.Path())
 }
 
 // argumentOf returns the first type argument of what is written with some, else that of what is for all objects.

@@ -1,0 +1,871 @@
+package migrate
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
+)
+
+// Libraries that the project uses go on to speak controller-runtime. Where one of them wants or gives a value of it, a conversion is written:
+// a function of a package that the project gets for that, see [scaffold.PlanAdapter].
+
+// conversion is how values of a type of controller-runtime are converted.
+type conversion struct {
+	// name is what the names of the functions end in that convert.
+	name string
+	// part is the file of the package that has them.
+	part string
+	// from is the function that makes a value of the runtime; without one it is that of the package. no says that there is none.
+	from string
+	// each says that what is converted is a list.
+	each bool
+}
+
+const no = "-"
+
+// conversions are the types that are converted, by their names in the tables.
+var conversions = map[string]conversion{
+	"client.Client":             {name: "Client", part: scaffold.AdapterClient},
+	"client.WithWatch":          {name: "WithWatch", part: scaffold.AdapterClient},
+	"client.Reader":             {name: "Reader", part: scaffold.AdapterClient},
+	"client.Writer":             {name: "Writer", part: scaffold.AdapterClient},
+	"client.StatusClient":       {name: "StatusClient", part: scaffold.AdapterClient},
+	"client.SubResourceWriter":  {name: "SubResourceWriter", part: scaffold.AdapterClient},
+	"client.Patch":              {name: "Patch", part: scaffold.AdapterClient},
+	"client.GetOption":          {name: "GetOption", part: scaffold.AdapterClient},
+	"client.ListOption":         {name: "ListOption", part: scaffold.AdapterClient},
+	"client.CreateOption":       {name: "CreateOption", part: scaffold.AdapterClient},
+	"client.UpdateOption":       {name: "UpdateOption", part: scaffold.AdapterClient},
+	"client.PatchOption":        {name: "PatchOption", part: scaffold.AdapterClient},
+	"client.DeleteOption":       {name: "DeleteOption", part: scaffold.AdapterClient},
+	"client.DeleteAllOfOption":  {name: "DeleteAllOfOption", part: scaffold.AdapterClient},
+	"predicate.TypedPredicate":  {name: "Predicate", part: scaffold.AdapterPredicate},
+	"predicate.Predicate":       {name: "Predicate", part: scaffold.AdapterPredicate},
+	"reconcile.TypedReconciler": {name: "Reconciler", part: scaffold.AdapterReconcile},
+	"reconcile.Reconciler":      {name: "Reconciler", part: scaffold.AdapterReconcile},
+	"reconcile.Request":         {name: "Request", part: scaffold.AdapterReconcile},
+	"reconcile.Result":          {name: "Result", part: scaffold.AdapterReconcile},
+	"manager.Manager":           {name: "Manager", part: scaffold.AdapterManager, from: no},
+	"cluster.Cluster":           {name: "Manager", part: scaffold.AdapterManager, from: no},
+	"record.EventRecorder":      {from: "{events}.OfCore"},
+	"toolsevents.EventRecorder": {from: "{events}.Of"},
+}
+
+// objects are the interfaces of objects: one of controller-runtime is one of the runtime as it is, and only lists of them are others.
+var objects = map[string]string{"client.Object": "Object", "cache.Object": "Object", "client.ObjectList": "ObjectList"}
+
+// libraryRules are about what libraries want and give.
+var libraryRules = []Rule{
+	{
+		Name:    "a type in a function that a library calls",
+		Matches: func(f *file, n ast.Node) bool { return f.keptType(n) != "" },
+		Rewrite: func(f *file, n ast.Node) string {
+			f.stack = f.stack[:len(f.stack)-1]
+			text := f.keptType(n)
+			f.stack = append(f.stack, n)
+			return text
+		},
+		Reason: "the library goes on to speak controller-runtime",
+	},
+	{
+		Name: "a value for a library, or of one",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && f.crossing(e) != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.stack = f.stack[:len(f.stack)-1]
+			convert := f.crossing(n.(ast.Expr))
+			f.wrapped[n] = true
+			text := f.text(n)
+			delete(f.wrapped, n) // a rule around it may ask for its text again
+			f.stack = append(f.stack, n)
+			return convert + "(" + text + ")"
+		},
+		Reason: "the library goes on to speak controller-runtime",
+	},
+	{
+		Name: "a method of a client that a type of a library embeds",
+		Matches: func(f *file, n ast.Node) bool {
+			_, convert := f.embedded(n)
+			return convert != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			field, convert := f.embedded(n)
+			selector := n.(*ast.SelectorExpr)
+			return convert + "(" + f.text(selector.X) + "." + field + ")." + f.text(selector.Sel)
+		},
+		Reason: "the library goes on to speak controller-runtime",
+	},
+	{
+		Name: "a method of what a library gives",
+		Matches: func(f *file, n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			return ok && f.isOfLibrary(call)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := n.(*ast.CallExpr)
+			selector := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+			return f.text(selector.X) + "." + selector.Sel.Name + "(" + strings.Join(f.texts(call.Args), ", ") + ellipsis(call) + ")"
+		},
+		Reason: "the library goes on to speak controller-runtime",
+	},
+}
+
+// crossing returns the function that converts an expression where it is, if it is of a library and its place is not, or the other way round.
+func (f *file) crossing(e ast.Expr) string {
+	if f.wrapped[e] || !f.converts || !isValue(f, e) || f.info.Types[e].IsNil() || f.isAssigned(e) {
+		return ""
+	}
+	if _, isParen := e.(*ast.ParenExpr); isParen {
+		return ""
+	}
+	if selector, ok := f.around(0).(*ast.SelectorExpr); ok && selector.Sel == e {
+		return ""
+	}
+	if convert := f.passedOn(e); convert != "" {
+		return convert
+	}
+	t, foreign := f.place(e)
+	given := f.given(e)
+	if foreign {
+		if given != "" || f.isForeignType(f.info.TypeOf(e)) || f.isGiven(e) {
+			return ""
+		}
+		return f.to(e, t)
+	}
+	if given != "" {
+		return given
+	}
+	if wanted := f.wanted(e); wanted != nil && f.isForeignType(f.info.TypeOf(e)) {
+		if c, ok := conversionOf(wanted); ok && !c.each {
+			return f.converter("From", c)
+		}
+	}
+	return ""
+}
+
+// isAssigned reports whether an expression is what a statement assigns to, or what a pointer is made to.
+func (f *file) isAssigned(e ast.Expr) bool {
+	if unary, ok := f.around(0).(*ast.UnaryExpr); ok && unary.Op == token.AND {
+		_, isLiteral := e.(*ast.CompositeLit)
+		return !isLiteral
+	}
+	assign, ok := f.around(0).(*ast.AssignStmt)
+	return ok && slices.Contains(assign.Lhs, e)
+}
+
+// conversionOf returns how values of a type are converted.
+func conversionOf(t types.Type) (conversion, bool) {
+	if t == nil {
+		return conversion{}, false
+	}
+	t = types.Unalias(t)
+	if list, ok := t.(*types.Slice); ok {
+		if named, ok := types.Unalias(list.Elem()).(*types.Named); ok && objects[typeKey(named)] != "" {
+			return conversion{name: objects[typeKey(named)], part: scaffold.AdapterClient, each: true}, true
+		}
+		c, ok := conversionOf(list.Elem())
+		ok = ok && !c.each && c.name != ""
+		c.each = true
+		return c, ok
+	}
+	named, ok := t.(*types.Named)
+	if !ok {
+		return conversion{}, false
+	}
+	if named.TypeArgs().Len() == 1 { // of generic types those of all objects and of requests
+		if key := typeKey(named.TypeArgs().At(0)); objects[key] == "" && key != "reconcile.Request" {
+			return conversion{}, false
+		}
+	} else if named.TypeArgs().Len() > 1 {
+		return conversion{}, false
+	}
+	c, ok := conversions[typeKey(named)]
+	return c, ok
+}
+
+// converter returns the function that converts in a direction, and notes that the project needs it; empty if there is none.
+func (f *file) converter(direction string, c conversion) string {
+	if direction == "From" && c.from != "" {
+		if c.from == no {
+			return ""
+		}
+		return fill(c.from)
+	}
+	if c.name == "" || c.part == scaffold.AdapterManager && !f.convertsManagers {
+		return ""
+	}
+	convert := f.adapterName(c.part) + "." + direction + c.name
+	if c.each {
+		convert = f.adapterName(c.part) + ".Each(" + convert + ")"
+	}
+	return convert
+}
+
+// adapterName stands for the name by which the file knows the package that converts, of which it needs a part.
+func (f *file) adapterName(part string) string {
+	module := f.moduleOf(f.name)
+	if f.adapters[module.folder] == nil {
+		f.adapters[module.folder] = map[string]bool{}
+	}
+	f.adapters[module.folder][part] = true
+	return imported(path.Join(module.path, f.adapterFolder))
+}
+
+// moduleOf returns the module of the project that a file is of.
+func (p *program) moduleOf(name string) goModule {
+	var around goModule
+	for _, module := range p.modules {
+		if module.folder == "." || strings.HasPrefix(name, module.folder+"/") {
+			if around.folder == "" || around.folder == "." || len(module.folder) > len(around.folder) {
+				around = module
+			}
+		}
+	}
+	return around
+}
+
+// to returns the function that makes of an expression what a place of a library wants: a type of controller-runtime, or an interface that
+// has methods of one.
+func (f *file) to(e ast.Expr, t types.Type) string {
+	if c, ok := conversionOf(t); ok {
+		if c.part == scaffold.AdapterManager && typeKey(f.info.TypeOf(e)) != "manager.Manager" {
+			return ""
+		}
+		return f.converter("To", c)
+	}
+	if c, ok := f.wrapping(e, t); ok {
+		return f.converter("To", c)
+	}
+	return ""
+}
+
+// wrapping returns how an expression is converted to an interface of a library: as the type of controller-runtime that has its methods.
+func (f *file) wrapping(e ast.Expr, t types.Type) (conversion, bool) {
+	asked, ok := t.Underlying().(*types.Interface)
+	if !ok || !f.isForeignType(t) || !mentionsPeer(asked, 0) {
+		return conversion{}, false
+	}
+	for _, name := range []string{"client.Client", "client.Reader", "client.Writer", "client.StatusClient", "client.SubResourceWriter", "client.Patch", "predicate.Predicate", "reconcile.Reconciler"} {
+		pkg, name, _ := strings.Cut(name, ".")
+		has, ok := f.peerObject(pkg, name).(*types.TypeName)
+		if !ok {
+			continue
+		}
+		methods, ok := has.Type().Underlying().(*types.Interface)
+		if ok && types.Implements(f.info.TypeOf(e), methods) && types.Implements(has.Type(), asked) {
+			return conversions[pkg+"."+name], true
+		}
+	}
+	return conversion{}, false
+}
+
+// given returns the function that converts what an expression of a library gives.
+func (f *file) given(e ast.Expr) string {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		if !f.isGiven(e) {
+			return ""
+		}
+		c, ok := conversionOf(f.info.TypeOf(e))
+		if !ok {
+			return ""
+		}
+		return f.converter("From", c)
+	}
+	signature := f.librarySignature(call)
+	if signature == nil || signature.Results().Len() == 0 {
+		return ""
+	}
+	c, ok := conversionOf(signature.Results().At(0).Type())
+	if !ok {
+		return ""
+	}
+	convert := f.converter("From", c)
+	if convert == "" {
+		return ""
+	}
+	return f.firstOf(signature.Results(), convert, c)
+}
+
+// firstOf returns what converts the first of several values as convert converts one; empty if that cannot be.
+func (f *file) firstOf(results *types.Tuple, convert string, c conversion) string {
+	first := map[int]string{2: "First", 3: "FirstOfThree"}[results.Len()]
+	if results.Len() == 1 || convert == "" {
+		return convert
+	}
+	var others []string
+	for i := 1; i < results.Len(); i++ {
+		if mentionsPeer(results.At(i).Type(), 0) {
+			return ""
+		}
+		others = append(others, f.typeName(results.At(i).Type()))
+	}
+	if first == "" {
+		return ""
+	}
+	return f.adapterName(c.part) + "." + first + "[" + strings.Join(others, ", ") + "](" + convert + ")"
+}
+
+// passedOn returns the function that converts what a function which a library calls returns of another one, if these are several values.
+func (f *file) passedOn(e ast.Expr) string {
+	statement, ok := f.around(0).(*ast.ReturnStmt)
+	call, isCall := e.(*ast.CallExpr)
+	signature := f.keptSignature()
+	if !ok || !isCall || signature == nil || len(statement.Results) != 1 || signature.Results().Len() < 2 || f.librarySignature(call) != nil {
+		return ""
+	}
+	c, ok := conversionOf(signature.Results().At(0).Type())
+	if !ok {
+		return ""
+	}
+	return f.firstOf(signature.Results(), f.converter("To", c), c)
+}
+
+// isGiven reports whether an expression is a field or a variable of a library, or a parameter of a function that one calls, of a type
+// of controller-runtime.
+func (f *file) isGiven(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		v, ok := f.info.Uses[e.Sel].(*types.Var)
+		return ok && f.isForeign(v.Pkg()) && isPeerType(v.Origin().Type())
+	case *ast.CallExpr:
+		signature := f.librarySignature(e)
+		return signature != nil && signature.Results().Len() == 1 && isPeerType(signature.Results().At(0).Type())
+	case *ast.Ident:
+		v, ok := f.info.Uses[e].(*types.Var)
+		return ok && f.isKeptParameter(v)
+	}
+	return false
+}
+
+// isPeerType reports whether a type is one of controller-runtime, or one that is converted.
+func isPeerType(t types.Type) bool {
+	_, converted := conversionOf(t)
+	return converted || mentionsPeer(t, 0)
+}
+
+// isForeign reports whether a package is of a library.
+func (p *program) isForeign(pkg *types.Package) bool {
+	return pkg != nil && !isPeer(pkg.Path()) && !p.isOwn(pkg.Path())
+}
+
+// isForeignType reports whether a type is one that a library declares, or a pointer to one.
+func (p *program) isForeignType(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	t = types.Unalias(t)
+	if pointer, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(pointer.Elem())
+	}
+	named, ok := t.(*types.Named)
+	return ok && p.isForeign(named.Obj().Pkg())
+}
+
+// librarySignature returns what the function of a library that is called has declared, or nil: its types are those of controller-runtime
+// after the migration too. So are those of functions of the project that a library calls.
+func (f *file) librarySignature(call *ast.CallExpr) *types.Signature {
+	if callee := f.callee(call); callee != nil {
+		if f.isForeign(callee.Pkg()) || f.kept[callee.FullName()] || f.isOfLibrary(call) {
+			return callee.Origin().Signature()
+		}
+		return nil
+	}
+	fun := ast.Unparen(call.Fun)
+	t := f.info.TypeOf(fun)
+	if t == nil || f.info.Types[fun].IsType() {
+		return nil
+	}
+	signature, ok := t.Underlying().(*types.Signature)
+	if !ok || !f.isForeignType(t) && !f.isGiven(fun) {
+		return nil
+	}
+	return signature
+}
+
+// isOfLibrary reports whether a call is of a method of controller-runtime on what a library gives and nothing converts, such as a manager.
+func (f *file) isOfLibrary(call *ast.CallExpr) bool {
+	selector, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	method, ok := f.info.Uses[selector.Sel].(*types.Func)
+	if !ok || method.Signature().Recv() == nil || !isOfPeer(method.Pkg()) || !isValue(f, selector.X) {
+		return false
+	}
+	if _, convert := f.embedded(selector); convert != "" {
+		return false
+	}
+	if f.isForeignType(f.info.TypeOf(selector.X)) {
+		return true
+	}
+	return f.isGiven(selector.X) && f.given(selector.X) == ""
+}
+
+// embedded returns the field by which a method of controller-runtime is one of a library's type that embeds it, and the function that
+// converts that field.
+func (f *file) embedded(n ast.Node) (field, convert string) {
+	selector, ok := n.(*ast.SelectorExpr)
+	if !ok || !f.converts || f.info.Selections[selector] == nil {
+		return "", ""
+	}
+	selection := f.info.Selections[selector]
+	if selection.Kind() != types.MethodVal || !isOfPeer(selection.Obj().Pkg()) {
+		return "", ""
+	}
+	var names []string
+	t := selection.Recv()
+	for _, i := range selection.Index()[:len(selection.Index())-1] {
+		if pointer, ok := t.Underlying().(*types.Pointer); ok {
+			t = pointer.Elem()
+		}
+		fields, ok := t.Underlying().(*types.Struct)
+		if !ok {
+			return "", ""
+		}
+		through := fields.Field(i)
+		names, t = append(names, through.Name()), through.Type()
+		if !f.isForeign(through.Pkg()) {
+			continue
+		}
+		if c, ok := conversionOf(t); ok {
+			return strings.Join(names, "."), f.converter("From", c)
+		}
+	}
+	return "", ""
+}
+
+// place returns the type that the place of an expression was declared with, which is looked at, and whether a library has declared it.
+func (f *file) place(e ast.Expr) (t types.Type, foreign bool) {
+	switch parent := f.around(0).(type) {
+	case *ast.CallExpr:
+		i := slices.Index(parent.Args, e)
+		signature := f.librarySignature(parent)
+		if i < 0 || signature == nil || signature.Params().Len() == 0 {
+			return nil, false
+		}
+		t = parameter(signature, i, parent.Ellipsis.IsValid())
+		return t, t != nil
+	case *ast.KeyValueExpr:
+		key, ok := parent.Key.(*ast.Ident)
+		if !ok || parent.Value != e {
+			return nil, false
+		}
+		return f.foreignVariable(f.info.Uses[key])
+	case *ast.CompositeLit:
+		i := slices.Index(parent.Elts, e)
+		if i < 0 || f.info.TypeOf(parent) == nil {
+			return nil, false
+		}
+		fields, ok := f.info.TypeOf(parent).Underlying().(*types.Struct)
+		if !ok {
+			return nil, false
+		}
+		return f.foreignVariable(fields.Field(i))
+	case *ast.AssignStmt:
+		i := slices.Index(parent.Rhs, e)
+		if i < 0 || len(parent.Lhs) != len(parent.Rhs) || parent.Tok != token.ASSIGN {
+			return nil, false
+		}
+		switch left := parent.Lhs[i].(type) {
+		case *ast.SelectorExpr:
+			return f.foreignVariable(f.info.Uses[left.Sel])
+		case *ast.Ident:
+			if v, ok := f.info.Uses[left].(*types.Var); ok && f.isKeptParameter(v) {
+				return v.Type(), true
+			}
+		}
+	case *ast.ReturnStmt:
+		i := slices.Index(parent.Results, e)
+		signature := f.keptSignature()
+		if i < 0 || signature == nil || len(parent.Results) != signature.Results().Len() {
+			return nil, false
+		}
+		return signature.Results().At(i).Type(), true
+	}
+	return nil, false
+}
+
+// foreignVariable returns the type of a field or variable that a library has declared.
+func (f *file) foreignVariable(object types.Object) (types.Type, bool) {
+	v, ok := object.(*types.Var)
+	if !ok || !f.isForeign(v.Pkg()) {
+		return nil, false
+	}
+	return v.Origin().Type(), true
+}
+
+// surveyKept finds the functions of the project that a library calls with values of controller-runtime: these go on to take and return them.
+func (f *file) surveyKept(n ast.Node) {
+	e, ok := n.(ast.Expr)
+	if !ok || !isValue(f, e) {
+		return
+	}
+	if t, foreign := f.place(e); foreign && t != nil {
+		if _, ok := t.Underlying().(*types.Signature); ok && mentionsPeer(t.Underlying(), 0) {
+			f.keepFunction(e)
+		}
+	}
+	wanted := f.wanted(e)
+	if wanted == nil || !f.isForeignType(wanted) || f.isForeignType(f.info.TypeOf(e)) {
+		return
+	}
+	asked, ok := wanted.Underlying().(*types.Interface)
+	if _, wraps := f.wrapping(e, wanted); !ok || wraps {
+		return
+	}
+	for method := range asked.Methods() {
+		if !f.isForeign(method.Pkg()) || !mentionsPeer(method.Signature(), 0) {
+			continue
+		}
+		object, _, _ := types.LookupFieldOrMethod(f.info.TypeOf(e), true, nil, method.Name())
+		if own, ok := object.(*types.Func); ok && own.Pkg() != nil && f.isOwn(own.Pkg().Path()) && f.isNameable(own.Signature()) {
+			f.kept[own.FullName()] = true
+		}
+	}
+}
+
+// keepFunction keeps the types of a function that is given to a library, if it is one that the project declares or a literal.
+func (f *file) keepFunction(e ast.Expr) {
+	signature, ok := f.info.TypeOf(e).Underlying().(*types.Signature)
+	if !ok || !f.isNameable(signature) {
+		return
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.FuncLit:
+		f.keptLiterals[e] = true
+	case *ast.Ident:
+		f.keepNamed(e)
+	case *ast.SelectorExpr:
+		f.keepNamed(e.Sel)
+	}
+}
+
+func (f *file) keepNamed(ident *ast.Ident) {
+	if own, ok := f.info.Uses[ident].(*types.Func); ok && own.Pkg() != nil && f.isOwn(own.Pkg().Path()) {
+		f.kept[own.FullName()] = true
+	}
+}
+
+// isNameable reports whether the package that converts has a name for each type of controller-runtime in a signature.
+func (f *file) isNameable(signature *types.Signature) bool {
+	for _, tuple := range []*types.Tuple{signature.Params(), signature.Results()} {
+		for v := range tuple.Variables() {
+			if !mentionsPeer(v.Type(), 0) {
+				continue
+			}
+			t := types.Unalias(v.Type())
+			if list, ok := t.(*types.Slice); ok {
+				t = types.Unalias(list.Elem())
+			}
+			if named, ok := t.(*types.Named); ok && objects[typeKey(named)] != "" {
+				continue
+			}
+			if c, ok := conversionOf(t); !ok || c.name == "" || c.from != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isKeptFunction reports whether a node is a function that a library calls.
+func (f *file) isKeptFunction(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.FuncLit:
+		return f.keptLiterals[n]
+	case *ast.FuncDecl:
+		declared, ok := f.info.Defs[n.Name].(*types.Func)
+		return ok && f.kept[declared.FullName()]
+	}
+	return false
+}
+
+// keptSignature returns the signature of the function that the node is in, if a library calls it.
+func (f *file) keptSignature() *types.Signature {
+	for _, n := range slices.Backward(f.stack) {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			if !f.keptLiterals[n] {
+				return nil
+			}
+			signature, _ := f.info.TypeOf(n).(*types.Signature)
+			return signature
+		case *ast.FuncDecl:
+			if !f.isKeptFunction(n) {
+				return nil
+			}
+			return f.info.Defs[n.Name].(*types.Func).Signature()
+		}
+	}
+	return nil
+}
+
+// isKeptParameter reports whether a variable is a parameter or result of a function that a library calls, of a type that is another one after the
+// migration.
+func (f *file) isKeptParameter(v *types.Var) bool {
+	for _, n := range f.stack {
+		if !f.isKeptFunction(n) {
+			continue
+		}
+		var function *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			function = n.Type
+		case *ast.FuncDecl:
+			function = n.Type
+		}
+		if function.Params.Pos() <= v.Pos() && v.Pos() < function.End() {
+			return mentionsPeer(v.Type(), 0)
+		}
+	}
+	return false
+}
+
+// keptType returns the type of a parameter or result of a function that a library calls, as the package that converts names it.
+func (f *file) keptType(n ast.Node) string {
+	field, ok := f.around(0).(*ast.Field)
+	if !ok || field.Type != n || !f.isKeptFunction(f.around(3)) {
+		return ""
+	}
+	e := field.Type
+	dots := ""
+	if variadic, ok := e.(*ast.Ellipsis); ok {
+		e, dots = variadic.Elt, "..."
+	}
+	t := f.info.TypeOf(e)
+	if t == nil || !mentionsPeer(t, 0) {
+		return ""
+	}
+	part := scaffold.AdapterClient
+	if c, ok := conversionOf(t); ok {
+		part = c.part
+	}
+	name := f.adapterName(part)
+	return dots + types.TypeString(t, func(pkg *types.Package) string {
+		if isOfPeer(pkg) {
+			return name
+		}
+		return f.packageName(pkg)
+	})
+}
+
+// isOfPeer reports whether a package is of controller-runtime itself.
+func isOfPeer(pkg *types.Package) bool {
+	return pkg != nil && (pkg.Path() == peerModule || strings.HasPrefix(pkg.Path(), peerModule+"/"))
+}
+
+// mentionsPeer reports whether a type has one of controller-runtime in it.
+func mentionsPeer(t types.Type, depth int) bool {
+	if depth > 4 {
+		return false
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		if isOfPeer(t.Obj().Pkg()) {
+			return true
+		}
+		for argument := range t.TypeArgs().Types() {
+			if mentionsPeer(argument, depth+1) {
+				return true
+			}
+		}
+	case *types.Pointer:
+		return mentionsPeer(t.Elem(), depth+1)
+	case *types.Slice:
+		return mentionsPeer(t.Elem(), depth+1)
+	case *types.Array:
+		return mentionsPeer(t.Elem(), depth+1)
+	case *types.Map:
+		return mentionsPeer(t.Key(), depth+1) || mentionsPeer(t.Elem(), depth+1)
+	case *types.Chan:
+		return mentionsPeer(t.Elem(), depth+1)
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				if mentionsPeer(v.Type(), depth+1) {
+					return true
+				}
+			}
+		}
+	case *types.Interface:
+		for method := range t.Methods() {
+			if mentionsPeer(method.Signature(), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// peerObject returns what a package of controller-runtime declares, or nil.
+func (p *program) peerObject(pkg, name string) types.Object {
+	declared := p.peers[pkg]
+	if declared == nil {
+		return nil
+	}
+	return declared.Scope().Lookup(name)
+}
+
+// surveyPeers finds the packages of controller-runtime that the project is made of. What the package that converts needs of these is there
+// from version 0.14 on.
+func (p *program) surveyPeers() {
+	packages.Visit(p.packages, nil, func(pkg *packages.Package) {
+		if pkg.Types != nil && strings.HasPrefix(pkg.PkgPath, peerModule+"/pkg/") {
+			p.peers[strings.TrimPrefix(pkg.PkgPath, peerModule+"/pkg/")] = pkg.Types
+		}
+	})
+	p.converts = p.peerObject("client", "SubResourceClient") != nil
+	cluster := p.peerObject("cluster", "Cluster")
+	if cluster == nil {
+		return
+	}
+	_, p.convertsManagers = methodOf(cluster.Type(), "GetHTTPClient")
+}
+
+// peerField reports whether a struct of controller-runtime has a field.
+func (p *program) peerField(pkg, name, field string) bool {
+	object := p.peerObject(pkg, name)
+	if object == nil {
+		return false
+	}
+	found, _, _ := types.LookupFieldOrMethod(object.Type(), true, nil, field)
+	_, ok := found.(*types.Var)
+	return ok
+}
+
+// The controller-runtime that is released with the Kubernetes of the runtime's modules, and the oldest one whose caches compile with these.
+const (
+	peerRelease          = "v0.25.2"
+	oldestCompilingCache = "v0.24.0"
+)
+
+// raisesPeer reports whether libraries have caches of a controller-runtime that does not compile with the Kubernetes of the runtime.
+func (p *program) raisesPeer(version string) bool {
+	if version == "" || semver.Compare(version, oldestCompilingCache) >= 0 {
+		return false
+	}
+	found := false
+	seen := map[string]bool{}
+	var visit func(pkg *packages.Package)
+	visit = func(pkg *packages.Package) {
+		if seen[pkg.PkgPath] || p.isOwn(pkg.PkgPath) {
+			return
+		}
+		seen[pkg.PkgPath] = true
+		found = found || pkg.PkgPath == peerModule+"/pkg/cache"
+		for _, imported := range pkg.Imports {
+			visit(imported)
+		}
+	}
+	for _, pkg := range p.packages {
+		for _, imported := range pkg.Imports {
+			if !isPeer(imported.PkgPath) {
+				visit(imported)
+			}
+		}
+	}
+	return found
+}
+
+// raisePeer raises the controller-runtime that libraries speak, in the go.mod of a module in the copy.
+func (m *migration) raisePeer(scratch, module string) error {
+	if !m.raisesPeer {
+		return nil
+	}
+	return editModule(filepath.Join(scratch, filepath.FromSlash(module)), func(file *modfile.File) (bool, error) {
+		for _, r := range file.Require {
+			if r.Mod.Path != peerModule || semver.Compare(r.Mod.Version, peerRelease) >= 0 {
+				continue
+			}
+			m.report.Left = append(m.report.Left, Left{
+				File: path.Join(module, "go.mod"), Code: peerModule + " " + r.Mod.Version, Rewritten: true,
+				Reason: "libraries have caches of " + peerModule + ", which compile with the Kubernetes of the runtime from " + oldestCompilingCache + " on: raised to " + peerRelease,
+			})
+			err := file.AddRequire(peerModule, peerRelease)
+			for _, pinned := range slices.Clone(file.Replace) {
+				if pinned.Old.Path == peerModule && pinned.New.Path == peerModule && err == nil {
+					err = file.AddReplace(peerModule, pinned.Old.Version, peerModule, peerRelease)
+				}
+			}
+			return true, err
+		}
+		return false, nil
+	})
+}
+
+// allFeatures are those of peerRelease.
+var allFeatures = scaffold.AdapterFeatures{
+	Apply: true, SubResourceApply: true, FieldValidation: true, SharedGet: true, StaleRead: true, InitialList: true, Priority: true, TerminalError: true,
+	EventRecorder: true, AnnotatedRecorder: true,
+}
+
+// libraryFeatures are what the version of controller-runtime that the project has declares.
+func (p *program) libraryFeatures() scaffold.AdapterFeatures {
+	recordsEvents := false
+	if provider := p.peerObject("recorder", "Provider"); provider != nil {
+		_, recordsEvents = methodOf(provider.Type(), "GetEventRecorder")
+	}
+	return scaffold.AdapterFeatures{
+		Apply:             p.peerObject("client", "ApplyOption") != nil,
+		SubResourceApply:  p.peerObject("client", "SubResourceApplyOption") != nil,
+		FieldValidation:   p.peerField("client", "CreateOptions", "FieldValidation"),
+		SharedGet:         p.peerField("client", "GetOptions", "UnsafeDisableDeepCopy"),
+		StaleRead:         p.peerField("client", "GetOptions", "DisableReadYourWritesConsistency"),
+		InitialList:       p.peerField("event", "CreateEvent", "IsInInitialList"),
+		Priority:          p.peerField("reconcile", "Result", "Priority"),
+		TerminalError:     p.peerObject("reconcile", "TerminalError") != nil,
+		EventRecorder:     recordsEvents,
+		AnnotatedRecorder: p.peerObject("recorder", "EventRecorder") != nil,
+	}
+}
+
+// adapterFolder returns the folder of the package that converts: one that the project does not have yet.
+func adapterFolder(fsys fs.FS, modules []goModule) string {
+	for _, name := range []string{"controllerruntime", "controllerruntimeadapter", "kctrlcontrollerruntime"} {
+		folder := path.Join("internal", name)
+		if !slices.ContainsFunc(modules, func(m goModule) bool {
+			_, err := fs.Stat(fsys, path.Join(m.folder, folder))
+			return err == nil
+		}) {
+			return folder
+		}
+	}
+	return "internal/kctrl/controllerruntime"
+}
+
+// writeAdapters plans the packages that convert, for the modules that need one.
+func (m *migration) writeAdapters(p *program) error {
+	features := p.libraryFeatures()
+	if m.raisesPeer = p.raisesPeer(m.peer.runtime); m.raisesPeer {
+		features = allFeatures
+	}
+	for _, module := range m.modules {
+		parts := p.adapters[module.folder]
+		if len(parts) == 0 {
+			continue
+		}
+		folder := path.Join(module.folder, p.adapterFolder)
+		if err := scaffold.PlanAdapter(m.plan, folder, features, parts); err != nil {
+			return err
+		}
+		if m.adapted == nil {
+			m.adapted = map[string]bool{}
+		}
+		m.adapted[folder] = true
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package migrate
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+)
+
+// TestLibraries rewrites a project whose libraries speak a controller-runtime, of several versions, and compiles the result. With those that
+// are named for it the package that converts is tested too, with an API server in memory.
+func TestLibraries(t *testing.T) {
+	for version, runs := range map[string]bool{"v0.14.4": false, "v0.17.2": false, "v0.22.5": false, "v0.24.1": true, peerRelease: true} {
+		t.Run(version, func(t *testing.T) {
+			dir := libraryModules(t, version)
+			p := rewriteLibraries(t, dir)
+			if version == peerRelease && p.libraryFeatures() != allFeatures {
+				t.Errorf("%s has %+v", version, p.libraryFeatures())
+			}
+			if !runs {
+				for _, e := range compile(t, dir) {
+					if !p.convertsManagers && strings.Contains(e.Msg, "Manager") {
+						continue // which is left
+					}
+					t.Errorf("after: %s: %s", strings.TrimPrefix(e.Pos, dir), e.Msg)
+				}
+				return
+			}
+			copyFolder(t, "testdata/libraries/test", filepath.Join(dir, p.adapterFolder))
+			command := exec.CommandContext(t.Context(), "go", "test", "./...")
+			command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// libraryModules is a project and the module of its library beside it, with a version of controller-runtime.
+func libraryModules(t *testing.T, version string) string {
+	t.Helper()
+	dir := newModule(t)
+	library := t.TempDir()
+	editGoMod(t, filepath.Join(dir, "go.mod"), func(file *modfile.File) error {
+		if err := file.DropReplace(peerModule, ""); err != nil {
+			return err
+		}
+		if err := file.AddRequire(peerModule, version); err != nil {
+			return err
+		}
+		return file.AddReplace("example.com/library", "", library, "")
+	})
+	copyFolder(t, "testdata/libraries/library", library)
+	write(t, filepath.Join(library, "go.mod"), []byte("module example.com/library\n\ngo 1.26.0\n"))
+	copyFolder(t, "testdata/libraries/before", filepath.Join(dir, "operator"))
+	return dir
+}
+
+func editGoMod(t *testing.T, name string, change func(*modfile.File) error) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := change(file); err != nil {
+		t.Fatal(err)
+	}
+	file.Cleanup()
+	if text, err = file.Format(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, name, text)
+}
+
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(from, "*"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("nothing in %s: %v", from, err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(to, filepath.Base(name)), text)
+	}
+}
+
+// rewriteLibraries rewrites the Go files of a module where they are, and writes the package that converts.
+func rewriteLibraries(t *testing.T, dir string) *program {
+	t.Helper()
+	module := goModule{path: "example.com/cases", folder: "."}
+	p, err := load(t.Context(), dir, []goModule{module}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range p.problems() {
+		t.Fatalf("before: %s: %s", e.Pos, e.Msg)
+	}
+	files := p.files()
+	p.survey(files)
+	for _, f := range files {
+		after, err := f.rewrite()
+		if err != nil {
+			t.Fatalf("%s: %v", f.name, err)
+		}
+		for _, l := range f.left {
+			t.Errorf("left: %s:%d: %s", l.File, l.Line, l.Reason)
+		}
+		if testing.Verbose() {
+			t.Logf("%s", after)
+		}
+		write(t, filepath.Join(dir, f.name), after)
+	}
+	m := &migration{dir: dir, plan: plan.New(fs.FS(os.DirFS(dir))), modules: []goModule{module}, peer: &peer{}}
+	if err := m.writeAdapters(p); err != nil {
+		t.Fatal(err)
+	}
+	for c := range m.plan.Changes() {
+		write(t, filepath.Join(dir, c.Path), c.After)
+	}
+	return p
+}
