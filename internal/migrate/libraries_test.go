@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
@@ -131,4 +132,56 @@ func rewriteLibraries(t *testing.T, dir string) *program {
 		write(t, filepath.Join(dir, c.Path), c.After)
 	}
 	return p
+}
+
+// TestControllerRuntimeOfLibrariesIsRaised reads the go.mod of a copy whose libraries have caches that do not compile any more.
+func TestControllerRuntimeOfLibrariesIsRaised(t *testing.T) {
+	const before = `module example.com/project
+
+go 1.26
+
+require sigs.k8s.io/controller-runtime v0.22.5
+
+replace sigs.k8s.io/controller-runtime => sigs.k8s.io/controller-runtime v0.22.4
+`
+	for _, raises := range []bool{true, false} {
+		scratch := t.TempDir()
+		write(t, filepath.Join(scratch, "go.mod"), []byte(before))
+		m := &migration{report: &Report{}, raisesPeer: raises}
+		if err := m.raisePeer(scratch, "."); err != nil {
+			t.Fatal(err)
+		}
+		want := before
+		if raises {
+			want = strings.NewReplacer("v0.22.5", peerRelease, "v0.22.4", peerRelease).Replace(before)
+		}
+		after, err := os.ReadFile(filepath.Join(scratch, "go.mod"))
+		if err != nil || string(after) != want || (len(m.report.Left) == 1) != raises {
+			t.Errorf("raises %v: got %s, %v, %+v", raises, after, err, m.report.Left)
+		}
+	}
+}
+
+// TestOnlyCachesOfLibrariesRaiseControllerRuntime asks about a library that has a cache, directly and through another one, and about one that has
+// clients alone.
+func TestOnlyCachesOfLibrariesRaiseControllerRuntime(t *testing.T) {
+	cache := &packages.Package{PkgPath: peerModule + "/pkg/cache"}
+	clients := &packages.Package{PkgPath: "example.com/clients", Imports: map[string]*packages.Package{"client": {PkgPath: peerModule + "/pkg/client"}}}
+	caches := &packages.Package{PkgPath: "example.com/caches", Imports: map[string]*packages.Package{"cache": cache}}
+	through := &packages.Package{PkgPath: "example.com/through", Imports: map[string]*packages.Package{"caches": caches}}
+	for _, test := range []struct {
+		version string
+		library *packages.Package
+		want    bool
+	}{
+		{"v0.22.5", caches, true}, {"v0.22.5", through, true}, {"v0.22.5", clients, false}, {"v0.22.5", cache, false},
+		{oldestCompilingCache, through, false}, {"", through, false},
+	} {
+		p := &program{modules: []goModule{{path: "example.com/project", folder: "."}}, packages: []*packages.Package{
+			{PkgPath: "example.com/project", Imports: map[string]*packages.Package{"library": test.library}},
+		}}
+		if got := p.raisesPeer(test.version); got != test.want {
+			t.Errorf("%s with %s: got %v", test.version, test.library.PkgPath, got)
+		}
+	}
 }

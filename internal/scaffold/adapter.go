@@ -11,11 +11,12 @@ import (
 type AdapterFeatures = templates.AdapterFeatures
 
 // The parts of the package that converts values of controller-runtime and of the runtime: clients with their options, predicates, what
-// reconcilers are, are told and return, and managers.
+// reconcilers are, are told and return, how long what failed waits, and managers.
 const (
 	AdapterClient    = "client.go"
 	AdapterPredicate = "predicate.go"
 	AdapterReconcile = "reconcile.go"
+	AdapterLimiter   = "ratelimiter.go"
 	AdapterManager   = "manager.go"
 )
 
@@ -24,6 +25,7 @@ var adapterParts = map[string][]string{
 	AdapterClient:    {AdapterClient, "options.go"},
 	AdapterPredicate: {AdapterPredicate},
 	AdapterReconcile: {AdapterReconcile},
+	AdapterLimiter:   {AdapterLimiter, AdapterReconcile},
 	AdapterManager:   {AdapterManager, AdapterClient, "options.go"},
 }
 

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,7 @@ type Reconciler struct {
 	APIReader client.Reader
 	Recorder  record.EventRecorder
 	Accept    predicate.Predicate
+	Limiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -106,7 +108,7 @@ func use(ctx context.Context, cluster library.Cluster, env *library.Environment,
 	})
 	<-env.Manager.Elected()
 	_ = env.Manager.GetClient()
-	return &Reconciler{Client: env, APIReader: cluster.Reader, Recorder: recorder, Accept: library.Requested{}}, err
+	return &Reconciler{Client: env, APIReader: cluster.Reader, Recorder: recorder, Accept: library.Requested{}, Limiter: library.Limiter()}, err
 }
 
 var _ reconcile.Reconciler = &Reconciler{}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -113,3 +114,8 @@ func NewLog() logr.Logger { return logr.Discard() }
 
 // Log logs.
 func Log(log logr.Logger) {}
+
+// Limiter returns how long requests wait that have failed.
+func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
 )
@@ -362,4 +366,69 @@ func TestReconcilers(t *testing.T) {
 	if got := FromResult(crreconcile.Result{Requeue: true}); got.RequeueAfter <= 0 { //nolint:staticcheck // libraries do so
 		t.Errorf("got %v", got)
 	}
+}
+
+func TestRateLimiters(t *testing.T) {
+	l := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
+	request := crreconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
+	to := ToRateLimiter(l)
+	if first, second := to.When(request), to.When(request); first != time.Second || second != 2*time.Second || to.NumRequeues(request) != 2 {
+		t.Errorf("got %v, %v, %d", first, second, to.NumRequeues(request))
+	}
+	back := FromRateLimiter(to)
+	back.Forget(FromRequest(request))
+	if l.NumRequeues(FromRequest(request)) != 0 || FromRateLimiter(nil) != nil || ToRateLimiter(nil) != nil {
+		t.Error("a request is not forgotten")
+	}
+}
+
+func TestManagers(t *testing.T) {
+	m, err := manager.New(inmemory.Start(t).Config, manager.Options{Scheme: clientgoscheme.Scheme})
+	succeeds(t, err)
+	mgr := ToManager(m)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ran := make(chan struct{})
+	succeeds(t, mgr.Add(crmanager.RunnableFunc(func(ctx context.Context) error {
+		close(ran)
+		<-ctx.Done()
+		return nil
+	})))
+	succeeds(t, mgr.AddHealthzCheck("a", func(*http.Request) error { return nil }))
+	succeeds(t, mgr.AddReadyzCheck("a", func(*http.Request) error { return nil }))
+	succeeds(t, mgr.AddMetricsServerExtraHandler("/a", http.NotFoundHandler()))
+	succeeds(t, mgr.GetFieldIndexer().IndexField(ctx, &corev1.ConfigMap{}, "x", func(o crclient.Object) []string { return []string{o.(*corev1.ConfigMap).Data["x"]} }))
+	done := make(chan error)
+	go func() { done <- mgr.Start(ctx) }()
+	<-ran
+	<-mgr.Elected()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Error("the cache does not sync")
+	}
+	a := configMap("a", nil)
+	a.Data = map[string]string{"x": "1"}
+	succeeds(t, mgr.GetClient().Create(ctx, a))
+	for _, r := range []crclient.Reader{mgr.GetClient(), mgr.GetCache()} {
+		var list corev1.ConfigMapList
+		succeeds(t, r.List(ctx, &list, crclient.MatchingFields{"x": "1"}))
+		if len(list.Items) != 1 {
+			t.Errorf("an index has %d objects", len(list.Items))
+		}
+	}
+	succeeds(t, mgr.GetAPIReader().Get(ctx, crclient.ObjectKeyFromObject(a), a))
+	_, err = mgr.GetCache().GetInformer(ctx, a)
+	refuses(t, err, "no informers")
+	mgr.GetEventRecorderFor("tester").Eventf(a, "Normal", "Tested", "by %s", "a test")
+	mgr.GetEventRecorder("tester").Eventf(a, nil, "Normal", "Tested", "Test", "by %s", "a test")
+	if mgr.GetScheme() != m.Scheme() || mgr.GetConfig() != m.Config() || mgr.GetHTTPClient() != m.HTTPClient() || mgr.GetLogger().GetSink() == nil || ToManager(nil) != nil {
+		t.Error("a manager has something else than the one behind it")
+	}
+	stop()
+	succeeds(t, <-done)
+	defer func() {
+		if recover() == nil {
+			t.Error("there is a server of webhooks")
+		}
+	}()
+	mgr.GetWebhookServer()
 }
