@@ -274,6 +274,9 @@ func metricsOf(f *file, value ast.Expr) string {
 			return strings.TrimRight(strings.TrimSpace(strings.TrimSuffix(after, "}")), ",")
 		}
 	}
+	if star, ok := value.(*ast.StarExpr); ok {
+		value = star.X // of whose fields a selector is enough
+	}
 	text := f.text(value)
 	var fields []string
 	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts", "MetricsHandlers"} {

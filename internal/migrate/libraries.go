@@ -26,8 +26,9 @@ type conversion struct {
 	name string
 	// part is the file of the package that has them.
 	part string
-	// from is the function that makes a value of the runtime; without one it is that of the package. no says that there is none.
-	from string
+	// from is the function that makes a value of the runtime; without one it is that of the package. no says that there is none, and so it
+	// does in to.
+	from, to string
 	// each says that what is converted is a list.
 	each bool
 }
@@ -59,6 +60,7 @@ var conversions = map[string]conversion{
 	"workqueue.TypedRateLimiter": {name: "RateLimiter", part: scaffold.AdapterLimiter},
 	"manager.Manager":            {name: "Manager", part: scaffold.AdapterManager, from: no},
 	"cluster.Cluster":            {name: "Manager", part: scaffold.AdapterManager, from: no},
+	"*metrics/server.Options":    {name: "MetricsOptions", part: scaffold.AdapterMetrics, to: no},
 	"record.EventRecorder":       {from: "{events}.OfCore"},
 	"toolsevents.EventRecorder":  {from: "{events}.Of"},
 }
@@ -182,6 +184,10 @@ func conversionOf(t types.Type) (conversion, bool) {
 		c.each = true
 		return c, ok
 	}
+	if pointer, ok := t.(*types.Pointer); ok {
+		c, ok := conversions["*"+typeKey(pointer.Elem())]
+		return c, ok
+	}
 	named, ok := t.(*types.Named)
 	if !ok {
 		return conversion{}, false
@@ -205,7 +211,7 @@ func (f *file) converter(direction string, c conversion) string {
 		}
 		return fill(c.from)
 	}
-	if c.name == "" || c.part == scaffold.AdapterManager && !f.convertsManagers {
+	if c.name == "" || direction == "To" && c.to == no || c.part == scaffold.AdapterManager && !f.convertsManagers {
 		return ""
 	}
 	convert := f.adapterName(c.part) + "." + direction + c.name
@@ -290,34 +296,35 @@ func (f *file) given(e ast.Expr) string {
 	if signature == nil || signature.Results().Len() == 0 {
 		return ""
 	}
-	c, ok := conversionOf(signature.Results().At(0).Type())
-	if !ok {
-		return ""
-	}
-	convert := f.converter("From", c)
-	if convert == "" {
-		return ""
-	}
-	return f.firstOf(signature.Results(), convert, c)
+	return f.oneOf(signature.Results(), "From")
 }
 
-// firstOf returns what converts the first of several values as convert converts one; empty if that cannot be.
-func (f *file) firstOf(results *types.Tuple, convert string, c conversion) string {
-	first := map[int]string{2: "First", 3: "FirstOfThree"}[results.Len()]
+// oneOf returns the function that converts the one of several values that is to be converted; empty if that cannot be.
+func (f *file) oneOf(results *types.Tuple, direction string) string {
+	at, found := 0, 0
+	var c conversion
+	var others []string
+	for i := range results.Len() {
+		if known, ok := conversionOf(results.At(i).Type()); ok {
+			at, c, found = i, known, found+1
+		} else if mentionsPeer(results.At(i).Type(), 0) {
+			return ""
+		} else {
+			others = append(others, f.typeName(results.At(i).Type()))
+		}
+	}
+	if found != 1 {
+		return ""
+	}
+	convert := f.converter(direction, c)
 	if results.Len() == 1 || convert == "" {
 		return convert
 	}
-	var others []string
-	for i := 1; i < results.Len(); i++ {
-		if mentionsPeer(results.At(i).Type(), 0) {
-			return ""
-		}
-		others = append(others, f.typeName(results.At(i).Type()))
-	}
-	if first == "" {
+	of := map[[2]int]string{{0, 2}: "First", {0, 3}: "FirstOfThree", {1, 3}: "SecondOfThree"}[[2]int{at, results.Len()}]
+	if of == "" {
 		return ""
 	}
-	return f.adapterName(c.part) + "." + first + "[" + strings.Join(others, ", ") + "](" + convert + ")"
+	return f.adapterName(c.part) + "." + of + "[" + strings.Join(others, ", ") + "](" + convert + ")"
 }
 
 // passedOn returns the function that converts what a function which a library calls returns of another one, if these are several values.
@@ -328,11 +335,7 @@ func (f *file) passedOn(e ast.Expr) string {
 	if !ok || !isCall || signature == nil || len(statement.Results) != 1 || signature.Results().Len() < 2 || f.librarySignature(call) != nil {
 		return ""
 	}
-	c, ok := conversionOf(signature.Results().At(0).Type())
-	if !ok {
-		return ""
-	}
-	return f.firstOf(signature.Results(), f.converter("To", c), c)
+	return f.oneOf(signature.Results(), "To")
 }
 
 // isGiven reports whether an expression is a field or a variable of a library, or a parameter of a function that one calls, of a type
@@ -400,7 +403,7 @@ func (f *file) librarySignature(call *ast.CallExpr) *types.Signature {
 // isOfLibrary reports whether a call is of a method of controller-runtime on what a library gives and nothing converts, such as a manager.
 func (f *file) isOfLibrary(call *ast.CallExpr) bool {
 	selector, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok {
+	if !ok || !f.converts {
 		return false
 	}
 	method, ok := f.info.Uses[selector.Sel].(*types.Func)
@@ -575,7 +578,7 @@ func (f *file) isNameable(signature *types.Signature) bool {
 			if named, ok := t.(*types.Named); ok && objects[typeKey(named)] != "" {
 				continue
 			}
-			if c, ok := conversionOf(t); !ok || c.name == "" || c.from != "" {
+			if c, ok := conversionOf(t); !ok || c.name == "" || c.from != "" || c.to != "" {
 				return false
 			}
 		}
@@ -867,6 +870,9 @@ func (m *migration) writeAdapters(p *program) error {
 			m.adapted = map[string]bool{}
 		}
 		m.adapted[folder] = true
+		m.report.Left = append(m.report.Left, Left{
+			File: path.Join(folder, "controllerruntime.go"), Reason: "libraries go on to speak " + peerModule + ", and this package converts what they want and give", Rewritten: true,
+		})
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -60,6 +61,13 @@ func libraryModules(t *testing.T, version string) string {
 	copyFolder(t, "testdata/libraries/library", library)
 	write(t, filepath.Join(library, "go.mod"), []byte("module example.com/library\n\ngo 1.26.0\n"))
 	copyFolder(t, "testdata/libraries/before", filepath.Join(dir, "operator"))
+	if semver.Compare(version, "v0.16.0") < 0 { // which has no package for what serves metrics
+		for _, name := range []string{filepath.Join(library, "metrics.go"), filepath.Join(dir, "operator", "metrics.go")} {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	return dir
 }
 
@@ -124,7 +132,7 @@ func rewriteLibraries(t *testing.T, dir string) *program {
 		}
 		write(t, filepath.Join(dir, f.name), after)
 	}
-	m := &migration{dir: dir, plan: plan.New(fs.FS(os.DirFS(dir))), modules: []goModule{module}, peer: &peer{}}
+	m := &migration{dir: dir, plan: plan.New(fs.FS(os.DirFS(dir))), modules: []goModule{module}, peer: &peer{}, report: &Report{}}
 	if err := m.writeAdapters(p); err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,15 @@ import (
 type AdapterFeatures = templates.AdapterFeatures
 
 // The parts of the package that converts values of controller-runtime and of the runtime: clients with their options, predicates, what
-// reconcilers are, are told and return, how long what failed waits, and managers.
+// reconcilers are, are told and return, how long what failed waits, managers, and how
+// metrics are served.
 const (
 	AdapterClient    = "client.go"
 	AdapterPredicate = "predicate.go"
 	AdapterReconcile = "reconcile.go"
 	AdapterLimiter   = "ratelimiter.go"
 	AdapterManager   = "manager.go"
+	AdapterMetrics   = "metrics.go"
 )
 
 // adapterParts are the files that each part is.
@@ -26,6 +28,7 @@ var adapterParts = map[string][]string{
 	AdapterPredicate: {AdapterPredicate},
 	AdapterReconcile: {AdapterReconcile},
 	AdapterLimiter:   {AdapterLimiter, AdapterReconcile},
+	AdapterMetrics:   {AdapterMetrics},
 	AdapterManager:   {AdapterManager, AdapterClient, "options.go"},
 }
 

@@ -22,6 +22,7 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -431,4 +432,18 @@ func TestManagers(t *testing.T) {
 		}
 	}()
 	mgr.GetWebhookServer()
+}
+
+func TestMetricsOptions(t *testing.T) {
+	for _, test := range []struct {
+		from     *server.Options
+		address  string
+		insecure bool
+	}{
+		{nil, ":8080", true}, {&server.Options{}, ":8080", true}, {&server.Options{BindAddress: "0"}, "", true}, {&server.Options{BindAddress: ":1", SecureServing: true}, ":1", false},
+	} {
+		if got := FromMetricsOptions(test.from); got.MetricsAddress != test.address || got.MetricsInsecure != test.insecure {
+			t.Errorf("%v: got %q, insecure %v", test.from, got.MetricsAddress, got.MetricsInsecure)
+		}
+	}
 }
