@@ -5,7 +5,7 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
+.PHONY: build demo test check golden bench bench-runtime bench-webhook bench-generation corpus postprocess test-large test-faults test-wire test-collector test-examples test-matrix test-porting test-libraries test-chart test-bundle test-image test-modules test-skew bench-collector bench-inmemory test-peers fidelity clean
 
 build: ## Build bin/kctrl. With cgo it could load plugins, for which the linker would keep what nobody calls.
 	CGO_ENABLED=0 go build -ldflags='-s -w' -o bin/kctrl ./cmd/kctrl
@@ -71,6 +71,9 @@ test-peers: build ## Run client-go, a manager of controller-runtime and kubectl,
 
 test-porting: build ## Compile both columns of docs/from-controller-runtime.md, and run the three operators that were ported by it.
 	cd bench && go vet ./porting/... && go test ./porting/...
+
+test-libraries: ## Migrate an operator whose libraries speak controller-runtime, with five versions of that; takes minutes.
+	KCTRL_TEST_LIBRARIES=all go test -count 1 -timeout 40m -run TestLibraries -v ./internal/migrate
 
 test-modules: build ## Build, vet and test a scaffolded project, and vet the runtime, with the older k8s.io modules that projects may choose; takes minutes. See docs/kubernetes.md.
 	KCTRL_TEST_MODULES=all go test -timeout 40m -run TestProjectsMayChooseOlderKubernetes -v ./internal/scaffold

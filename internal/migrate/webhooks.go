@@ -121,7 +121,7 @@ func (f *file) buildWebhook(c *chain) string {
 			continue
 		case name == "WithConverter":
 			converted = true
-			out.WriteString(f.converter(link, prototype))
+			out.WriteString(f.withSpokes(link, prototype))
 			continue
 		case name == "Complete":
 			if !handled {
@@ -142,8 +142,8 @@ func (f *file) buildWebhook(c *chain) string {
 	return out.String()
 }
 
-// converter returns WithSpokes for WithConverter of a builder whose kind is the hub. One that is made otherwise stays.
-func (f *file) converter(link *ast.CallExpr, prototype ast.Expr) string {
+// withSpokes returns WithSpokes for WithConverter of a builder whose kind is the hub. One that is made otherwise stays.
+func (f *file) withSpokes(link *ast.CallExpr, prototype ast.Expr) string {
 	call, key := f.called(link.Args[0])
 	if key != "webhook/conversion.NewHubSpokeConverter" || len(call.Args) == 0 || namedOf(f.info.TypeOf(call.Args[0])) != namedOf(f.info.TypeOf(prototype)) {
 		gap := f.gap(link)
@@ -183,7 +183,7 @@ func methodOf(t types.Type, name string) (*types.Signature, bool) {
 	return method.Signature(), true
 }
 
-// spokes returns WithSpokes for the versions that convert to and from a hub.
+// withSpokes returns WithSpokes for the versions that convert to and from a hub.
 func (f *file) spokes(gap, m string, prototype ast.Expr) string {
 	hub := f.info.TypeOf(prototype)
 	if _, ok := methodOf(hub, "Hub"); !ok {
