@@ -76,7 +76,6 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"cache#Scheme":                          dropped(""), // that of the manager
 	"cache#Mapper":                          dropped(""),
 	"cache#HTTPClient":                      dropped(""),
-	"reconcile#Requeue":                     requeue,
 	"log/zap#Development":                   development,
 	"log/zap#DestWriter":                    wrapped("Output: ", ""),
 	"log/zap#Level":                         levelOfZap,
@@ -377,18 +376,6 @@ func preconditions(f *file, value ast.Expr) string {
 		}
 	}
 	return "Preconditions: " + fill("{client}.Preconditions") + "(" + f.deref(value) + ")"
-}
-
-// requeue is Requeue of a Result: soon.
-func requeue(f *file, value ast.Expr) string {
-	v, known := f.boolean(value)
-	switch {
-	case f.sibling("RequeueAfter") != nil, known && !v:
-		return removed
-	case known:
-		return "RequeueAfter: " + fill("{time}.Millisecond")
-	}
-	return "RequeueAfter: " + fill("map[bool]{time}.Duration{true: ") + imported("time") + ".Millisecond}[" + f.text(value) + "]"
 }
 
 // development is debug if it is, and the level as it was if not.

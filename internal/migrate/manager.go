@@ -258,15 +258,6 @@ var managerRules = []Rule{
 		},
 		Reason: "a result is compared",
 	},
-	{
-		Name: "whether a result is to come back soon",
-		Matches: func(f *file, n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			return ok && f.member(selector.Sel) == "reconcile#Requeue"
-		},
-		Rewrite: func(f *file, n ast.Node) string { return "(" + f.text(n.(*ast.SelectorExpr).X) + ".RequeueAfter > 0)" },
-		Reason:  "RequeueAfter says when",
-	},
 }
 
 // isGatherer reports whether a type is an interface of what metrics are gathered from, and that registers nothing.

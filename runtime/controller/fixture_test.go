@@ -149,13 +149,14 @@ func (l *log) returns(answers ...answer) reconcile.Func[string] {
 		l.add(request)
 		a := answers[min(n, len(answers)-1)]
 		n++
-		return reconcile.Result{RequeueAfter: a.after}, a.err
+		return reconcile.Result{RequeueAfter: a.after, Requeue: a.requeue}, a.err
 	}
 }
 
 type answer struct {
-	after time.Duration
-	err   error
+	after   time.Duration
+	requeue bool
+	err     error
 }
 
 // pass lets time pass, until all that happens in it has happened.

@@ -54,13 +54,15 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 
 	outcome := outcomeOf(ctx, result, err)
 	// After the switch, which begins the backoff that events may interrupt, and before Done.
-	defer func() { c.events.end(state, outcome == failed) }()
+	defer func() { c.events.end(state, outcome == failed || outcome == requeue) }()
 	c.metrics.total.Inc(c.name, outcome.String())
 	switch outcome {
 	case failed:
 		c.metrics.errors.Inc(c.name)
 		logFailure(logger, err)
-		c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true, Backoff: c.backoff(request)}, request)
+		c.retry(request, result)
+	case requeue:
+		c.retry(request, result)
 	case terminal:
 		c.metrics.errors.Inc(c.name)
 		c.metrics.terminal.Inc(c.name)
@@ -74,7 +76,12 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	}
 }
 
-// backoff returns how long a request that has failed backs off, zero for what the options say.
+// retry adds a request again after its backoff.
+func (c *Controller[R]) retry(request R, result reconcile.Result) {
+	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true, Backoff: c.backoff(request)}, request)
+}
+
+// backoff returns how long a request that is retried backs off, zero for what the options say.
 func (c *Controller[R]) backoff(request R) time.Duration {
 	if c.limiter == nil {
 		return 0
@@ -135,6 +142,7 @@ type outcome int
 const (
 	succeeded    outcome = iota
 	requeueAfter         // succeeded, and asked for another one
+	requeue              // succeeded, and asked for another one after a backoff
 	failed               // is retried
 	terminal             // failed, and is not retried
 	stopped              // failed because the controller stops
@@ -142,7 +150,7 @@ const (
 
 // String returns the value of the metric label result.
 func (o outcome) String() string {
-	return [...]string{"success", "requeue_after", "error", "error", "stopped"}[o]
+	return [...]string{"success", "requeue_after", "requeue", "error", "error", "stopped"}[o]
 }
 
 func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
@@ -156,6 +164,8 @@ func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome 
 		return failed
 	case result.RequeueAfter > 0:
 		return requeueAfter
+	case result.Requeue:
+		return requeue
 	}
 	return succeeded
 }

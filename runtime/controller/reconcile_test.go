@@ -101,6 +101,26 @@ func TestRequeueAfterReconcilesAgainThen(t *testing.T) {
 	})
 }
 
+func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		again := answer{requeue: true}
+		s := start(t, l.returns(again, again, answer{err: errBroken}, again, answer{after: time.Minute, requeue: true}, answer{}), controller.Options{BaseDelay: time.Second})
+		s.queue.Add("a")
+		pass(time.Hour)
+		expect(t, "reconciles, of which one fails and the last but one says when", l.took(), "0s a", "1s a", "3s a", "7s a", "15s a", "1m15s a")
+		wantMetrics(t, s,
+			`controller_runtime_reconcile_total{controller="test",result="requeue"} 3`,
+			`controller_runtime_reconcile_total{controller="test",result="requeue_after"} 1`,
+			`controller_runtime_reconcile_errors_total{controller="test"} 1`,
+		)
+		if logged := strings.Count(s.logs.String(), "reconcile failed"); logged != 1 {
+			t.Errorf("%d failures logged, want 1: %s", logged, s.logs)
+		}
+		s.end()
+	})
+}
+
 func TestErrorCountsMoreThanRequeueAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()

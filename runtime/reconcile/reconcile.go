@@ -20,7 +20,11 @@ type Result struct {
 	// RequeueAfter asks for another reconcile of the same request after this time. Zero means: when something changes.
 	// It is ignored when Reconcile returns an error.
 	RequeueAfter time.Duration
-	// Priority is that of the next reconcile, if this one asks for it by RequeueAfter or by an error. Nil is the
+	// Requeue asks for another reconcile of the same request after the backoff that an error would have, without being
+	// one: nothing is logged, and the backoff grows until a reconcile does not ask. Where there is a time to wait, name
+	// it by RequeueAfter, which is used if both are set.
+	Requeue bool
+	// Priority is that of the next reconcile, if this one asks for it by a field above or by an error. Nil is the
 	// priority of this one. Higher ones go first; that of an event is 0, and what exists at the start has a lower one.
 	Priority *int
 }

@@ -27,7 +27,7 @@ func Reconcile(ctx context.Context, c client.Client, request reconcile.Request) 
 }
 
 func Requeue() reconcile.Result {
-	return reconcile.Result{RequeueAfter: time.Millisecond}
+	return reconcile.Result{Requeue: true}
 }
 
 func Terminal(err error) error {

@@ -30,7 +30,7 @@ func Reconcile(ctx context.Context, c client.Client, request ctrl.Request) (ctrl
 	return ctrl.Result{RequeueAfter: time.Minute}, nil
 }
 
-// Another look at once
+// Another look, with backoff
 func Requeue() ctrl.Result {
 	return ctrl.Result{Requeue: true}
 }
