@@ -40,14 +40,12 @@ var clientRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
+			if !slices.ContainsFunc(call.Args[3:], f.isPatchOption) {
+				args := slices.Concat(f.texts(call.Args[:2]), []string{""}, f.texts(call.Args[3:]))
+				return f.text(selector.X) + ".Apply(" + f.arguments(call, args) + ")"
+			}
 			options := strings.Join(f.texts(call.Args[3:]), ", ") + ellipsis(call)
-			if slices.ContainsFunc(call.Args[3:], f.isPatchOption) {
-				options = fill("{client}.AsApplyOptions(") + options + ")..."
-			}
-			args := f.texts(call.Args[:2])
-			if options != "" {
-				args = append(args, options)
-			}
+			args := append(f.texts(call.Args[:2]), fill("{client}.AsApplyOptions(")+options+")...")
 			return f.text(selector.X) + ".Apply(" + strings.Join(args, ", ") + ")"
 		},
 		Reason: "apply is a verb of its own",
@@ -60,8 +58,9 @@ var clientRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			args := append([]string{f.text(call.Args[0]), f.text(selector.X)}, f.texts(call.Args[1:])...)
-			return fill("{client}.ApplyConfiguration(") + strings.Join(args, ", ") + ellipsis(call) + ")"
+			args := f.texts(call.Args)
+			args[0] += ", " + f.text(selector.X)
+			return fill("{client}.ApplyConfiguration(") + f.arguments(call, args) + ")"
 		},
 		Reason: "Apply of a client takes objects; configurations have a function",
 	},
@@ -100,8 +99,9 @@ var clientRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			args := append([]string{f.text(call.Args[0]), f.text(selector.X)}, f.texts(call.Args[1:])...)
-			return fill("{client}.WatchChannel(") + strings.Join(args, ", ") + ellipsis(call) + ")"
+			args := f.texts(call.Args)
+			args[0] += ", " + f.text(selector.X)
+			return fill("{client}.WatchChannel(") + f.arguments(call, args) + ")"
 		},
 		Reason: "a watch of a client is a stream; WatchChannel has its events come by a channel",
 	},

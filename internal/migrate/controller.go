@@ -280,7 +280,7 @@ func (f *file) link(link *ast.CallExpr) string {
 		}
 		return f.watch(name, link)
 	case "WithEventFilter":
-		return gap + "WithEventFilter(" + strings.Join(f.predicates(link.Args), ", ") + ")"
+		return gap + "WithEventFilter(" + f.arguments(link, f.predicates(link.Args)) + ")"
 	case "WatchesRawSource":
 		if len(link.Args) > 1 && f.isOldSource(link.Args[0]) {
 			return f.watchOfSource(gap, link)
@@ -288,7 +288,7 @@ func (f *file) link(link *ast.CallExpr) string {
 		if text, ok := f.rawSource(gap, link); ok {
 			return text
 		}
-		return gap + "WatchesSource(" + strings.Join(f.texts(link.Args), ", ") + ")"
+		return gap + "WatchesSource(" + f.arguments(link, f.texts(link.Args)) + ")"
 	case "WithLogConstructor":
 		f.note(link, "left out: the logger of a reconcile has the attributes controller, key and reconcileID")
 		return ""
@@ -297,7 +297,7 @@ func (f *file) link(link *ast.CallExpr) string {
 	case "For":
 		return gap + "For(" + f.forLater(link.Args) + ")"
 	}
-	return gap + name + "(" + strings.Join(f.texts(link.Args), ", ") + ellipsis(link) + ")"
+	return gap + name + "(" + f.arguments(link, f.texts(link.Args)) + ")"
 }
 
 // watchOfSource returns the watch of a source that has its handler beside it.
@@ -415,7 +415,7 @@ func (f *file) optionsOf(gap string, link *ast.CallExpr) string {
 			}
 		}
 	}
-	return gap + "WithOptions(" + strings.Join(f.texts(link.Args), ", ") + ")" + limiter
+	return gap + "WithOptions(" + f.arguments(link, f.texts(link.Args)) + ")" + limiter
 }
 
 // limiterTaken reports whether a rate limiter is given to the builder.

@@ -26,7 +26,7 @@ var eventRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector.X) + ".Add(" + strings.Join(f.texts(call.Args), ", ") + ")"
+			return f.text(selector.X) + ".Add(" + f.arguments(call, f.texts(call.Args)) + ")"
 		},
 		Reason: "an event asks at once; a failure backs off",
 	},
@@ -71,11 +71,12 @@ var recorderRules = []Rule{
 				return f.inside(n)
 			}
 			a := f.texts(call.Args)
-			message := f.formatted(call.Args[3])
 			if v := f.info.Types[call.Args[3]].Value; v != nil && strings.Contains(v.ExactString(), "%") {
-				message = `"%s", ` + a[3]
+				a[3] = `"%s", ` + a[3]
+			} else {
+				a[3] = f.formatted(call.Args[3])
 			}
-			return f.text(selector.X) + ".Eventf(" + strings.Join([]string{a[0], "nil", a[1], a[2], a[2], message}, ", ") + ")"
+			return f.text(selector.X) + ".Eventf(" + f.arguments(call, related(a, 2)) + ")"
 		},
 		Reason: "events have a related object and an action",
 	},
@@ -91,7 +92,7 @@ var recorderRules = []Rule{
 			if len(a) == 4 {
 				a[3] = f.formatted(call.Args[3])
 			}
-			return f.text(selector.X) + ".Eventf(" + strings.Join(append([]string{a[0], "nil", a[1], a[2], a[2]}, a[3:]...), ", ") + ellipsis(call) + ")"
+			return f.text(selector.X) + ".Eventf(" + f.arguments(call, related(a, 2)) + ")"
 		},
 		Reason: "events have a related object and an action",
 	},
@@ -104,7 +105,9 @@ var recorderRules = []Rule{
 				return f.inside(n)
 			}
 			a := f.texts(call.Args)
-			return f.text(selector.X) + ".WithAnnotations(" + a[1] + ").Eventf(" + strings.Join(append([]string{a[0], "nil", a[2], a[3], a[3]}, a[4:]...), ", ") + ellipsis(call) + ")"
+			annotations := a[1]
+			a[1] = ""
+			return f.text(selector.X) + ".WithAnnotations(" + annotations + ").Eventf(" + f.arguments(call, related(a, 3)) + ")"
 		},
 		Reason: "events have a related object and an action",
 	},
@@ -116,7 +119,7 @@ var recorderRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector.X) + ".Eventf(" + strings.Join(append(f.texts(call.Args[:5]), f.formatted(call.Args[5])), ", ") + ")"
+			return f.text(selector.X) + ".Eventf(" + f.arguments(call, append(f.texts(call.Args[:5]), f.formatted(call.Args[5]))) + ")"
 		},
 		Reason: "vet knows that Eventf takes a format",
 	},
@@ -208,6 +211,13 @@ var recorderRules = []Rule{
 		},
 		Reason: "what it records is told to its channel by a recorder",
 	},
+}
+
+// related adds to the arguments of an event what the old API lacks: no related object, and the reason once more as the action.
+func related(args []string, reason int) []string {
+	args[0] += ", nil"
+	args[reason] += ", " + args[reason]
+	return args
 }
 
 // formatted returns a text that is all of a note: as it is where it is constant, and else as what a format is filled with.

@@ -190,7 +190,7 @@ var handlerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector.X) + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
+			return f.text(selector.X) + "(" + f.arguments(call, f.texts(call.Args)) + ")"
 		},
 		Reason: "handlers are functions",
 	},

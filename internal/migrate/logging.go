@@ -92,8 +92,8 @@ var loggingRules = []Rule{
 			if call.Ellipsis.IsValid() && len(call.Args) == 3 {
 				return f.logger(selector.X) + ".Error(" + message + `, append([]any{"err", ` + err + "}, " + f.text(call.Args[2]) + "...)...)"
 			}
-			args := append([]string{message, `"err"`, err}, f.attributes(call.Args[2:])...)
-			return f.logger(selector.X) + ".Error(" + strings.Join(args, ", ") + ")"
+			args := append([]string{message, `"err", ` + err}, f.attributes(call.Args[2:])...)
+			return f.logger(selector.X) + ".Error(" + f.arguments(call, args) + ")"
 		},
 		Reason: "slog has the message first, and the error among the attributes",
 	},
@@ -106,7 +106,7 @@ var loggingRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
 			args := append(f.texts(call.Args[:1]), f.attributes(call.Args[1:])...)
-			return f.text(selector.X) + ".Info(" + strings.Join(args, ", ") + ")"
+			return f.text(selector.X) + ".Info(" + f.arguments(call, args) + ")"
 		},
 		Reason: "names of attributes are strings, and each has a value",
 	},
@@ -118,7 +118,7 @@ var loggingRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector.X) + ".With(" + strings.Join(f.attributes(call.Args), ", ") + ")"
+			return f.text(selector.X) + ".With(" + f.arguments(call, f.attributes(call.Args)) + ")"
 		},
 		Reason: "names of attributes are strings, and each has a value",
 	},
@@ -135,10 +135,10 @@ var loggingRules = []Rule{
 				name = ".Info("
 			}
 			if call.Ellipsis.IsValid() || len(call.Args) == 0 {
-				return f.logger(selector.X) + name + strings.Join(f.texts(call.Args), ", ") + ellipsis(call) + ")"
+				return f.logger(selector.X) + name + f.arguments(call, f.texts(call.Args)) + ")"
 			}
 			args := append(f.texts(call.Args[:1]), f.attributes(call.Args[1:])...)
-			return f.logger(selector.X) + name + strings.Join(args, ", ") + ")"
+			return f.logger(selector.X) + name + f.arguments(call, args) + ")"
 		},
 		Reason: "V(1) and above are slog's debug",
 	},
@@ -287,7 +287,7 @@ func (f *file) attributes(args []ast.Expr) []string {
 		}
 	}
 	if last := len(texts) - 1; len(texts)%2 == 1 {
-		texts = append(texts[:last], `"value"`, texts[last])
+		texts[last] = `"value", ` + texts[last]
 	}
 	return texts
 }
@@ -343,6 +343,20 @@ func (f *file) texts(list []ast.Expr) []string {
 		texts[i] = f.text(e)
 	}
 	return texts
+}
+
+// arguments returns what is between the parentheses of a call, with texts in place of its arguments: the comments and line breaks between
+// them stay. An argument whose text is empty goes, with the comma before it.
+func (f *file) arguments(call *ast.CallExpr, texts []string) string {
+	edits := make([]edit, len(texts))
+	for i, text := range texts {
+		from := call.Args[i].Pos()
+		if text == "" && i > 0 {
+			from = call.Args[i-1].End()
+		}
+		edits[i] = edit{f.offset(from), f.offset(call.Args[i].End()), text}
+	}
+	return f.spliceRange(f.offset(call.Lparen)+1, f.offset(call.Rparen), edits)
 }
 
 func ellipsis(call *ast.CallExpr) string {

@@ -347,7 +347,7 @@ func (f *file) probe(call *ast.CallExpr) string {
 	if key == "manager#AddHealthzCheck" {
 		name = "AddHealthz"
 	}
-	return f.text(selector.X) + "." + name + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
+	return f.text(selector.X) + "." + name + "(" + f.arguments(call, f.texts(call.Args)) + ")"
 }
 
 // registered returns the call m.GetWebhookServer().Register(path, handler), or that of a variable which the server is given, else nil.

@@ -17,7 +17,7 @@ var predicateRules = []Rule{
 			if len(call.Args) == 1 && !call.Ellipsis.IsValid() {
 				return f.predicates(call.Args)[0]
 			}
-			return fill("{predicate}.And(") + strings.Join(f.predicates(call.Args), ", ") + ellipsis(call) + ")"
+			return fill("{predicate}.And(") + f.arguments(call, f.predicates(call.Args)) + ")"
 		},
 		Reason: "predicates are further arguments of a watch",
 	},
@@ -123,7 +123,7 @@ var predicateRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call, selector, _ := f.method(n)
-			return f.text(selector.X) + "(" + strings.Join(f.texts(call.Args), ", ") + ")"
+			return f.text(selector.X) + "(" + f.arguments(call, f.texts(call.Args)) + ")"
 		},
 		Reason: "predicates are functions",
 	},
@@ -160,7 +160,7 @@ func (f *file) predicatesOf(gap string, options []ast.Expr) string {
 		call, key := f.called(option)
 		switch {
 		case key == "builder.WithPredicates":
-			text += gap + "WithPredicates(" + strings.Join(f.predicates(call.Args), ", ") + ellipsis(call) + ")"
+			text += gap + "WithPredicates(" + f.arguments(call, f.predicates(call.Args)) + ")"
 		case f.symbol(option) == "builder.OnlyMetadata":
 			f.note(option, wholeObjects)
 		case isWatchOption(f.info.TypeOf(option)):

@@ -137,7 +137,7 @@ func (f *file) buildWebhook(c *chain) string {
 		case webhookLinks[name] != "":
 			name = webhookLinks[name]
 		}
-		out.WriteString(f.gap(link) + name + "(" + strings.Join(f.texts(link.Args), ", ") + ")")
+		out.WriteString(f.gap(link) + name + "(" + f.arguments(link, f.texts(link.Args)) + ")")
 	}
 	return out.String()
 }

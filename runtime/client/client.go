@@ -59,7 +59,8 @@ type Writer interface {
 	// Delete deletes the object that obj names. An object with finalizers goes on to exist until they are removed.
 	Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error
 	// DeleteAllOf deletes the objects of the kind of obj that match the options. A namespaced kind needs
-	// [InNamespace]: the API server deletes collections in one namespace only.
+	// [InNamespace]: the API server deletes collections in one namespace only. Of a cluster-scoped one InNamespace is dropped,
+	// with a warning in the log: it deletes all that the other options select.
 	DeleteAllOf(ctx context.Context, obj object.Object, opts ...DeleteAllOfOption) error
 }
 

@@ -246,16 +246,15 @@ func TestKeyMustFitTheScopeOfTheKind(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	ctx := t.Context()
-	nowhere, placed := configMap("a"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "x"}}
+	nowhere := configMap("a")
 	nowhere.Namespace = ""
 	for want, err := range map[string]error{
-		"get ConfigMap a: ConfigMap is namespaced: the namespace is missing":                       c.Get(ctx, object.Key{Name: "a"}, nowhere),
-		"create ConfigMap a: ConfigMap is namespaced: the namespace is missing":                    c.Create(ctx, nowhere),
-		"apply ConfigMap a: ConfigMap is namespaced: the namespace is missing":                     c.Apply(ctx, nowhere),
-		"delete all ConfigMap: ConfigMap is namespaced: the namespace is missing":                  c.DeleteAllOf(ctx, nowhere),
-		"get ConfigMap default: the name of the ConfigMap is missing":                              c.Get(ctx, object.Key{Namespace: "default"}, nowhere),
-		"delete all namespaces in x: Namespace is cluster-scoped: it cannot be in namespace \"x\"": c.DeleteAllOf(ctx, placed, client.InNamespace("x")),
-		"the name of the subresource is missing":                                                   c.SubResource("").Update(ctx, configMap("a")),
+		"get ConfigMap a: ConfigMap is namespaced: the namespace is missing":      c.Get(ctx, object.Key{Name: "a"}, nowhere),
+		"create ConfigMap a: ConfigMap is namespaced: the namespace is missing":   c.Create(ctx, nowhere),
+		"apply ConfigMap a: ConfigMap is namespaced: the namespace is missing":    c.Apply(ctx, nowhere),
+		"delete all ConfigMap: ConfigMap is namespaced: the namespace is missing": c.DeleteAllOf(ctx, nowhere),
+		"get ConfigMap default: the name of the ConfigMap is missing":             c.Get(ctx, object.Key{Namespace: "default"}, nowhere),
+		"the name of the subresource is missing":                                  c.SubResource("").Update(ctx, configMap("a")),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -91,31 +91,38 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 
 func TestNamespaceOfAClusterScopedObjectIsDropped(t *testing.T) {
 	s := newServer()
-	c := connect(t, s, client.Options{FieldOwner: "me"})
+	logger, out := logs()
+	c := connect(t, s, client.Options{FieldOwner: "me", Logger: logger})
 	const one = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n","resourceVersion":"2"}}`
 	for _, method := range []string{"GET", "PUT", "PATCH", "DELETE"} {
 		s.says(method+" /api/v1/namespaces/n", one)
 	}
 	s.says("POST /api/v1/namespaces", one)
 	s.says("PUT /api/v1/namespaces/n/status", one)
+	s.says("DELETE /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
 	s.says("GET /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
 	placed := func() *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "x"}}
 	}
 	ctx := t.Context()
 	for what, err := range map[string]error{
-		"get":    c.Get(ctx, object.Key{Namespace: "../x", Name: "n"}, placed()),
-		"create": c.Create(ctx, placed()),
-		"update": c.Update(ctx, placed()),
-		"patch":  c.Patch(ctx, placed(), client.MergeFrom(placed())),
-		"apply":  c.Apply(ctx, placed()),
-		"status": c.Status().Update(ctx, placed()),
-		"delete": c.Delete(ctx, placed()),
-		"list":   c.List(ctx, &corev1.NamespaceList{}, client.InNamespace("x")),
+		"get":        c.Get(ctx, object.Key{Namespace: "../x", Name: "n"}, placed()),
+		"create":     c.Create(ctx, placed()),
+		"update":     c.Update(ctx, placed()),
+		"patch":      c.Patch(ctx, placed(), client.MergeFrom(placed())),
+		"apply":      c.Apply(ctx, placed()),
+		"status":     c.Status().Update(ctx, placed()),
+		"delete":     c.Delete(ctx, placed()),
+		"delete all": c.DeleteAllOf(ctx, placed(), client.InNamespace("x")),
+		"list":       c.List(ctx, &corev1.NamespaceList{}, client.InNamespace("x")),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	// The one that reaches further than it says.
+	if !strings.Contains(out.String(), "delete all namespaces of the cluster: the kind is in no namespace, and so not in x") {
+		t.Errorf("logged: %s", out)
 	}
 }
 

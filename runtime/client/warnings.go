@@ -55,6 +55,13 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
+// tell logs a warning of the client's own, once.
+func (w *warnings) tell(ctx context.Context, text string) {
+	if w.first(text) {
+		w.logger.WarnContext(ctx, text)
+	}
+}
+
 // first reports whether text has not been seen lately.
 func (w *warnings) first(text string) bool {
 	w.mu.Lock()

@@ -233,6 +233,10 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 	if err != nil {
 		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
 	}
+	if within := res.within(o.ListOptions.Namespace); within != o.ListOptions.Namespace {
+		c.conn.warnings.tell(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource, o.ListOptions.Namespace))
+		o.ListOptions.Namespace = within
+	}
 	r := &request{verb: "delete all", method: http.MethodDelete, resource: res, namespace: o.ListOptions.Namespace, query: o.ListOptions.query()}
 	if err := r.checkCollection(o.ListOptions); err != nil {
 		return err
