@@ -563,8 +563,8 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
 	}
-	media := runtime.ContentTypeProtobuf // which has no empty lists
-	if !f.hub.Empty() {
+	media := runtime.ContentTypeProtobuf // which has no empty lists, and no kinds of what is inside of an object
+	if !f.hub.Empty() || s.options.Unchecked {
 		media = runtime.ContentTypeJSON
 	}
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -47,11 +48,11 @@ func (i initial) unstructured() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(i.object)
+	content, err := configuration.Map(i.object)
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
+	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(kind)
 	u.SetResourceVersion("")
 	return u, nil

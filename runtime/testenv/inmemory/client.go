@@ -20,6 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
@@ -329,11 +330,11 @@ func (c *fakeClient) put(ctx context.Context, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := configuration.Map(obj)
 	if err != nil {
 		return err
 	}
-	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
+	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(kind)
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -510,6 +511,7 @@ func (c *fakeClient) List(ctx context.Context, list object.List, opts ...client.
 		return nil
 	})
 	if err == nil && c.asGiven {
+		list.SetResourceVersion("")
 		if _, isUnstructured := list.(runtime.Unstructured); !isUnstructured {
 			list.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		}

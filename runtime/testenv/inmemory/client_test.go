@@ -2,6 +2,7 @@ package inmemory_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -31,11 +32,22 @@ type shelf struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Spec              struct {
-		Books int `json:"books,omitempty"`
+		Books int    `json:"books,omitempty"`
+		Wide  number `json:"wide,omitempty"`
 	} `json:"spec,omitempty"`
 	Status struct {
 		Full bool `json:"full,omitempty"`
 	} `json:"status,omitempty"`
+}
+
+// number is a number that is kept as text, whose pointer says how it looks in JSON.
+type number string
+
+func (n *number) MarshalJSON() ([]byte, error) { return []byte(*n), nil }
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	*n = number(data)
+	return json.Unmarshal(data, new(float64))
 }
 
 func (s *shelf) DeepCopyObject() runtime.Object {
@@ -77,6 +89,10 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "bare"}, Status: corev1.PodStatus{Phase: corev1.PodFailed}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}},
 		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", Generation: 7, UID: "mine"}, Status: appsv1.StatefulSetStatus{Replicas: 3}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "claims"}, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: []corev1.PersistentVolumeClaim{
+			{ObjectMeta: metav1.ObjectMeta{Name: "bare"}},
+			{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Name: "typed"}},
+		}}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "going", Finalizers: []string{"example.com/keep"}, DeletionTimestamp: &now,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "bare"}},
@@ -86,7 +102,7 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		&shelf{ObjectMeta: metav1.ObjectMeta{Name: "nowhere"}},
 		func() client.Object {
 			s := &shelf{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "u"}}
-			s.Spec.Books, s.Status.Full = 3, true
+			s.Spec.Books, s.Spec.Wide, s.Status.Full = 3, "0.5", true
 			return s
 		}(),
 	}
@@ -121,7 +137,7 @@ func TestObjectsAreAsGiven(t *testing.T) {
 		}
 	}
 	pods := &corev1.PodList{}
-	if err := initial.List(t.Context(), pods); err != nil || len(pods.Items) != 2 {
+	if err := initial.List(t.Context(), pods); err != nil || len(pods.Items) != 2 || pods.ResourceVersion != "" {
 		t.Errorf("%v %v", pods.Items, err)
 	}
 	if err := initial.List(t.Context(), pods, client.InNamespace("n")); err != nil || len(pods.Items) != 1 {
