@@ -2,6 +2,8 @@ package migrate
 
 import (
 	"go/ast"
+	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +25,13 @@ var testRules = []Rule{
 	{
 		Name: "flags of the API server",
 		Matches: func(f *file, n ast.Node) bool {
-			statement, ok := n.(*ast.ExprStmt)
-			return ok && f.isOfControlPlane(statement.X)
+			switch n := n.(type) {
+			case *ast.ExprStmt:
+				return f.isOfControlPlane(n.X)
+			case *ast.AssignStmt:
+				return len(n.Lhs) == 1 && (f.hasTypeOfControlPlane(n.Rhs[0]) || n.Tok == token.ASSIGN && f.isOfControlPlane(n.Lhs[0]))
+			}
+			return false
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.note(n, "left out: the flags of the API server: KCTRL_TEST_SERVER=real runs one of kctrl env, testenv.Start has options")
@@ -43,15 +50,28 @@ var testRules = []Rule{
 	},
 }
 
-// isOfControlPlane reports whether an expression is a call on the programs of an environment, or on what such calls return.
+// isOfControlPlane reports whether an expression is about the programs of an environment: these, a field or a call of them, or of what
+// such calls return.
 func (f *file) isOfControlPlane(e ast.Expr) bool {
+	if f.hasTypeOfControlPlane(e) {
+		return true
+	}
 	switch e := e.(type) {
 	case *ast.CallExpr:
 		return f.isOfControlPlane(e.Fun)
 	case *ast.SelectorExpr:
-		return f.member(e.Sel) == "envtest#ControlPlane" || f.isOfControlPlane(e.X)
+		return f.isOfControlPlane(e.X)
 	}
 	return false
+}
+
+// hasTypeOfControlPlane reports whether an expression is the programs of an environment, one of them, or its flags.
+func (f *file) hasTypeOfControlPlane(e ast.Expr) bool {
+	pkg, name, _ := strings.Cut(f.typeOf(e), ".")
+	if pkg != "envtest" && !strings.HasPrefix(pkg, "internal/testing/") { // of which it has aliases
+		return false
+	}
+	return slices.Contains([]string{"ControlPlane", "APIServer", "Etcd", "Arguments"}, name)
 }
 
 // fakeRules are about the fake client.

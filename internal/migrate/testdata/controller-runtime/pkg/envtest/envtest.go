@@ -16,11 +16,13 @@ type ControlPlane struct{}
 
 func (*ControlPlane) GetAPIServer() *APIServer { return nil }
 
-type APIServer struct{}
+type APIServer struct{ Path string }
 
 func (*APIServer) Configure() *Arguments { return nil }
 
 type Arguments struct{}
+
+func (*Arguments) Set(name string, values ...string) *Arguments { return nil }
 
 func (*Arguments) Append(name string, values ...string) *Arguments { return nil }
 
