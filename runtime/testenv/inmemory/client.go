@@ -611,29 +611,35 @@ func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...clie
 	if err != nil {
 		return err
 	}
-	if c.asGiven { // nobody collects garbage here, so that an object would wait for what it owns for ever
+	if c.asGiven {
 		var o client.DeleteOptions
 		for _, opt := range opts {
 			opt.ApplyToDelete(&o)
 		}
-		if o.PropagationPolicy == metav1.DeletePropagationForeground {
-			o.PropagationPolicy = metav1.DeletePropagationBackground
-		}
+		o.PropagationPolicy = waitsForNobody
 		opts = []client.DeleteOption{&o}
 	}
 	return out(c.WithWatch.Delete(ctx, obj, opts...))
 }
 
+// waitsForNobody is how objects as given are deleted: else some would wait for a garbage collector, which is not there, to delete or orphan
+// what they own.
+const waitsForNobody = metav1.DeletePropagationBackground
+
 // DeleteAllOf deletes in all namespaces what is in none that is named, if objects are as they are given.
 func (c *fakeClient) DeleteAllOf(ctx context.Context, obj object.Object, opts ...client.DeleteAllOfOption) error {
 	ctx = given(ctx)
+	if !c.asGiven {
+		return c.WithWatch.DeleteAllOf(ctx, obj, opts...)
+	}
 	var o client.DeleteAllOfOptions
 	for _, opt := range opts {
 		opt.ApplyToDeleteAllOf(&o)
 	}
+	o.DeleteOptions.PropagationPolicy = waitsForNobody
 	namespaced, err := c.IsObjectNamespaced(obj)
-	if err != nil || !namespaced || !c.asGiven || o.ListOptions.Namespace != "" {
-		return c.failed(c.WithWatch.DeleteAllOf(ctx, obj, opts...))
+	if err != nil || !namespaced || o.ListOptions.Namespace != "" {
+		return c.failed(c.WithWatch.DeleteAllOf(ctx, obj, &o))
 	}
 	kind, err := object.GVK(obj, c.Scheme())
 	if err != nil {

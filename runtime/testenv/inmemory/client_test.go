@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -358,11 +359,35 @@ func TestWhatAClientBeginsWithCanBeUpdatedAndDeleted(t *testing.T) {
 	if err := c.Update(t.Context(), given); err != nil {
 		t.Error(err)
 	}
-	if err := c.Delete(t.Context(), given, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	if err := c.Delete(t.Context(), given); err != nil {
 		t.Error(err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(given), given); !apierrors.IsNotFound(err) {
-		t.Errorf("it waits for what it owns, which nobody collects: %v", err)
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+func TestWhatIsGivenWaitsForNoGarbageCollector(t *testing.T) {
+	c := inmemory.NewClientBuilder().AsGiven().Build()
+	for _, policy := range []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		for how, remove := range map[string]func(*batchv1.Job) error{
+			"delete": func(job *batchv1.Job) error { return c.Delete(t.Context(), job, client.PropagationPolicy(policy)) },
+			"delete all in a namespace": func(job *batchv1.Job) error {
+				return c.DeleteAllOf(t.Context(), job, client.InNamespace("n"), client.PropagationPolicy(policy))
+			},
+			"delete all": func(job *batchv1.Job) error { return c.DeleteAllOf(t.Context(), job, client.PropagationPolicy(policy)) },
+		} {
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}} // which are orphaned where nothing else is said
+			if err := c.Create(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+			if err := remove(job); err != nil {
+				t.Error(err)
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(job), job); !apierrors.IsNotFound(err) {
+				t.Fatalf("%s, %q: it waits for what it owns: %v", how, policy, err)
+			}
+		}
 	}
 }
 
