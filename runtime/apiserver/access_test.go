@@ -182,6 +182,9 @@ func (s *sequence) decide() {
 	if s.IntN(2) == 0 {
 		s.govern(mark)
 	}
+	if s.IntN(2) == 0 {
+		s.amend(mark)
+	}
 }
 
 // sync asks until a configuration is heeded.
@@ -444,9 +447,130 @@ func (s *sequence) spoilPolicy(spec map[string]any) {
 	}
 }
 
+// amend writes a mutating policy and its bindings.
+func (s *sequence) amend(mark string) {
+	const policyKind, bindingKind, version = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io/v1"
+	name, path, bindings := s.namespace+"-amending", admissionPath+"mutatingadmissionpolicies", admissionPath+"mutatingadmissionpolicybindings"
+	if s.IntN(2) == 0 {
+		spec := s.mutatingPolicy(mark)
+		s.spoilMutatingPolicy(spec)
+		s.add(asked{method: "POST", path: path + s.options(), body: object(version, policyKind, name+"-wrong", "", map[string]any{"spec": spec}), dry: true})
+	}
+	spec, binding := map[string]any{"spec": s.mutatingPolicy(mark)}, map[string]any{"spec": s.mutatingBinding(name)}
+	switch {
+	case s.made[name] && s.IntN(4) == 0: // with something wrong
+		s.spoilMutatingPolicy(spec["spec"].(map[string]any))
+		s.add(asked{method: "PUT", path: path + "/" + name, body: object(version, policyKind, name, "{{version "+name+"}}", spec), dry: true})
+		return
+	case s.made[name]:
+		s.add(asked{method: "PUT", path: bindings + "/" + name + "-b", body: object(version, bindingKind, name+"-b", "{{version "+name+"-b}}", binding)})
+		s.add(asked{method: "PUT", path: path + "/" + name, body: object(version, policyKind, name, "{{version "+name+"}}", spec)})
+	default:
+		s.add(asked{method: "POST", path: bindings, body: object(version, bindingKind, name+"-b", "", binding)})
+		syncing := map[string]any{"policyName": name, "matchResources": map[string]any{"namespaceSelector": s.own(), "objectSelector": map[string]any{"matchExpressions": []any{map[string]any{"key": "sync", "operator": "In", "values": []any{"Mutate1", "Mutate2", "Mutate3"}}}}}}
+		s.add(asked{method: "PATCH", path: bindings + "/" + name + "-a?fieldManager=one", contentType: "application/apply-patch+yaml", body: object(version, bindingKind, name+"-a", "", map[string]any{"spec": syncing})})
+		s.add(asked{method: "POST", path: path, body: object(version, policyKind, name, "", spec)})
+	}
+	s.note(name, path)
+	s.note(name+"-a", bindings)
+	s.note(name+"-b", bindings)
+	if s.IntN(3) == 0 {
+		s.add(asked{method: "GET", path: pick(s, path+"/"+name, bindings+"/"+name+"-b"), accept: pick(s, "", asTable, asPartial)})
+	}
+	wrong := s.wrongBinding(name)
+	delete(wrong, "validationActions")
+	s.add(asked{method: "POST", path: bindings, body: object(version, bindingKind, name+"-wrong", "", map[string]any{"spec": wrong}), dry: true})
+	until := `"synced":"` + mark + `"`
+	if spec["spec"].(map[string]any)["paramKind"] != nil && strings.Contains(fmt.Sprint(spec), "none.kctrl.dev") {
+		until = "none.kctrl.dev"
+	}
+	s.sync("Mutate", mark, until)
+}
+
+func (s *sequence) mutatingPolicy(mark string) map[string]any {
+	isSync := "has(object.metadata.labels) && 'sync' in object.metadata.labels"
+	first := map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": isSync + " && object.metadata.labels.sync == 'Mutate" + mark + "' ? Object{metadata: Object.metadata{labels: {'synced': '" + mark + "'}}} : Object{}"}}
+	mutations := []any{first}
+	for range 1 + s.IntN(3) {
+		mutations = append(mutations, s.mutation(isSync))
+	}
+	spec := map[string]any{
+		"mutations": mutations, "reinvocationPolicy": pick(s, "Never", "IfNeeded"),
+		"variables": []any{map[string]any{"name": "name", "expression": "object.metadata.name"}, map[string]any{"name": "again", "expression": "variables.name + 'x'"}},
+		"matchConstraints": map[string]any{"namespaceSelector": s.own(), "resourceRules": []any{map[string]any{
+			"operations": pick(s, []any{"CREATE", "UPDATE"}, []any{"*"}, []any{"CREATE"}), "apiGroups": []any{"*"}, "apiVersions": pick(s, []any{"*"}, []any{"*"}, []any{"v1"}),
+			"resources": pick(s, []any{"*"}, []any{"*/*"}, []any{"configmaps", "widgets"}), "scope": "Namespaced",
+		}}},
+	}
+	if s.IntN(3) == 0 {
+		spec["failurePolicy"] = pick(s, "Ignore", "Fail")
+	}
+	if s.IntN(4) == 0 {
+		spec["matchConditions"] = []any{map[string]any{"name": "c", "expression": pick(s, "request.name != 'c'", "has(object.metadata)", "object.metadata.name != 'd'", isSync+" || object.nothing == 1")}}
+	}
+	if s.IntN(2) == 0 {
+		spec["paramKind"] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}
+	}
+	if s.IntN(8) == 0 {
+		spec["paramKind"], spec["failurePolicy"] = map[string]any{"apiVersion": "none.kctrl.dev/v1", "kind": "Missing"}, "Fail"
+		spec["matchConstraints"].(map[string]any)["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": "Mutate" + mark}} // lest it refuse everything
+	}
+	return spec
+}
+
+// mutation changes what is not for the sync.
+func (s *sequence) mutation(isSync string) map[string]any {
+	if s.IntN(2) == 0 {
+		expression := pick(s,
+			`Object{metadata: Object.metadata{labels: {"mutated": "yes"}}}`, `Object{metadata: Object.metadata{annotations: {"by": variables.again}}}`, `Object{metadata: Object.metadata{labels: {"count": string(has(object.metadata.labels) ? object.metadata.labels.size() : 0)}}}`,
+			`Object{spec: Object.spec{color: "blue"}}`, `Object{spec: Object.spec{size: 3}}`, `Object{spec: Object.spec{nothing: 3}}`, `Object{data: {"k": "v"}}`, `Object{data: {"k": 1}}`, `Object{metadata: Object.metadata{finalizers: ["kctrl.dev/x"]}}`,
+			`Object{spec: Object.wrong{size: 1}}`, `Object{metadata: Object.metadata{name: "other"}}`, `Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "u"}]}}`,
+			`Object{metadata: Object.metadata{labels: {"oper": request.operation}}}`, `Object{spec: Object.spec{size: object.spec.size + 1}}`, `object.nothing.there == 1 ? Object{} : Object{}`, `Object{}`, `Object{metadata: Object.metadata{labels: {"tier": namespaceObject.metadata.labels.tier}}}`,
+			`Object{immutable: true}`, `Object{kind: "Other"}`, `Object{status: Object.status{phase: "Ready"}}`, `Object{spec: Object.spec{parts: [Object.spec.parts{name: "a"}]}}`,
+		)
+		return map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": isSync + " ? Object{} : (" + expression + ")"}}
+	}
+	expression := pick(s,
+		`[JSONPatch{op: "add", path: "/metadata/labels", value: {"patched": "y"}}]`, `[JSONPatch{op: "replace", path: "/data/k", value: "w"}]`, `[JSONPatch{op: "test", path: "/metadata/name", value: "a"}, JSONPatch{op: "add", path: "/metadata/annotations", value: {"t": "1"}}]`,
+		`[JSONPatch{op: "remove", path: "/metadata/name"}]`, `[JSONPatch{op: "add", path: "/spec/color", value: "green"}]`, `[JSONPatch{op: "add", path: "/spec", value: Object.spec{color: "red", size: 2}}]`, `has(object.spec) ? [JSONPatch{op: "remove", path: "/spec/color"}] : []`,
+		`[JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey("a/b"), value: "c"}]`, `[JSONPatch{op: "copy", from: "/metadata/name", path: "/metadata/generateName"}]`, `[JSONPatch{op: "bogus", path: "/x"}]`, `[JSONPatch{op: "add", path: "/unknown", value: 1}]`,
+		`[JSONPatch{op: "add", path: "/metadata/labels", value: 1}]`, `object.nothing ? [] : [JSONPatch{op: "add", path: "/metadata/labels", value: {"x": "y"}}]`, `[JSONPatch{op: "replace", path: "/kind", value: "Other"}]`, `[JSONPatch{op: "add", path: "/data", value: {"k": variables.name}}]`,
+		`[JSONPatch{op: "move", from: "/metadata/labels", path: "/metadata/annotations"}]`, `[JSONPatch{op: "add", path: "/spec/tags/-", value: "t"}]`,
+	)
+	return map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": isSync + " ? [] : (" + expression + ")"}}
+}
+
+func (s *sequence) mutatingBinding(policy string) map[string]any {
+	spec := s.policyBinding(policy)
+	delete(spec, "validationActions")
+	return spec
+}
+
+func (s *sequence) spoilMutatingPolicy(spec map[string]any) {
+	set := func(name string, values ...any) func() { return func() { spec[name] = pick(s, values...) } }
+	apply := func(expression any) map[string]any {
+		return map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": expression}}
+	}
+	patch := func(expression any) map[string]any {
+		return map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": expression}}
+	}
+	for range 1 + s.IntN(3) {
+		pick(s,
+			set("failurePolicy", "Maybe"), set("paramKind", map[string]any{}, map[string]any{"apiVersion": "a/b/c", "kind": "X"}), set("reinvocationPolicy", nil, "", "Always"),
+			set("matchConstraints", nil, map[string]any{}, map[string]any{"resourceRules": []any{map[string]any{}}}, map[string]any{"resourceRules": []any{map[string]any{"operations": []any{"CREATE", "DELETE", "NONE"}, "apiGroups": []any{"*"}, "apiVersions": []any{"*"}, "resources": []any{"*"}}}}),
+			set("mutations", nil, []any{}, []any{map[string]any{}}, []any{map[string]any{"patchType": "Other"}}, []any{map[string]any{"patchType": "JSONPatch"}}, []any{map[string]any{"patchType": "ApplyConfiguration"}}, []any{apply("")}, []any{apply("1")}, []any{apply("Object{")},
+				[]any{apply(`[JSONPatch{op: "add", path: "/x"}]`)}, []any{patch("Object{}")}, []any{patch(" ")}, []any{patch("[1]")}, []any{patch(`[JSONPatch{oper: "add"}]`)}, []any{apply("Object{metadata: variables.nothing}")}, []any{apply("variables.name")},
+				[]any{map[string]any{"patchType": "JSONPatch", "applyConfiguration": map[string]any{"expression": "Object{}"}, "jsonPatch": map[string]any{"expression": "[]"}}}, []any{map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": "Object{}"}, "jsonPatch": map[string]any{"expression": "[]"}}},
+				[]any{apply("params.x == 1 ? Object{} : Object{}"), patch("params")}),
+			set("variables", []any{map[string]any{"name": "", "expression": ""}}, []any{map[string]any{"name": "if", "expression": "true"}}, []any{map[string]any{"name": "x", "expression": "variables.y"}}, []any{map[string]any{"name": "x", "expression": "Object{}"}}),
+			set("matchConditions", []any{map[string]any{"name": "", "expression": ""}}, []any{map[string]any{"name": "x y", "expression": "2"}}, []any{map[string]any{"name": "x", "expression": "Object{}"}}),
+		)()
+	}
+}
+
 // forget deletes what sequences that did not come to their end have left behind, such that nothing more could be done.
 func (p *peer) forget(t testing.TB) {
-	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
 		p.do(t, asked{method: "DELETE", path: admissionPath + kind})
 	}
 }

@@ -33,7 +33,7 @@ import (
 var admissionV1 = admissionv1.SchemeGroupVersion
 
 func admissionKinds() []kind {
-	return []kind{mutatingHookKind, policyBindingKind, policyKind, validatingHookKind}
+	return []kind{mutatingPolicyKind, mutatingBindingKind, mutatingHookKind, policyBindingKind, policyKind, validatingHookKind}
 }
 
 func admissionDefaults() []defaulter {
@@ -48,6 +48,9 @@ func admissionDefaults() []defaulter {
 		defaultsOf(func(s *admissionv1.ServiceReference) { setPointer(&s.Port, 443) }),
 		defaultsOf(func(r *admissionv1.Rule) { setPointer(&r.Scope, admissionv1.AllScopes) }),
 		defaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
+			setPointer(&spec.FailurePolicy, admissionv1.Fail)
+		}),
+		defaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
 			setPointer(&spec.FailurePolicy, admissionv1.Fail)
 		}),
 		defaultsOf(func(m *admissionv1.MatchResources) {
@@ -410,6 +413,13 @@ var statelessCompiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
+// newComposedCompiler compiles what may name variables of the policy.
+func newComposedCompiler() *plugincel.CompositedCompiler {
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	must(err)
+	return compiler
+}
+
 // compiled is what is wrong with an expression.
 func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor, variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
 	return compilation(compiler.CompileCELExpression(e, variables, environmentType(known)), e, path)
@@ -469,12 +479,9 @@ var policyKind = kind{
 		countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
 			return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
 		}),
-		{metav1.TableColumnDefinition{Name: "ParamKind", Type: "string", Description: "ParamKind specifies the kind of resources used to parameterize this policy"}, func(object runtime.Object) any {
-			if kind := object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind; kind != nil {
-				return kind.APIVersion + "/" + kind.Kind
-			}
-			return "<unset>"
-		}},
+		paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
+			return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
+		}),
 		sinceColumn,
 	},
 	rules: rules{
@@ -509,33 +516,65 @@ var policyKind = kind{
 	},
 }
 
-// validatePolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
-func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) (problems field.ErrorList) {
-	spec, path := &policy.Spec, field.NewPath("spec")
-	if old == nil {
-		old = &admissionv1.ValidatingAdmissionPolicy{}
-	}
-	if problems = givenOneOf(path.Child("failurePolicy"), spec.FailurePolicy, failurePolicies); spec.FailurePolicy == nil {
+func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) column {
+	definition := metav1.TableColumnDefinition{Name: "ParamKind", Type: "string", Description: "ParamKind specifies the kind of resources used to parameterize this policy"}
+	return column{definition, func(object runtime.Object) any {
+		if kind := of(object); kind != nil {
+			return kind.APIVersion + "/" + kind.Kind
+		}
+		return "<unset>"
+	}}
+}
+
+// policyFrame is what policies of both kinds have.
+type policyFrame struct {
+	failure    *admissionv1.FailurePolicyType
+	params     *admissionv1.ParamKind
+	match      *admissionv1.MatchResources
+	conditions []admissionv1.MatchCondition
+}
+
+// validate checks what policies of both kinds have; was is nil for a creation.
+func (f *policyFrame) validate(was *policyFrame, path *field.Path) (problems field.ErrorList) {
+	if problems = givenOneOf(path.Child("failurePolicy"), f.failure, failurePolicies); f.failure == nil {
 		problems = append(problems, field.Required(path.Child("failurePolicy"), ""))
 	}
-	if spec.ParamKind != nil {
-		problems = append(problems, validateParamKind(*spec.ParamKind, path.Child("paramKind"))...)
+	if f.params != nil {
+		problems = append(problems, validateParamKind(*f.params, path.Child("paramKind"))...)
 	}
-	if spec.MatchConstraints == nil {
+	if f.match == nil {
 		problems = append(problems, field.Required(path.Child("matchConstraints"), ""))
 	} else {
-		problems = append(problems, validateMatching(spec.MatchConstraints, path.Child("matchConstraints"))...)
-		if len(spec.MatchConstraints.ResourceRules) == 0 {
+		problems = append(problems, validateMatching(f.match, path.Child("matchConstraints"))...)
+		if len(f.match.ResourceRules) == 0 {
 			problems = append(problems, field.Required(path.Child("matchConstraints", "resourceRules"), ""))
 		}
 	}
-	unchanged := old.UID != "" && equality.Semantic.DeepEqual(spec.ParamKind, old.Spec.ParamKind) && equality.Semantic.DeepEqual(spec.MatchConditions, old.Spec.MatchConditions)
-	if !unchanged {
-		known := sets.New[string]()
-		for _, condition := range old.Spec.MatchConditions {
+	known := sets.New[string]()
+	if was != nil {
+		if equality.Semantic.DeepEqual(f.params, was.params) && equality.Semantic.DeepEqual(f.conditions, was.conditions) {
+			return problems
+		}
+		for _, condition := range was.conditions {
 			known.Insert(condition.Expression)
 		}
-		problems = append(problems, validateConditions(spec.MatchConditions, known, spec.ParamKind != nil, path.Child("matchConditions"))...)
+	}
+	return append(problems, validateConditions(f.conditions, known, f.params != nil, path.Child("matchConditions"))...)
+}
+
+func validatingFrame(policy *admissionv1.ValidatingAdmissionPolicy) *policyFrame {
+	if policy == nil {
+		return nil
+	}
+	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions}
+}
+
+// validatePolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
+func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
+	path := field.NewPath("spec")
+	problems := validatingFrame(policy).validate(validatingFrame(old), path)
+	if old == nil {
+		old = &admissionv1.ValidatingAdmissionPolicy{}
 	}
 	return append(problems, validateExpressions(policy, &old.Spec, path)...)
 }
@@ -545,9 +584,7 @@ func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *adm
 	spec, compiler := &policy.Spec, statelessCompiler()
 	var composed *plugincel.CompositedCompiler
 	if len(spec.Variables) > 0 {
-		var err error
-		composed, err = plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-		must(err)
+		composed = newComposedCompiler()
 		compiler = composed
 	}
 	checks := policyChecks{
@@ -723,15 +760,10 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 
 var policyBindingKind = kind{
 	gvk: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), resource: "validatingadmissionpolicybindings", categories: apiExtensions,
-	columns: []column{
-		{metav1.TableColumnDefinition{Name: "PolicyName", Type: "string", Description: "PolicyName indicates the policy definition which the policy binding binded to"}, func(object runtime.Object) any {
-			return object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec.PolicyName
-		}},
-		{metav1.TableColumnDefinition{Name: "ParamRef", Type: "string", Description: "ParamRef indicates the param resource which sets the configuration param"}, func(object runtime.Object) any {
-			return paramName(object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec.ParamRef)
-		}},
-		sinceColumn,
-	},
+	columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
+		spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
+		return spec.PolicyName, spec.ParamRef
+	}),
 	rules: rules{
 		create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
 		update: func(object, old runtime.Object) {
@@ -749,6 +781,20 @@ var policyBindingKind = kind{
 	},
 }
 
+func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []column {
+	return []column{
+		{metav1.TableColumnDefinition{Name: "PolicyName", Type: "string", Description: "PolicyName indicates the policy definition which the policy binding binded to"}, func(object runtime.Object) any {
+			policy, _ := of(object)
+			return policy
+		}},
+		{metav1.TableColumnDefinition{Name: "ParamRef", Type: "string", Description: "ParamRef indicates the param resource which sets the configuration param"}, func(object runtime.Object) any {
+			_, params := of(object)
+			return paramName(params)
+		}},
+		sinceColumn,
+	}
+}
+
 func paramName(ref *admissionv1.ParamRef) string {
 	switch {
 	case ref == nil:
@@ -763,15 +809,20 @@ func paramName(ref *admissionv1.ParamRef) string {
 	return "<unset>"
 }
 
-func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpec) (problems field.ErrorList) {
-	path := field.NewPath("spec")
-	if spec.PolicyName == "" {
+// validateBound checks what bindings of both kinds have.
+func validateBound(policy string, params *admissionv1.ParamRef, match *admissionv1.MatchResources, path *field.Path) (problems field.ErrorList) {
+	if policy == "" {
 		problems = append(problems, field.Required(path.Child("policyName"), ""))
 	} else {
-		problems = append(problems, invalid(path.Child("policyName"), spec.PolicyName, validation.NameIsDNSSubdomain(spec.PolicyName, false))...)
+		problems = append(problems, invalid(path.Child("policyName"), policy, validation.NameIsDNSSubdomain(policy, false))...)
 	}
-	problems = append(problems, validateParamRef(spec.ParamRef, path.Child("paramRef"))...)
-	problems = append(problems, validateMatching(spec.MatchResources, path.Child("matchResources"))...)
+	problems = append(problems, validateParamRef(params, path.Child("paramRef"))...)
+	return append(problems, validateMatching(match, path.Child("matchResources"))...)
+}
+
+func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpec) field.ErrorList {
+	path := field.NewPath("spec")
+	problems := validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path)
 	actions := path.Child("validationActions")
 	for i := range spec.ValidationActions {
 		problems = append(problems, givenOneOf(actions.Index(i), &spec.ValidationActions[i], validationActions)...)

@@ -33,6 +33,7 @@ type definition struct {
 	storageVersion string
 	unchecked      bool                          // objects get no defaults
 	schemas        map[string]*schema.Structural // by version
+	types          managedfields.TypeConverter   // of all versions
 	converter      *converter
 	versions       map[string]*customResource
 	stopped        chan struct{} // closed when another one takes its place
@@ -67,16 +68,16 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	if d.converter, err = s.newConverter(crd); err != nil {
 		return nil, err
 	}
-	types := d.typeConverter()
+	d.types = d.typeConverter()
 	for _, v := range crd.Spec.Versions {
 		if !v.Storage && !v.Served {
 			continue
 		}
-		if d.versions[v.Name], err = s.newCustomResource(d, v, types); err != nil {
+		if d.versions[v.Name], err = s.newCustomResource(d, v); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.setStatusScopes(types); err != nil {
+	if err := d.setStatusScopes(); err != nil {
 		return nil, err
 	}
 	for _, c := range d.versions {
@@ -115,7 +116,7 @@ func (d *definition) resource() runtimeschema.GroupResource {
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
 // newCustomResource is a version: its registries and what upstream's handlers have to know of it.
-func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion, types managedfields.TypeConverter) (*customResource, error) {
+func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (*customResource, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
 	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
 	strategy, err := s.newCustomStrategy(d, v, kind)
@@ -145,7 +146,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 		names: s.names, started: s.store.current(), stopped: d.stopped, TableConvertor: table,
 	}
 	r.written = func() { s.finishDefinition(d.crd.Name) }
-	c := &customResource{objects: r, writes: s.newWrites(d, r, types)}
+	c := &customResource{objects: r, writes: s.newWrites(d, r, d.types)}
 	if strategy.hasStatus {
 		c.status = r.with(&customStatusStrategy{strategy})
 	}
@@ -158,7 +159,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	if v.Deprecated {
 		c.warnings = []string{cmp.Or(pointed(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
 	}
-	return c, d.setScopes(s, c, v, types)
+	return c, d.setScopes(s, c, v)
 }
 
 func pointed(text *string) string {
@@ -188,7 +189,7 @@ func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinition
 }
 
 // setScopes makes the scopes of the objects and of their scale subresource; that of the status needs all versions.
-func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion, types managedfields.TypeConverter) error {
+func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion) error {
 	gv := d.groupVersion(v.Name)
 	parameters := runtime.NewScheme()
 	parameters.AddUnversionedTypes(gv, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
@@ -203,7 +204,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
 	var err error
-	if c.scope.FieldManager, err = fieldManager(c.scope, types, "", c.objects.GetResetFields()); err != nil || c.scale == nil {
+	if c.scope.FieldManager, err = fieldManager(c.scope, d.types, "", c.objects.GetResetFields()); err != nil || c.scale == nil {
 		return err
 	}
 	scale := *c.scope
@@ -213,7 +214,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 		return err
 	}
 	scale.TableConvertor = table
-	if scale.FieldManager, err = fieldManager(&scale, types, "scale", nil); err != nil {
+	if scale.FieldManager, err = fieldManager(&scale, d.types, "scale", nil); err != nil {
 		return err
 	}
 	c.scaleScope = &scale
@@ -221,7 +222,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 }
 
 // setStatusScopes makes the scopes of status subresources: fields that any version resets are reset in all.
-func (d *definition) setStatusScopes(types managedfields.TypeConverter) error {
+func (d *definition) setStatusScopes() error {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, c := range d.versions {
 		if c.status != nil {
@@ -235,7 +236,7 @@ func (d *definition) setStatusScopes(types managedfields.TypeConverter) error {
 		scope := *c.scope
 		scope.Subresource = "status"
 		var err error
-		if scope.FieldManager, err = fieldManager(&scope, types, "status", reset); err != nil {
+		if scope.FieldManager, err = fieldManager(&scope, d.types, "status", reset); err != nil {
 			return err
 		}
 		c.statusScope = &scope

@@ -462,13 +462,11 @@ func sortCauses(value any) {
 	if resources, ok := status["resources"].([]any); ok { // the real server has them in the order of a map
 		slices.SortFunc(resources, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 	}
-	// Of what is wrong with the type of a patch it says what it has come upon, again in the order of maps.
-	if message, _ := status["message"].(string); strings.Contains(message, "field not declared in schema") {
-		status["message"], _, _ = strings.Cut(message, "): ")
-	} else if strings.Contains(message, "errors:\n") {
-		lines := strings.Split(message, "\n")
-		slices.Sort(lines[1:])
-		status["message"] = strings.Join(lines, "\n")
+	sortTypeErrors(status, "): ")
+	for _, cause := range causes { // of policies
+		if cause, ok := cause.(map[string]any); ok {
+			sortTypeErrors(cause, ": .")
+		}
 	}
 	if len(causes) < 2 {
 		return
@@ -478,6 +476,19 @@ func sortCauses(value any) {
 	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })
 	slices.Sort(words)
 	status["message"] = strings.Join(words, " ")
+}
+
+// sortTypeErrors leaves, of what is wrong with the type of a patch, what does not depend on the order of maps. The names of fields follow what ends with
+// the given text.
+func sortTypeErrors(told map[string]any, before string) {
+	message, _ := told["message"].(string)
+	if strings.Contains(message, "field not declared in schema") {
+		told["message"], _, _ = strings.Cut(message, before)
+	} else if strings.Contains(message, "errors:\n") {
+		lines := strings.Split(message, "\n")
+		slices.Sort(lines[1:])
+		told["message"] = strings.Join(lines, "\n")
+	}
 }
 
 func named(known map[string]string, prefix, value string) string {

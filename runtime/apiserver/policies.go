@@ -28,12 +28,8 @@ import (
 
 // validatingPolicies check objects by the rules of ValidatingAdmissionPolicies, as far as bindings bind these.
 type validatingPolicies struct {
-	server          *Server
-	table, bindings *table
-
-	mu       sync.Mutex
-	compiled map[*record]*compiledPolicy // of the policies that are stored
-	bound    map[*record]*compiledBinding
+	server *Server
+	bound  boundPolicies[*compiledPolicy, *compiledBinding]
 }
 
 // compiledPolicy is a policy that can be evaluated. Safe for concurrent use.
@@ -55,34 +51,57 @@ type policyExpressions struct {
 }
 
 func (s *Server) newPolicies() *validatingPolicies {
-	return &validatingPolicies{server: s, table: s.tableOf(&policyKind), bindings: s.tableOf(&policyBindingKind)}
+	return &validatingPolicies{server: s, bound: boundPolicies[*compiledPolicy, *compiledBinding]{
+		policies: s.tableOf(&policyKind), bindings: s.tableOf(&policyBindingKind),
+		newPolicy: func(object runtime.Object) *compiledPolicy {
+			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
+			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
+		},
+		newBinding: func(object runtime.Object) (string, *compiledBinding) {
+			binding := object.(*admissionv1.ValidatingAdmissionPolicyBinding)
+			return binding.Spec.PolicyName, &compiledBinding{binding, newMatchingOf(binding.Spec.MatchResources)}
+		},
+	}}
+}
+
+// boundPolicies are the policies of a kind, P, and their bindings, B, as they are stored, each made ready once.
+type boundPolicies[P, B any] struct {
+	policies, bindings *table
+	newPolicy          func(object runtime.Object) P
+	newBinding         func(object runtime.Object) (policy string, binding B)
+
+	mu       sync.Mutex
+	compiled map[*record]P
+	bound    map[*record]bound[B]
+}
+
+type bound[B any] struct {
+	policy  string
+	binding B
 }
 
 // all are the policies in the order of their names, with the bindings of each.
-func (p *validatingPolicies) all() (found []*compiledPolicy, bound map[string][]*compiledBinding) {
-	records, _, err := p.table.list("/", "", 0)
+func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
+	records, _, err := p.policies.list("/", "", 0)
 	must(err)
-	bindings, _, err := p.bindings.list("/", "", 0)
+	binding, _, err := p.bindings.list("/", "", 0)
 	must(err)
-	if len(records) == 0 || len(bindings) == 0 {
+	if len(records) == 0 || len(binding) == 0 {
 		return nil, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.compiled, found = kept(p.compiled, records, func(r *record) *compiledPolicy {
-		policy := r.object.(*admissionv1.ValidatingAdmissionPolicy)
-		return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
+	p.compiled, policies = kept(p.compiled, records, func(r *record) P { return p.newPolicy(r.object) })
+	var all []bound[B]
+	p.bound, all = kept(p.bound, binding, func(r *record) bound[B] {
+		policy, binding := p.newBinding(r.object)
+		return bound[B]{policy, binding}
 	})
-	var all []*compiledBinding
-	p.bound, all = kept(p.bound, bindings, func(r *record) *compiledBinding {
-		binding := r.object.(*admissionv1.ValidatingAdmissionPolicyBinding)
-		return &compiledBinding{binding, newMatchingOf(binding.Spec.MatchResources)}
-	})
-	bound = map[string][]*compiledBinding{}
+	bindings = map[string][]B{}
 	for _, b := range all {
-		bound[b.Spec.PolicyName] = append(bound[b.Spec.PolicyName], b)
+		bindings[b.policy] = append(bindings[b.policy], b.binding)
 	}
-	return found, bound
+	return policies, bindings
 }
 
 // kept is what is made of records, of those that were there before what was made of them then.
@@ -137,6 +156,25 @@ func expressionsOf[T any](values []T, text func(v T) plugincel.ExpressionAccesso
 	return accessors
 }
 
+func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.Variable, variables plugincel.OptionalVariableDeclarations) {
+	named := make([]plugincel.NamedExpressionAccessor, len(given))
+	for i, v := range given {
+		named[i] = &variable{expression{v.Expression, anyTypes}, v.Name}
+	}
+	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
+}
+
+// compileConditions makes a matcher of the conditions of a policy, or nil if there are none.
+func compileConditions(compiler *plugincel.CompositedCompiler, given []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType, variables plugincel.OptionalVariableDeclarations, policy string) matchconditions.Matcher {
+	if len(given) == 0 {
+		return nil
+	}
+	conditions := expressionsOf(given, func(c admissionv1.MatchCondition) plugincel.ExpressionAccessor {
+		return (*matchconditions.MatchCondition)(&c)
+	})
+	return matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions), failure, "policy", "validate", policy)
+}
+
 func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpressions, error) {
 	spec := &policy.Spec
 	variables := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
@@ -145,18 +183,8 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpres
 	if err != nil {
 		return nil, err
 	}
-	named := make([]plugincel.NamedExpressionAccessor, len(spec.Variables))
-	for i, v := range spec.Variables {
-		named[i] = &variable{expression{v.Expression, anyTypes}, v.Name}
-	}
-	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
-	e := &policyExpressions{}
-	if len(spec.MatchConditions) > 0 {
-		conditions := expressionsOf(spec.MatchConditions, func(c admissionv1.MatchCondition) plugincel.ExpressionAccessor {
-			return (*matchconditions.MatchCondition)(&c)
-		})
-		e.conditions = matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions), spec.FailurePolicy, "policy", "validate", policy.Name)
-	}
+	storeVariables(compiler, spec.Variables, variables)
+	e := &policyExpressions{conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables, policy.Name)}
 	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
 		return &expression{v.Expression, boolTypes}
 	}), variables, environment.StoredExpressions)
@@ -222,13 +250,16 @@ func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attribute
 	if exempt(a) {
 		return nil
 	}
-	found, bindings := p.all()
+	found, bindings := p.bound.all()
 	e := &evaluation{p, a, o, map[schema.GroupVersionKind]*admission.VersionedAttributes{}, nil}
 	for _, policy := range found {
 		if len(bindings[policy.Name]) == 0 {
 			continue
 		}
 		as, err := policy.matchAll(p.server, a, o)
+		if err == nil && as != nil {
+			err = p.server.knowsParams(policy.Spec.ParamKind)
+		}
 		if err != nil {
 			e.misconfigured(policy, nil, err)
 			continue
@@ -292,16 +323,27 @@ func (e *evaluation) bind(ctx context.Context, policy *compiledPolicy, b *compil
 		}
 		e.versions[as.kind] = versioned
 	}
-	var namespace *corev1.Namespace
-	if name := e.attributes.GetNamespace(); name != "" && e.attributes.GetKind() != namespaceKind {
-		if namespace = e.server.namespace(name); namespace == nil {
-			return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
-		}
+	namespace, err := e.server.visibleNamespace(e.attributes)
+	if err != nil {
+		return err
 	}
 	for _, param := range params {
 		e.act(ctx, b, policy.evaluate(ctx, e.server, as, versioned, param, namespace))
 	}
 	return nil
+}
+
+// visibleNamespace is the namespace of an object as expressions see it, or nil.
+func (s *Server) visibleNamespace(a admission.Attributes) (*corev1.Namespace, error) {
+	name := a.GetNamespace()
+	if name == "" || a.GetKind() == namespaceKind {
+		return nil, nil
+	}
+	namespace := s.namespace(name)
+	if namespace == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, name)
+	}
+	return namespace, nil
 }
 
 // act does with denials what a binding says.
@@ -397,7 +439,19 @@ func message(validation *admissionv1.Validation, results []plugincel.EvaluationR
 	return "failed expression: " + strings.TrimSpace(validation.Expression)
 }
 
-// params are the objects with parameters of a binding; nil is one that has none.
+// knowsParams is an error if there is no such kind of parameters.
+func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
+	if kind == nil {
+		return nil
+	}
+	gv, err := schema.ParseGroupVersion(kind.APIVersion)
+	if err == nil && s.registryOf(gv.WithKind(kind.Kind)) == nil {
+		err = fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gv.WithKind(kind.Kind))
+	}
+	return err
+}
+
+// params are the objects with parameters of a binding, of a kind that there is; nil is one that has none.
 func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {
 		return []runtime.Object{nil}, nil
@@ -408,8 +462,6 @@ func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *a
 	}
 	objects := s.registryOf(gv.WithKind(kind.Kind))
 	switch {
-	case objects == nil:
-		return nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gv.WithKind(kind.Kind))
 	case !objects.NamespaceScoped() && ref.Namespace != "":
 		return nil, errors.New("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
 	case !objects.NamespaceScoped():
@@ -461,22 +513,37 @@ func (r *registry) named(namespace, name string, selector labels.Selector) (foun
 
 // registryOf is that of a kind in a version, or nil.
 func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
+	if k := builtinOf(kind); k != nil {
+		return s.endpointOf(kind.GroupVersion().WithResource(k.resource)).registry
+	}
+	if d := s.definitionOf(kind); d != nil && d.versions[kind.Version] != nil {
+		return d.versions[kind.Version].objects
+	}
+	return nil
+}
+
+// builtinOf is the row of a kind that is there without a definition, or nil.
+func builtinOf(gvk schema.GroupVersionKind) *kind {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
-			if kinds[i].gvk == kind {
-				return s.endpointOf(kind.GroupVersion().WithResource(kinds[i].resource)).registry
+			if kinds[i].gvk == gvk {
+				return &kinds[i]
 			}
 		}
 	}
+	return nil
+}
+
+// definitionOf is the definition of a kind, or nil.
+func (s *Server) definitionOf(kind schema.GroupVersionKind) *definition {
 	for _, crd := range s.listDefinitions() {
-		if crd.Spec.Group != kind.Group || crd.Status.AcceptedNames.Kind != kind.Kind {
-			continue
+		if crd.Spec.Group == kind.Group && crd.Status.AcceptedNames.Kind == kind.Kind {
+			d, err := s.definition(crd)
+			if err != nil {
+				return nil
+			}
+			return d
 		}
-		d, err := s.definition(crd)
-		if err != nil || d.versions[kind.Version] == nil {
-			return nil
-		}
-		return d.versions[kind.Version].objects
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func newServer(options Options) *Server {
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
 	s.clients = sync.OnceValue(s.newClients)
-	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "mutatingadmissionpolicies"} {
 		s.guards = append(s.guards, s.store.table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
 	}
 	s.builtin = s.newKinds()

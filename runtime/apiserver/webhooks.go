@@ -41,6 +41,7 @@ import (
 // admissions are what a write passes before it is stored, in the order of the real server: it may be changed first, and checked then.
 type admissions struct {
 	plugins  []admission.MutationInterface // that each server has
+	changing *mutatingPolicies
 	mutating *mutatingWebhooks
 	policies *validatingPolicies
 	checking *validatingWebhooks
@@ -68,6 +69,9 @@ func (as admissions) admit(ctx context.Context, a admission.Attributes, o admiss
 				return err
 			}
 		}
+	}
+	if err := as.changing.Admit(ctx, a, ownVersions{o}); err != nil {
+		return err
 	}
 	return as.mutating.Admit(ctx, a, ownVersions{o})
 }
@@ -97,6 +101,7 @@ func (s *Server) plugins() []admission.MutationInterface {
 func (s *Server) newAdmissions() admissions {
 	return admissions{
 		s.plugins(),
+		s.newMutatingPolicies(),
 		&mutatingWebhooks{s.newWebhooks(&mutatingHookKind, func(object runtime.Object) []hook {
 			return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
 		})},
@@ -425,11 +430,35 @@ type mutatingWebhooks struct{ *webhooks }
 
 const mutatingName = "MutatingAdmissionWebhook"
 
-// invocations is what is known of the webhooks that have been asked about one object.
-type invocations struct {
-	last  runtime.Object    // the object after the last of them
-	asked sets.Set[hookKey] // those that want to be asked again after a change
-	again sets.Set[hookKey] // those of them after which there was one
+// invocations is what is known of the webhooks, or the policies, that have been asked about one object.
+type invocations[K comparable] struct {
+	last  runtime.Object // the object after the last of them
+	asked sets.Set[K]    // those that want to be asked again after a change
+	again sets.Set[K]    // those of them after which there was one
+}
+
+// invocationsOf is what is known by the name of a plugin.
+func invocationsOf[K comparable](again admission.ReinvocationContext, plugin string) *invocations[K] {
+	known, ok := again.Value(plugin).(*invocations[K])
+	if !ok {
+		known = &invocations[K]{again: sets.New[K](), asked: sets.New[K]()}
+		again.SetValue(plugin, known)
+	}
+	return known
+}
+
+// begin compares the object with what it was when the last of them had been asked.
+func (i *invocations[K]) begin(a admission.Attributes) {
+	if a.GetReinvocationContext().IsReinvoke() && !equality.Semantic.DeepEqual(i.last, a.GetObject()) {
+		i.changed()
+	}
+}
+
+// end keeps the object.
+func (i *invocations[K]) end(a admission.Attributes) {
+	if i.last = a.GetObject(); i.last != nil {
+		i.last = i.last.DeepCopyObject()
+	}
 }
 
 type hookKey struct {
@@ -440,9 +469,9 @@ type hookKey struct {
 func (h *hook) key() hookKey { return hookKey{h.configuration, h.index} }
 
 // changed says that those who were asked are to be asked again.
-func (i *invocations) changed() {
+func (i *invocations[K]) changed() {
 	i.again = i.again.Union(i.asked)
-	i.asked = sets.New[hookKey]()
+	i.asked = sets.New[K]()
 }
 
 func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
@@ -453,24 +482,13 @@ func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o 
 	if len(hooks) == 0 {
 		return nil
 	}
-	context := a.GetReinvocationContext()
-	known, ok := context.Value(mutatingName).(*invocations)
-	if !ok {
-		known = &invocations{again: sets.New[hookKey](), asked: sets.New[hookKey]()}
-		context.SetValue(mutatingName, known)
-	}
-	if context.IsReinvoke() && !equality.Semantic.DeepEqual(known.last, a.GetObject()) {
-		known.changed()
-	}
-	defer func() {
-		if known.last = a.GetObject(); known.last != nil {
-			known.last = known.last.DeepCopyObject()
-		}
-	}()
+	known := invocationsOf[hookKey](a.GetReinvocationContext(), mutatingName)
+	known.begin(a)
+	defer known.end(a)
 	return m.admit(ctx, a, o, hooks, known)
 }
 
-func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []*compiledHook, known *invocations) error {
+func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []*compiledHook, known *invocations[hookKey]) error {
 	var current *admission.VersionedAttributes
 	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
 		if current == nil {
