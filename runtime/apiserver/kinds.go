@@ -23,6 +23,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -71,7 +72,7 @@ var shared builtins // without an initial value, since the rows refer to what re
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
-			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), discoveryKinds(),
+			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), nodeKinds(), discoveryKinds(),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
 		shared.scheme = newBuiltinScheme(shared.groups, setAllDefaults)
@@ -240,7 +241,7 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
-		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, addEventConversions, addAutoscalerConversions,
 	} {
 		must(add(scheme))

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -293,19 +292,22 @@ func admitPod(s *Server, a admission.Attributes) error {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
 		}
 	}
+	if a.GetOperation() == admission.Create {
+		return rejected(a, s.runAsClass(pod))
+	}
 	return nil
 }
 
-// reviewPod refuses what limits do not let a pod have, and an overhead that no RuntimeClass has: pods get theirs from it.
+// reviewPod refuses what limits do not let a pod have, and an overhead that its class has not.
 func reviewPod(s *Server, a admission.Attributes) error {
 	if err := s.reviewPodLimits(a); err != nil {
 		return err
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
-	if ok && a.GetSubresource() == "" && a.GetOperation() == admission.Create && pod.Spec.Overhead != nil && pod.Spec.RuntimeClassName == nil {
-		return admission.NewForbidden(a, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+	if !ok || a.GetSubresource() != "" || a.GetOperation() != admission.Create {
+		return nil
 	}
-	return nil
+	return rejected(a, s.reviewOverhead(pod))
 }
 
 // prioritize gives a pod the priority of its class, or of the one that is for all others.

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -16,7 +18,7 @@ import (
 var storageV1 = storagev1.SchemeGroupVersion
 
 func storageKinds() []kind {
-	return []kind{drivers(), driverNodes(), storageClasses(), attachments()}
+	return []kind{drivers(), driverNodes(), capacities(), storageClasses(), attachments(), attributesClasses()}
 }
 
 func storageDefaults() []defaulter {
@@ -65,16 +67,8 @@ func storageClasses() kind {
 	doc := class{}.SwaggerDoc()
 	check := func(c *class) field.ErrorList {
 		f := findings{validateMetadata(&c.ObjectMeta, false, validation.NameIsDNSSubdomain)}
-		if c.Provisioner == "" {
-			f.required(field.NewPath("provisioner"), "")
-		} else {
-			f.qualified(field.NewPath("provisioner"), strings.ToLower(c.Provisioner))
-		}
-		for name := range c.Parameters {
-			if name == "" {
-				f.invalid(field.NewPath("parameters"), name, "field can not be empty.")
-			}
-		}
+		f.provisioner(c.Provisioner, field.NewPath("provisioner"))
+		f.parameters(c.Parameters, field.NewPath("parameters"))
 		if deref(c.ReclaimPolicy) != "" {
 			oneOf(&f, field.NewPath("reclaimPolicy"), *c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)
 		}
@@ -107,6 +101,107 @@ func storageClasses() kind {
 				f.unchanged(field.NewPath("provisioner"), c.Provisioner, old.Provisioner)
 				f.unchanged(field.NewPath("reclaimPolicy"), c.ReclaimPolicy, old.ReclaimPolicy)
 				f.unchanged(field.NewPath("volumeBindingMode"), c.VolumeBindingMode, old.VolumeBindingMode)
+				return f.list
+			}),
+		},
+	}
+}
+
+func (f *findings) provisioner(name string, at *field.Path) {
+	if name == "" {
+		f.required(at, "")
+	} else {
+		f.qualified(at, strings.ToLower(name))
+	}
+}
+
+// parameters checks those of a driver.
+func (f *findings) parameters(parameters map[string]string, at *field.Path) {
+	const most, largest = 512, 256 << 10
+	if len(parameters) > most {
+		f.add(field.TooLong(at, "", most))
+		return
+	}
+	size := 0
+	for name, value := range parameters {
+		if name == "" {
+			f.invalid(at, name, "field can not be empty.")
+		}
+		size += len(name) + len(value)
+	}
+	if size > largest {
+		f.add(field.TooLong(at, "", largest))
+	}
+}
+
+func attributesClasses() kind {
+	type class = storagev1.VolumeAttributesClass
+	driver, parameters := field.NewPath("driverName"), field.NewPath("parameters")
+	check := func(c *class) field.ErrorList {
+		f := findings{validateMetadata(&c.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+		f.provisioner(c.DriverName, driver)
+		f.parameters(c.Parameters, parameters)
+		if len(c.Parameters) == 0 {
+			f.required(parameters, "must contain at least one key/value pair")
+		}
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("VolumeAttributesClass"), resource: "volumeattributesclasses", short: []string{"vac"}, returned: true,
+		columns: []column{
+			col("DriverName", "string", class{}.SwaggerDoc()["driverName"], func(c *class) any { return c.DriverName }),
+			sinceColumn,
+		},
+		rules: rules{
+			unconditional: true,
+			validate:      typed1(check),
+			validateUpdate: typed2(func(c, old *class) field.ErrorList {
+				f := findings{validateMetadataUpdate(c, old)}
+				if c.DriverName != old.DriverName {
+					f.forbidden(driver, "updates to driverName are forbidden.")
+				}
+				if !reflect.DeepEqual(c.Parameters, old.Parameters) {
+					f.forbidden(parameters, "updates to parameters are forbidden.")
+				}
+				return append(f.list, check(c)...)
+			}),
+		},
+	}
+}
+
+func capacities() kind {
+	type capacity = storagev1.CSIStorageCapacity
+	check := func(c *capacity, lenient bool) field.ErrorList {
+		f := findings{validateMetadata(&c.ObjectMeta, true, validation.NameIsDNSSubdomain)}
+		options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}
+		f.add(metav1validation.ValidateLabelSelector(c.NodeTopology, options, field.NewPath("nodeTopology"))...)
+		f.subdomain(field.NewPath("storageClassName"), c.StorageClassName)
+		if c.Capacity != nil {
+			f.notNegativeQuantity(field.NewPath("capacity"), *c.Capacity)
+		}
+		return f.list
+	}
+	return kind{
+		gvk: storageV1.WithKind("CSIStorageCapacity"), resource: "csistoragecapacities", namespaced: true,
+		columns: []column{
+			col("StorageClassName", "string", capacity{}.SwaggerDoc()["storageClassName"], func(c *capacity) any { return c.StorageClassName }),
+			col("Capacity", "string", capacity{}.SwaggerDoc()["capacity"], func(c *capacity) any {
+				if c.Capacity == nil {
+					return "<unset>"
+				}
+				return c.Capacity.String()
+			}),
+		},
+		rules: rules{
+			validate: typed1(func(c *capacity) field.ErrorList { return check(c, false) }),
+			warnings: typed1(capacityWarnings),
+			validateUpdate: typed2(func(c, old *capacity) field.ErrorList {
+				lenient := len(metav1validation.ValidateLabelSelector(old.NodeTopology, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
+				f := findings{append(check(c, lenient), validateMetadataUpdate(c, old)...)}
+				if !equality.Semantic.DeepEqual(c.NodeTopology, old.NodeTopology) {
+					f.invalid(field.NewPath("nodeTopology"), c.NodeTopology, "field is immutable")
+				}
+				f.immutable(field.NewPath("storageClassName"), c.StorageClassName, old.StorageClassName)
 				return f.list
 			}),
 		},

@@ -450,7 +450,7 @@ func (s *sequence) graft(k sampleKind, content map[string]any) {
 // which sequences would see each other.
 var ungrafted = []string{
 	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
-	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID", "runtimeClassName", "globalDefault", "matchLabelKeys", "mismatchLabelKeys",
+	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID", "globalDefault", "matchLabelKeys", "mismatchLabelKeys",
 }
 
 // eachField calls f with the fields of a struct as JSON has them.

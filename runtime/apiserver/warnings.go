@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -86,6 +87,37 @@ func storageClassWarnings(class *storagev1.StorageClass) []string {
 		for j, expression := range topology.MatchLabelExpressions {
 			if message, old := deprecatedNodeLabels[expression.Key]; old {
 				c.warn("%s: %s", field.NewPath("allowedTopologies").Index(i).Child("matchLabelExpressions").Index(j).Child("key"), message)
+			}
+		}
+	}
+	return c
+}
+
+func capacityWarnings(capacity *storagev1.CSIStorageCapacity) []string {
+	var c cautions
+	selector, at := capacity.NodeTopology, field.NewPath("nodeTopology")
+	if selector == nil {
+		return nil
+	}
+	for i, expression := range selector.MatchExpressions {
+		if message, old := deprecatedNodeLabels[expression.Key]; old {
+			c.warn("%s: %s is %s", at.Child("matchExpressions").Index(i).Child("key"), expression.Key, message)
+		}
+	}
+	for _, name := range sortedMap(selector.MatchLabels) {
+		if message, old := deprecatedNodeLabels[name]; old {
+			c.warn("%s: %s", at.Child("matchLabels", name), message)
+		}
+	}
+	return c
+}
+
+func runtimeClassWarnings(class *nodev1.RuntimeClass) []string {
+	var c cautions
+	if class.Scheduling != nil {
+		for _, name := range sortedMap(class.Scheduling.NodeSelector) {
+			if message, old := deprecatedNodeLabels[name]; old {
+				c.warn("scheduling.nodeSelector: %s", message)
 			}
 		}
 	}
