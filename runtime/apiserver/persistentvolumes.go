@@ -6,12 +6,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
@@ -487,8 +489,29 @@ func validateVolumeUpdate(volume, old *corev1.PersistentVolume) field.ErrorList 
 			diff.Diff(goValue{old.Spec.PersistentVolumeSource}, goValue{volume.Spec.PersistentVolumeSource}))
 	}
 	f.immutable(field.NewPath("volumeMode"), volume.Spec.VolumeMode, old.Spec.VolumeMode)
+	if affinity := volume.Spec.NodeAffinity; old.Spec.NodeAffinity != nil && !sameButLabels().DeepEqual(affinity, old.Spec.NodeAffinity) {
+		f.invalid(field.NewPath("nodeAffinity"), affinity, validation.FieldImmutableErrorMsg+", except for updating from beta label to GA")
+	}
 	if old.Spec.VolumeAttributesClassName != nil && volume.Spec.VolumeAttributesClassName == nil {
 		f.forbidden(field.NewPath("spec", "volumeAttributesClassName"), "update from non-nil value to nil is forbidden")
 	}
 	return f.list
 }
+
+// stableLabels are what labels of nodes are called that once had another name.
+var stableLabels = map[string]string{
+	"failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+	"beta.kubernetes.io/os": "kubernetes.io/os", "beta.kubernetes.io/arch": "kubernetes.io/arch", "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
+
+// sameButLabels compares an affinity with the one before, in which labels may have had their old names.
+var sameButLabels = sync.OnceValue(func() conversion.Equalities {
+	same := equality.Semantic.Copy()
+	must(same.AddFunc(func(now, was corev1.NodeSelectorRequirement) bool {
+		if stable, ok := stableLabels[was.Key]; ok && stable == now.Key {
+			was.Key = now.Key
+		}
+		return equality.Semantic.DeepEqual(now, was)
+	}))
+	return same
+})

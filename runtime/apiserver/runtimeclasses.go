@@ -20,13 +20,13 @@ func nodeKinds() []kind { return []kind{runtimeClasses()} }
 
 func runtimeClasses() kind {
 	type class = nodev1.RuntimeClass
-	handler := field.NewPath("handler")
+	metadata, handler := field.NewPath("metadata"), field.NewPath("handler")
 	check := func(c *class) field.ErrorList {
-		f := findings{validateMetadata(&c.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+		f := findings{validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, metadata)} // whose finalizers may be of no domain
 		if c.Handler == "" {
 			f.required(handler, "")
 		} else {
-			f.invalid(handler, c.Handler, validation.NameIsDNSLabel(c.Handler, false)...)
+			f.invalid(handler, c.Handler, content.IsDNS1123Label(c.Handler)...)
 		}
 		if c.Overhead != nil {
 			checks := podChecks{spec: &corev1.PodSpec{}}
@@ -42,7 +42,7 @@ func runtimeClasses() kind {
 	return kind{
 		gvk: nodev1.SchemeGroupVersion.WithKind("RuntimeClass"), resource: "runtimeclasses",
 		columns: []column{
-			col("Handler", "string", class{}.SwaggerDoc()["handler"], func(c *class) any { return c.Handler }),
+			col("Handler", "string", "", func(c *class) any { return c.Handler }),
 			sinceColumn,
 		},
 		rules: rules{
@@ -50,8 +50,8 @@ func runtimeClasses() kind {
 			validate: typed1(check),
 			warnings: typed1(runtimeClassWarnings),
 			validateUpdate: typed2(func(c, old *class) field.ErrorList {
-				f := findings{append(check(c), validateMetadataUpdate(c, old)...)}
-				f.immutable(handler, c.Handler, old.Handler)
+				f := findings{append(check(c), validation.ValidateObjectMetaAccessorUpdate(c, old, metadata)...)}
+				f.unchanged(handler, c.Handler, old.Handler)
 				return f.list
 			}),
 		},

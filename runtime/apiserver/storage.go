@@ -13,6 +13,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
 )
 
 var storageV1 = storagev1.SchemeGroupVersion
@@ -166,6 +167,12 @@ func attributesClasses() kind {
 				return append(f.list, check(c)...)
 			}),
 		},
+		admit: func(_ *Server, a admission.Attributes) error {
+			if c, ok := a.GetObject().(*class); ok && a.GetOperation() == admission.Create {
+				protect(c, "kubernetes.io/vac-protection")
+			}
+			return nil
+		},
 	}
 }
 
@@ -183,15 +190,6 @@ func capacities() kind {
 	}
 	return kind{
 		gvk: storageV1.WithKind("CSIStorageCapacity"), resource: "csistoragecapacities", namespaced: true,
-		columns: []column{
-			col("StorageClassName", "string", capacity{}.SwaggerDoc()["storageClassName"], func(c *capacity) any { return c.StorageClassName }),
-			col("Capacity", "string", capacity{}.SwaggerDoc()["capacity"], func(c *capacity) any {
-				if c.Capacity == nil {
-					return "<unset>"
-				}
-				return c.Capacity.String()
-			}),
-		},
 		rules: rules{
 			validate: typed1(func(c *capacity) field.ErrorList { return check(c, false) }),
 			warnings: typed1(capacityWarnings),
