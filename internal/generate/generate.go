@@ -47,8 +47,10 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 		}
 		o.Paths = paths
 	}
-	if err := o.completeYear(plan); err != nil {
-		return err
+	if proj != nil {
+		if err := o.completeYear(plan); err != nil {
+			return err
+		}
 	}
 	g := &generation{dir: dir, plan: plan, options: o, generators: o.chosen(), foreign: proj != nil && proj.Foreign}
 	if err := g.runCached(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -265,7 +266,7 @@ type policyRefusal struct {
 }
 
 func (p *mutatingPolicies) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if exempt(a) {
+	if exempt(a) || a.GetOperation() == admission.Delete { // even where "*" stands for all operations
 		return nil
 	}
 	policies, bindings := p.bound.all()
@@ -466,16 +467,28 @@ func (m *mutation) patch(ctx context.Context, patcher patch.Patcher, i *invocati
 	return nil
 }
 
-// typeConverterOf knows the schema of a kind in a version, or is nil.
-func (s *Server) typeConverterOf(kind schema.GroupVersionKind) managedfields.TypeConverter {
-	if k := builtinOf(kind); k != nil {
+// typeConverterOf knows the schema of a kind in a version, or is nil where there is no kind of that version at all.
+func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.TypeConverter {
+	if k := builtinOf(gvk); k != nil {
 		return k.typeConverter()
 	}
-	if kind == definitionKind.gvk {
+	if gvk == definitionKind.gvk {
 		return definitionKind.typeConverter()
 	}
-	if d := s.definitionOf(kind); d != nil {
+	if d := s.definitionOf(gvk); d != nil {
 		return d.types
+	}
+	for _, kinds := range kindGroups() {
+		if slices.ContainsFunc(kinds, func(k kind) bool { return k.gvk.GroupVersion() == gvk.GroupVersion() }) {
+			return noTypes()
+		}
 	}
 	return nil
 }
+
+// noTypes knows no kind, as of what only subresources have.
+var noTypes = sync.OnceValue(func() managedfields.TypeConverter {
+	types, err := managedfields.NewTypeConverter(nil, false)
+	must(err)
+	return types
+})
