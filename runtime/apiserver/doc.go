@@ -11,7 +11,7 @@
 // transitions and ratcheting, versions with conversion webhooks, status and scale, selectable fields, server-side apply and
 // managedFields, all types of patches, field validation, dry run, warnings, finalizers, preconditions, optimistic locking,
 // generated names, selectors, pages, versions, watches with bookmarks and initial events, tables and metadata alone; and the
-// built-in kinds that discovery names; discovery and OpenAPI. Webhooks and ValidatingAdmissionPolicies decide about writes, and roles about requests of users
+// built-in kinds that discovery names; discovery and OpenAPI. Webhooks and admission policies (ValidatingAdmissionPolicy, MutatingAdmissionPolicy) decide about writes, and roles about requests of users
 // whom a rest.Config impersonates or who have a token of a service account. docs/fidelity.md says what was compared with the real server, how
 // often, and each difference that is known.
 //
