@@ -183,7 +183,7 @@ func methodOf(t types.Type, name string) (*types.Signature, bool) {
 	return method.Signature(), true
 }
 
-// withSpokes returns WithSpokes for the versions that convert to and from a hub.
+// spokes returns WithSpokes for the versions that convert to and from a hub.
 func (f *file) spokes(gap, m string, prototype ast.Expr) string {
 	hub := f.info.TypeOf(prototype)
 	if _, ok := methodOf(hub, "Hub"); !ok {
