@@ -38,6 +38,7 @@ var subjects = map[string]subject{
 	"warnings":    {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests }, maskedKinds},
 	"systems":     {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests }, maskedKinds},
 	"classes":     {"testdata/classes.json.gz", upTo(20), func(testing.TB) requester { return classRequests }, maskedKinds},
+	"signing":     {"testdata/signing.json.gz", upTo(20), func(testing.TB) requester { return signingRequests }, maskedSigning},
 	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
 	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
 	"admission":   {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},

@@ -18,6 +18,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -46,6 +47,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -72,7 +74,7 @@ var shared builtins // without an initial value, since the rows refer to what re
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
-			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), nodeKinds(), discoveryKinds(),
+			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), certificateKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), nodeKinds(), discoveryKinds(),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
 		shared.scheme = newBuiltinScheme(shared.groups, setAllDefaults)
@@ -145,9 +147,10 @@ type rules struct {
 	creates        bool // an update makes an object that is not there
 	unnamed        bool // an object that is made without a name gets a UID for one
 	reset          []string
-	spec           func(object runtime.Object) any      // the generation counts changes of it
-	literal        bool                                 // and a list that is empty now and was not there is one
-	given          func(object runtime.Object) []string // warnings about a new object before create changes it
+	spec           func(object runtime.Object) any            // the generation counts changes of it
+	literal        bool                                       // and a list that is empty now and was not there is one
+	given          func(object runtime.Object) []string       // warnings about a new object before create changes it
+	identify       func(object runtime.Object, who user.Info) // notes who makes a new object
 	create         func(object runtime.Object)
 	update         func(object, old runtime.Object)
 	canonicalize   func(object runtime.Object)
@@ -240,7 +243,7 @@ func validateQualified(name string, path *field.Path) field.ErrorList {
 func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, certificatesv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, addEventConversions, addAutoscalerConversions,
 	} {
@@ -359,6 +362,9 @@ func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 		for _, text := range s.kind.rules.given(object) {
 			warning.AddWarning(ctx, "", text)
 		}
+	}
+	if who, ok := request.UserFrom(ctx); ok && s.kind.rules.identify != nil {
+		s.kind.rules.identify(object, who)
 	}
 	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
 		s.kind.rules.create(object)

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write merging.txt anew")
 
 // mergedPackages are those whose types are served.
 var mergedPackages = []string{
-	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2", "k8s.io/api/batch/v1", "k8s.io/api/coordination/v1",
+	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2", "k8s.io/api/batch/v1", "k8s.io/api/certificates/v1", "k8s.io/api/coordination/v1",
 	"k8s.io/api/core/v1", "k8s.io/api/discovery/v1", "k8s.io/api/events/v1", "k8s.io/api/networking/v1", "k8s.io/api/node/v1", "k8s.io/api/policy/v1", "k8s.io/api/rbac/v1", "k8s.io/api/scheduling/v1",
 	"k8s.io/api/storage/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
