@@ -95,6 +95,14 @@ type Options struct {
 
 // Cache is a client.Reader over the informers of a factory. All methods are safe for concurrent use.
 type Cache struct {
+	*state
+	// standIn is asked before the informers, and under after it, see [Of]; both are nil in programs.
+	standIn any
+	under   *Cache
+}
+
+// state is what a cache has, and the one of a stand-in that embeds it.
+type state struct {
 	live       *client.REST
 	opts       Options
 	bounds     bounds
@@ -117,7 +125,7 @@ var _ client.Reader = (*Cache)(nil)
 func New(live *client.REST, opts Options) *Cache {
 	opts.ConsistencyTimeout = cmp.Or(opts.ConsistencyTimeout, defaultConsistencyTimeout)
 	namespaces := restricted(withKeys(opts.Namespaces, opts.ByNamespace))
-	c := &Cache{
+	c := &Cache{state: &state{
 		live:       live,
 		opts:       opts,
 		bounds:     defaultBounds,
@@ -130,7 +138,7 @@ func New(live *client.REST, opts Options) *Cache {
 		floors:    map[schema.GroupKind]*floor{},
 
 		undeclared: map[schema.GroupVersionKind]struct{}{},
-	}
+	}}
 	if !opts.DisableConsistency {
 		journal.Subscribe(live.Journal(), c.written)
 	}
@@ -175,6 +183,9 @@ func isClosed(c <-chan struct{}) bool {
 // Wait blocks until the informers of all kinds that are declared now have synced, as [Informer.Wait] does for one: reads wait by themselves
 // for those that they need. It returns the first error.
 func (c *Cache) Wait(ctx context.Context) error {
+	if c.standIn != nil {
+		return c.standInWait(ctx)
+	}
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.informers))
 	c.mu.Unlock()
@@ -189,6 +200,9 @@ func (c *Cache) Wait(ctx context.Context) error {
 // Run runs the informers of all kinds, also of those that are declared while it runs, until ctx ends, and returns after
 // the last has ended. It can be called once.
 func (c *Cache) Run(ctx context.Context) error {
+	if c.standIn != nil {
+		return c.standInRun(ctx)
+	}
 	c.Begin()
 	return c.factory.Run(ctx)
 }

@@ -66,6 +66,20 @@ func TestKindCannotBeCachedInTwoGoTypes(t *testing.T) {
 	})
 }
 
+func TestAnInformerOfAKindIsThatOfItsGoType(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		byType := f.declare(&corev1.ConfigMap{})
+		if byKind, err := f.cache.InformerForKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")); err != nil || byKind != byType {
+			t.Errorf("%v; the informer of the kind is %p, want %p", err, byKind, byType)
+		}
+		for _, kind := range []string{"Unknown", "ListOptions"} {
+			if _, err := f.cache.InformerForKind(corev1.SchemeGroupVersion.WithKind(kind)); err == nil {
+				t.Errorf("there is an informer of %s", kind)
+			}
+		}
+	})
+}
+
 func TestNilPrototypeIsAnError(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		if _, err := f.cache.Informer((*corev1.ConfigMap)(nil)); err == nil {

@@ -33,7 +33,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	if err != nil {
 		return nil, err
 	}
-	if i.live {
+	if i.live || i.standIn != nil {
 		return nil, fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	}
 	index := newValues(of(i.gvk, prototype, values))
@@ -90,12 +90,15 @@ type fieldIndex struct {
 // is free. values gets objects with the Go type of prototype. Several fields that a List asks for must all match. It is best
 // called before the cache runs, but can be at any time. It asks no server, and does not look at ctx. It fails when the field
 // is indexed already, and for a kind that is read live.
-func (c *Cache) IndexField(_ context.Context, prototype object.Object, field string, values IndexerFunc) error {
+func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error {
+	if s, ok := c.standIn.(FieldIndexer); ok {
+		return s.IndexField(ctx, prototype, field, values)
+	}
 	i, err := c.Informer(prototype)
 	switch {
 	case err != nil:
 		return err
-	case i.live:
+	case i.live, i.standIn != nil:
 		return fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	case field == "" || field == nameField || field == namespaceField:
 		return fmt.Errorf("cache: index %s by %q: this needs no index, or has no name", i.gvk.Kind, field)

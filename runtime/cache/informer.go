@@ -121,6 +121,8 @@ func (o KindOptions) scope(namespace string, all Options) client.Scope {
 type Informer struct {
 	*kind
 	prototype object.Object // of what handlers get
+	// standIn is asked before the kind, see [InformerOf]; nil in programs.
+	standIn informerStandIn
 }
 
 // kind is what all the Informers of one kind share.
@@ -159,6 +161,9 @@ func (k *kind) in(namespace string) []*part { return k.stored.Load().informers.i
 // once it was asked for typed, as that would get objects of another type. With [Options].Namespaces the API server is
 // asked whether the kind has namespaces. It fails with [ErrEnded] for a kind that is new to a cache that has ended.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
+	if c.standIn != nil {
+		return c.standInInformer(prototype)
+	}
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -185,6 +190,23 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	return i, nil
 }
 
+// InformerForKind is [Cache.Informer] for a kind whose Go type the scheme knows. It fails for one that it does not know: an unstructured
+// object with its kind set is a prototype of each.
+func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) {
+	if c.standIn != nil {
+		return c.standInInformerForKind(gvk)
+	}
+	prototype, err := c.live.Scheme().New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	o, ok := prototype.(object.Object)
+	if !ok {
+		return nil, fmt.Errorf("cache: %s is no kind of objects: %T has no metadata", gvk, prototype)
+	}
+	return c.Informer(o)
+}
+
 // viewLocked returns known in the Go type of prototype.
 func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer, error) {
 	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
@@ -195,12 +217,12 @@ func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer,
 	defer k.mu.Unlock()
 	was := k.stored.Load()
 	if _, ok := converter(was.prototype, prototype, k.gvk); ok {
-		return &Informer{k, prototype}, nil
+		return &Informer{kind: k, prototype: prototype}, nil
 	}
 	if !hasMore(prototype, was.prototype, k.opts) || c.hasBegun() || k.handled {
 		return nil, fmt.Errorf("%s is cached as %T and cannot be cached as %T too", k.gvk.Kind, was.prototype, prototype)
 	}
-	return &Informer{k, prototype}, c.storeLocked(k, prototype)
+	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
 // hasMore reports whether objects like wanted have all that those like stored have.
@@ -233,7 +255,7 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 		}
 		k.live = k.live || live.GroupKind() == gvk.GroupKind()
 	}
-	return &Informer{k, prototype}, c.storeLocked(k, prototype)
+	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
 // storeLocked makes k one that stores objects like prototype, and no others. Its mutex is held, or nobody else knows it.
@@ -306,6 +328,13 @@ func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 // AddHandler makes h be told of every object and of every change, as [informer.Scoped.AddHandler] does: of all namespaces,
 // one event at a time, and of a namespace that is added later then.
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
+	if i.standIn != nil {
+		registration, err := i.standIn.add(methods{h})
+		if err != nil {
+			panic(fmt.Errorf("add a handler to %T: %w", i.standIn.itself(), err))
+		}
+		return registration
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.handled = true
@@ -320,6 +349,9 @@ func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Regis
 // that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed, nor for a kind
 // that the server does not know, which is an error.
 func (i *Informer) Wait(ctx context.Context) error {
+	if i.standIn != nil {
+		return i.standIn.wait(ctx)
+	}
 	for {
 		s := i.stored.Load()
 		err := i.wait(ctx)
@@ -350,7 +382,12 @@ func (k *kind) ready(ctx context.Context, p *part) error {
 
 // Err returns why the informer is not in step with the API server: an *[informer.SyncError] for each namespace in which it
 // is not, joined, or nil.
-func (i *Informer) Err() error { return i.stored.Load().informers.Err() }
+func (i *Informer) Err() error {
+	if i.standIn != nil {
+		return nil
+	}
+	return i.stored.Load().informers.Err()
+}
 
 // isEverywhere reports whether the namespaces of the cache do not matter for a kind. One that the server does not know
 // yet is taken for a namespaced one. It fails when the server cannot be asked, since a wrong answer would stay.

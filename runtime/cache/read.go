@@ -23,6 +23,9 @@ import (
 // of, and its namespace is cached, and live otherwise. What [client.Live] and [client.NotOlderThan] ask for is for the
 // server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
+	if s := c.reader(); s != nil {
+		return s.Get(ctx, key, obj, opts...)
+	}
 	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
 }
 
@@ -173,6 +176,9 @@ func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, 
 // [client.NotOlderThan] ask for is for the server. Field selectors need an index of each field that they name, see
 // [Cache.IndexField], save for metadata.name and metadata.namespace: the error is a [*NotIndexedError]. With a limit the list comes in pages, as it does from the server; the pages are then not of one moment.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
+	if s := c.reader(); s != nil {
+		return s.List(ctx, list, opts...)
+	}
 	return Reader{c, c.live}.List(ctx, list, opts...)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -128,10 +129,12 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 	}
 }
 
+// TestListNeedsAListKind, and who lists all kinds of a scheme can tell that one by meta.IsNoMatchError from a failure.
 func TestListNeedsAListKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
-	if err := c.List(t.Context(), listOf(untyped("v1", "List", "", ""))); err == nil || err.Error() != "list: List is no list kind" {
-		t.Errorf("got %v", err)
+	err := c.List(t.Context(), listOf(untyped("v1", "List", "", "")))
+	if want := `list: List is no list kind: no matches for kind "List" in version "v1"`; err == nil || err.Error() != want || !meta.IsNoMatchError(err) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

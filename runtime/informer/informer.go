@@ -384,6 +384,20 @@ type Registration struct {
 	err    func() error // why done is closed
 }
 
+// Foreign returns the registration of a handler with what is no informer of this package, such as what stands for one in a test. It has
+// synced. Remove calls remove, once, and closes Done.
+func Foreign(remove func()) *Registration {
+	synced, done := make(chan struct{}), make(chan struct{})
+	close(synced)
+	return &Registration{
+		synced: synced, done: done, err: func() error { return ErrRemoved },
+		remove: sync.OnceFunc(func() {
+			remove()
+			close(done)
+		}),
+	}
+}
+
 // Synced is closed when the handler has returned from the last of its Initial events: it has then seen all that
 // existed when it was added, or all of the first list. It is never closed earlier, and is not closed at all if the
 // handler is removed or the informer ends before that: [Registration.Wait] ends then, too.

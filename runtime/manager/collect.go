@@ -24,7 +24,6 @@ type Collection struct {
 
 // collection is what such a function has added.
 type collection struct {
-	of      *Manager
 	owner   server.Owner
 	enabled func(name string) bool // nil is all
 
@@ -42,11 +41,9 @@ func (c *collection) add(r Runnable) {
 // have it run in another way. What setup adds to a [Cluster] is not collected.
 func (m *Manager) Collect(as Collection, setup func(*Manager) error) ([]Runnable, error) {
 	m = m.root()
-	c := &collection{of: m, owner: as.Owner, enabled: as.Enabled}
-	view := &Manager{
-		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
-		healthz: m.healthz, readyz: m.readyz, pages: m.pages, collection: c,
-	}
+	c := &collection{owner: as.Owner, enabled: as.Enabled}
+	view := m.view()
+	view.collection = c
 	if as.Workers > 0 {
 		view.opts.MaxConcurrentReconciles, view.opts.GroupKindConcurrency = as.Workers, nil
 	}
@@ -80,8 +77,16 @@ func (m *Manager) Owner() (owner server.Owner) {
 
 // root returns the manager that runs what is added.
 func (m *Manager) root() *Manager {
-	if m.collection != nil {
-		return m.collection.of
+	if m.of != nil {
+		return m.of
 	}
 	return m
+}
+
+// view returns a manager of which what is added, and all else that is asked of one, goes to m.
+func (m *Manager) view() *Manager {
+	return &Manager{
+		connection: m.connection, opts: m.opts, logger: m.logger, system: m.system, metrics: m.metrics,
+		healthz: m.healthz, readyz: m.readyz, pages: m.pages, of: m.root(), collection: m.collection,
+	}
 }

@@ -466,3 +466,13 @@ func TestGetConfigTakesTheKubeconfigOfTheFlag(t *testing.T) {
 		t.Errorf("with the flag: got %v, %v", config, err)
 	}
 }
+
+func TestGetConfigWithContextTakesThatOfTheName(t *testing.T) {
+	t.Setenv("KUBECONFIG", writeKubeconfig(t, "http://127.0.0.1:1"))
+	if config, err := manager.GetConfigWithContext(""); err != nil || config.Host != "http://127.0.0.1:1" {
+		t.Errorf("without a name: %v, %v", config, err)
+	}
+	if _, err := manager.GetConfigWithContext("elsewhere"); err == nil || !strings.Contains(err.Error(), "elsewhere") {
+		t.Errorf("a context that is not there: %v", err)
+	}
+}

@@ -47,6 +47,26 @@ type RunnableFunc func(ctx context.Context) error
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
+// Starter is something that runs until its context ends, under the name that controller-runtime calls it by: libraries have such.
+type Starter interface {
+	Start(ctx context.Context) error
+}
+
+// RunnableOf returns a runnable that runs s. Whether it does so only while the manager leads, s says by NeedLeaderElection; one that says
+// nothing runs while it leads.
+func RunnableOf(s Starter) Runnable { return started{s} }
+
+type started struct{ Starter }
+
+// Run calls Start.
+func (s started) Run(ctx context.Context) error { return s.Start(ctx) }
+
+// NeedLeaderElection implements [LeaderElectionRunnable].
+func (s started) NeedLeaderElection() bool {
+	asked, ok := s.Starter.(LeaderElectionRunnable)
+	return !ok || asked.NeedLeaderElection()
+}
+
 // Options say what a manager runs beside what is added to it. The zero value runs a cache, and no servers. In a program that
 // uses [Main] they are defaults: flags, environment variables and the file of --config stand over them.
 type Options struct {
@@ -143,6 +163,7 @@ type Manager struct {
 
 	healthz, readyz *checks
 	pages           *pages      // of the metrics server
+	of              *Manager    // which this is a view of, and which runs what is added; nil for those of New
 	collection      *collection // where Add adds to, in what Collect gives to its function; nil otherwise
 }
 
@@ -231,10 +252,14 @@ func (m *Manager) connect(config *rest.Config) error {
 // election group, if it names one, must be one that the manager had when it started. It fails after the end of Run, with
 // [ErrStopped], and when r has the name of another one.
 func (m *Manager) Add(r Runnable) error {
+	if s, ok := answering[interface{ Add(Runnable) error }](m.connection); ok {
+		return s.Add(r)
+	}
 	if m.collection != nil {
 		m.collection.add(r)
 		return nil
 	}
+	m = m.root()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := m.addLocked(r, r)
@@ -276,7 +301,12 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 }
 
 // Logger returns the logger.
-func (m *Manager) Logger() *slog.Logger { return m.logger }
+func (m *Manager) Logger() *slog.Logger {
+	if s, ok := answering[interface{ GetLogger() *slog.Logger }](m.connection); ok {
+		return cmp.Or(s.GetLogger(), slog.New(slog.DiscardHandler))
+	}
+	return m.logger
+}
 
 // Metrics returns the registry that /metrics shows.
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
@@ -285,11 +315,21 @@ func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
 func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces) }
 
 // MaxConcurrentReconciles returns the number of workers of controllers that say none.
-func (m *Manager) MaxConcurrentReconciles() int { return m.opts.MaxConcurrentReconciles }
+func (m *Manager) MaxConcurrentReconciles() int {
+	return max(1, m.controllerOptions().MaxConcurrentReconciles)
+}
 
 // Concurrency returns the number of workers of controllers for a kind that say none; zero where that is MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
-	return m.opts.GroupKindConcurrency[kind.String()]
+	return m.controllerOptions().GroupKindConcurrency[kind.String()]
+}
+
+// controllerOptions returns the options that have those of all controllers.
+func (m *Manager) controllerOptions() Options {
+	if s, ok := answering[interface{ GetControllerOptions() Options }](m.connection); ok {
+		return s.GetControllerOptions()
+	}
+	return m.opts
 }
 
 // Run runs everything until ctx ends, and then stops it in good order, within the graceful shutdown timeout. It returns
@@ -297,9 +337,13 @@ func (m *Manager) Concurrency(kind schema.GroupKind) int {
 // leaderelection.ErrLost: the process should then end. An error of something that has been stopped is only logged. Run
 // can be called once.
 func (m *Manager) Run(ctx context.Context) error {
+	if s, ok := answering[interface{ Start(context.Context) error }](m.connection); ok {
+		return s.Start(ctx)
+	}
 	if m.collection != nil {
 		return errors.New("a function that sets up a manager cannot run it")
 	}
+	m = m.root()
 	if err := m.begin(); err != nil {
 		return err
 	}
@@ -359,7 +403,12 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 // Elected returns a channel that is closed when this manager leads for the first time: the group controller.MainGroup, or any
 // if nothing is in that; or, without leader election, when the controllers start. It stays closed. A manager that does not
 // lead any more ends.
-func (m *Manager) Elected() <-chan struct{} { return m.root().leads }
+func (m *Manager) Elected() <-chan struct{} {
+	if s, ok := answering[interface{ Elected() <-chan struct{} }](m.connection); ok {
+		return s.Elected()
+	}
+	return m.root().leads
+}
 
 // enlistLocked makes r run with a group: when that starts, or at once.
 func (m *Manager) enlistLocked(name groupName, r Runnable) error {

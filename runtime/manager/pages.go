@@ -45,7 +45,14 @@ func newPages() *pages {
 //
 // It is not served when there is no metrics server, nor when that is insecure. It may be called at any time, and fails when
 // the path has another handler.
-func (m *Manager) Handle(path string, h http.Handler) error { return m.pages.add(m.Owner(), path, h) }
+func (m *Manager) Handle(path string, h http.Handler) error {
+	if s, ok := answering[interface {
+		AddMetricsServerExtraHandler(string, http.Handler) error
+	}](m.connection); ok {
+		return s.AddMetricsServerExtraHandler(path, h)
+	}
+	return m.pages.add(m.Owner(), path, h)
+}
 
 func (p *pages) add(owner server.Owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {

@@ -102,11 +102,23 @@ func probeServer(address string, healthz, readyz *checks) httpserver.Options {
 
 // AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
 func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
+	if s, ok := answering[interface {
+		AddHealthzCheck(string, func(*http.Request) error) error
+	}](m.connection); ok {
+		_ = s.AddHealthzCheck(name, check) // checks are added without an error
+		return
+	}
 	m.healthz.set(m.Owner(), name, check)
 }
 
 // AddReadyz adds a check to /readyz.
 func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
+	if s, ok := answering[interface {
+		AddReadyzCheck(string, func(*http.Request) error) error
+	}](m.connection); ok {
+		_ = s.AddReadyzCheck(name, check) // checks are added without an error
+		return
+	}
 	m.readyz.set(m.Owner(), name, check)
 }
 
@@ -121,4 +133,46 @@ func (c *checks) results(r *http.Request) map[string]string {
 		results[check.name] = result
 	}
 	return results
+}
+
+// HealthHandler answers 200 when all checks pass and 500 otherwise, with what is wrong, for servers beside that of the manager's probes.
+// Below its path a check alone is asked by its name. It is safe for concurrent use while nobody changes the map.
+type HealthHandler struct {
+	Checks map[string]func(*http.Request) error
+}
+
+// ServeHTTP asks the checks.
+func (h *HealthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := ""
+	if len(r.URL.Path) > 1 {
+		name = r.URL.Path[1:]
+	}
+	if name != "" {
+		check, ok := h.Checks[name]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		CheckHandler{check}.ServeHTTP(w, r)
+		return
+	}
+	var all checks
+	for name, check := range h.Checks {
+		all.add(name, check)
+	}
+	all.ServeHTTP(w, r)
+}
+
+// CheckHandler answers 200 when a check passes, and 500 with what is wrong.
+type CheckHandler struct {
+	Checker func(*http.Request) error
+}
+
+// ServeHTTP asks the check.
+func (h CheckHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.Checker(r); err != nil {
+		http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprint(w, "ok")
 }

@@ -1,0 +1,90 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kctrl-dev/kctrl/runtime/manager"
+)
+
+func TestServerOfOnesOwnServesUntilTheEnd(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &manager.Server{Name: "extra", Listener: listener, Server: &http.Server{Handler: &manager.HealthHandler{}}}
+	if server.NeedLeaderElection() {
+		t.Error("it waits for the leadership")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- server.Run(ctx) }()
+	response, err := http.Get("http://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := io.ReadAll(response.Body); string(text) != "ok\n" {
+		t.Errorf("answered %q", text)
+	}
+	response.Body.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	other := &manager.Server{Name: "extra", Listener: listener, Server: &http.Server{}}
+	if err := other.Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "serve extra: ") {
+		t.Errorf("on a closed listener: %v", err)
+	}
+}
+
+func TestHealthHandlerAsksAllChecksOrOne(t *testing.T) {
+	bad := errors.New("no disk")
+	h := &manager.HealthHandler{Checks: map[string]func(*http.Request) error{
+		"disk": func(*http.Request) error { return bad },
+		"ping": func(*http.Request) error { return nil },
+	}}
+	for path, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"/":     {500, "[-] disk: no disk\n[+] ping\n"},
+		"/ping": {200, "ok"},
+		"/disk": {500, "internal server error: no disk\n"},
+		"/none": {404, "404 page not found\n"},
+	} {
+		w := httptest.NewRecorder()
+		http.StripPrefix("/healthz", h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz"+path, nil))
+		if w.Code != want.code || w.Body.String() != want.text {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		}
+	}
+}
+
+// starting is what a library has for controller-runtime.
+type starting struct{ err error }
+
+func (s starting) Start(context.Context) error { return s.err }
+
+// everywhere runs without the leadership.
+type everywhere struct{ starting }
+
+func (everywhere) NeedLeaderElection() bool { return false }
+
+func TestRunnableOfSaysWhatAStarterSays(t *testing.T) {
+	failed := errors.New("failed")
+	if err := manager.RunnableOf(starting{failed}).Run(t.Context()); err != failed {
+		t.Errorf("ended with %v", err)
+	}
+	if r := manager.RunnableOf(starting{}).(manager.LeaderElectionRunnable); !r.NeedLeaderElection() {
+		t.Error("it runs without the leadership")
+	}
+	if r := manager.RunnableOf(everywhere{}).(manager.LeaderElectionRunnable); r.NeedLeaderElection() {
+		t.Error("it waits for the leadership")
+	}
+}
