@@ -323,9 +323,12 @@ func ValidatingWebhookFor(scheme *runtime.Scheme, prototype SelfValidator) *Revi
 }
 
 // reviewerOf serves a handler, or the error that it could not be made for.
-func reviewerOf(h Handler, err error) *Reviewer {
+func reviewerOf(h Handler, err error) *Reviewer { return NewReviewer(handlerOf(h, err), nil) }
+
+// handlerOf returns a handler, or one that answers with the error that it could not be made for.
+func handlerOf(h Handler, err error) Handler {
 	if err != nil {
-		h = HandlerFunc(func(context.Context, *Request) Response { return Errored(http.StatusInternalServerError, err) })
+		return HandlerFunc(func(context.Context, *Request) Response { return Errored(http.StatusInternalServerError, err) })
 	}
-	return NewReviewer(h, nil)
+	return h
 }

@@ -1,0 +1,43 @@
+package log
+
+import (
+	"context"
+	"log/slog"
+)
+
+// AsDebug returns a logger that writes at debug what it is told at info, as a logger of logr with V(1) does: for code that keeps such a
+// logger. Warnings, errors and what is at debug already stay.
+func AsDebug(logger *slog.Logger) *slog.Logger {
+	if _, done := logger.Handler().(asDebug); done {
+		return logger
+	}
+	return slog.New(asDebug{logger.Handler()})
+}
+
+// asDebug is a handler of lines of which those at info are at debug.
+type asDebug struct{ next slog.Handler }
+
+// of returns the level that a line of a level is written at.
+func (asDebug) of(level slog.Level) slog.Level {
+	if slog.LevelInfo <= level && level < slog.LevelWarn {
+		return slog.LevelDebug
+	}
+	return level
+}
+
+// Enabled implements slog.Handler.
+func (d asDebug) Enabled(ctx context.Context, level slog.Level) bool {
+	return d.next.Enabled(ctx, d.of(level))
+}
+
+// Handle implements slog.Handler.
+func (d asDebug) Handle(ctx context.Context, record slog.Record) error {
+	record.Level = d.of(record.Level)
+	return d.next.Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (d asDebug) WithAttrs(attrs []slog.Attr) slog.Handler { return asDebug{d.next.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (d asDebug) WithGroup(name string) slog.Handler { return asDebug{d.next.WithGroup(name)} }
