@@ -655,6 +655,16 @@ func (s *sequence) syncRights() {
 	}
 }
 
+// grant gives rights to a user, by a role of that name, and waits until he has one of them.
+func (s *sequence) grant(name string, rules []any, group, resource, verb string) {
+	const roles, version = rbacPath + "clusterrole", "rbac.authorization.k8s.io/v1"
+	s.add(asked{method: "POST", path: roles + "s", body: object(version, "ClusterRole", name, "", map[string]any{"rules": rules})})
+	s.add(asked{method: "POST", path: roles + "bindings", body: object(version, "ClusterRoleBinding", name, "", map[string]any{
+		"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": []any{map[string]any{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name}}})})
+	s.add(asked{method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", user: name, until: `"allowed":true`,
+		body: object("authorization.k8s.io/v1", "SelfSubjectAccessReview", "", "", map[string]any{"spec": map[string]any{"resourceAttributes": map[string]any{"group": group, "resource": resource, "verb": verb}}})})
+}
+
 // rules are those of a role, which may be wrong.
 func (s *sequence) rules() []any {
 	var rules []any

@@ -28,12 +28,12 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Kinds of admissionregistration.k8s.io/v1. What they do to writes is in webhooks.go and policies.go.
+// Kinds of admissionregistration.k8s.io/v1. What they do to writes is in admission.go, webhooks.go and policies.go.
 
 var admissionV1 = admissionv1.SchemeGroupVersion
 
 func admissionKinds() []kind {
-	return []kind{mutatingPolicyKind, mutatingBindingKind, mutatingHookKind, policyBindingKind, policyKind, validatingHookKind}
+	return []kind{mutatingPolicyKind(), mutatingBindingKind(), mutatingHookKind, policyBindingKind(), policyKind(), validatingHookKind}
 }
 
 func admissionDefaults() []defaulter {
@@ -473,47 +473,52 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 	return problems
 }
 
-var policyKind = kind{
-	gvk: admissionV1.WithKind("ValidatingAdmissionPolicy"), resource: "validatingadmissionpolicies", categories: apiExtensions,
-	columns: []column{
-		countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
-			return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
-		}),
-		paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
-			return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
-		}),
-		sinceColumn,
-	},
-	rules: rules{
-		reset: []string{"status"},
-		create: func(object runtime.Object) {
-			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
-			policy.Status, policy.Generation = admissionv1.ValidatingAdmissionPolicyStatus{}, 1
+func policyKind() kind {
+	return kind{
+		gvk: admissionV1.WithKind("ValidatingAdmissionPolicy"), resource: "validatingadmissionpolicies", categories: apiExtensions,
+		columns: []column{
+			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
+				return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
+			}),
+			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
+				return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
+			}),
+			sinceColumn,
 		},
-		update: func(object, old runtime.Object) {
-			policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
-			if policy.Status = was.Status; !equality.Semantic.DeepEqual(policy.Spec, was.Spec) {
-				policy.Generation = was.Generation + 1
-			}
+		rules: rules{
+			reset: []string{"status"},
+			mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+				return policy.Spec.ParamKind
+			}),
+			create: func(object runtime.Object) {
+				policy := object.(*admissionv1.ValidatingAdmissionPolicy)
+				policy.Status, policy.Generation = admissionv1.ValidatingAdmissionPolicyStatus{}, 1
+			},
+			update: func(object, old runtime.Object) {
+				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
+				if policy.Status = was.Status; !equality.Semantic.DeepEqual(policy.Spec, was.Spec) {
+					policy.Generation = was.Generation + 1
+				}
+			},
+			validate: func(object runtime.Object) field.ErrorList {
+				return append(validateAdmissionMetadata(object, true), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), nil)...)
+			},
+			validateUpdate: func(object, old runtime.Object) field.ErrorList {
+				return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
+			},
 		},
-		validate: func(object runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, true), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), nil)...)
+		status: &rules{
+			reset: []string{"spec", "metadata"},
+			update: func(object, old runtime.Object) {
+				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
+				policy.Spec = was.Spec
+				metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &was.ObjectMeta)
+			},
+			validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+				return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
+			},
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
-		},
-	},
-	status: &rules{
-		reset: []string{"spec", "metadata"},
-		update: func(object, old runtime.Object) {
-			policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
-			policy.Spec = was.Spec
-			metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &was.ObjectMeta)
-		},
-		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
-			return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
-		},
-	},
+	}
 }
 
 func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) column {
@@ -758,27 +763,35 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 	return append(problems, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 }
 
-var policyBindingKind = kind{
-	gvk: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), resource: "validatingadmissionpolicybindings", categories: apiExtensions,
-	columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
-		spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
-		return spec.PolicyName, spec.ParamRef
-	}),
-	rules: rules{
-		create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
-		update: func(object, old runtime.Object) {
-			binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
-			if !equality.Semantic.DeepEqual(binding.Spec, was.Spec) {
-				binding.Generation = was.Generation + 1
-			}
+func policyBindingKind() kind {
+	return kind{
+		gvk: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), resource: "validatingadmissionpolicybindings", categories: apiExtensions,
+		columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
+			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
+			return spec.PolicyName, spec.ParamRef
+		}),
+		rules: rules{
+			mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+				return binding.Spec.PolicyName, binding.Spec.ParamRef
+			}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+				return policy.Spec.ParamKind
+			},
+				`user %v does not have "%v" permission on the object referenced by paramRef`),
+			create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
+			update: func(object, old runtime.Object) {
+				binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
+				if !equality.Semantic.DeepEqual(binding.Spec, was.Spec) {
+					binding.Generation = was.Generation + 1
+				}
+			},
+			validate: func(object runtime.Object) field.ErrorList {
+				return append(validateAdmissionMetadata(object, true), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
+			},
+			validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+				return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
+			},
 		},
-		validate: func(object runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, true), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
-		},
-		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
-		},
-	},
+	}
 }
 
 func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []column {

@@ -33,7 +33,7 @@ type roleAuthorizer struct {
 }
 
 func (s *Server) newAuthorizer() *roleAuthorizer {
-	return &roleAuthorizer{s.tableOf(&roleKind), s.tableOf(&roleBindingKind), s.tableOf(&clusterRoleKind), s.tableOf(&clusterRoleBindingKind)}
+	return &roleAuthorizer{s.tableOf(roleKind), s.tableOf(roleBindingKind), s.tableOf(clusterRoleKind), s.tableOf(clusterRoleBindingKind)}
 }
 
 func (a *roleAuthorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -71,7 +71,7 @@ func certificateKinds() []kind {
 		parts: []extraPart{{
 			name: "approval", kind: certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), verbs: partVerbs,
 			part: func(s *Server, objects *registry, k *kind, f family) part {
-				changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, approvalRules})
+				changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, approvalRules})
 				return part{storage: subresource{changed}, scope: newScope(k, f, "approval", changed.GetResetFields(), nil)} // of which there are no tables
 			},
 		}},

@@ -53,17 +53,12 @@ func signingRequests(seed uint64, salt string) []asked {
 
 // addSigner lets a user write requests, and approve and sign those for some signers.
 func (s *sequence) addSigner() {
-	const roles, version = "/apis/rbac.authorization.k8s.io/v1/clusterrole", "rbac.authorization.k8s.io/v1"
-	name, rule := s.namespace+"-signer", func(resources, verbs, names []any) map[string]any {
+	rule := func(resources, verbs, names []any) map[string]any {
 		return map[string]any{"apiGroups": []any{"certificates.k8s.io"}, "resources": resources, "verbs": verbs, "resourceNames": names}
 	}
-	s.add(asked{method: "POST", path: roles + "s", body: object(version, "ClusterRole", name, "", map[string]any{"rules": []any{
+	s.grant(s.namespace+"-signer", []any{
 		rule([]any{"*"}, []any{"get", "patch", "update"}, nil), rule([]any{"signers"}, []any{pick(s, "approve", "approve", "sign")}, []any{pick(s, "example.com/x", "example.com/*", "kubernetes.io/*")}),
-	}})})
-	s.add(asked{method: "POST", path: roles + "bindings", body: object(version, "ClusterRoleBinding", name, "", map[string]any{
-		"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": []any{map[string]any{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name}}})})
-	s.add(asked{method: "POST", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", user: name, until: `"allowed":true`,
-		body: object("authorization.k8s.io/v1", "SelfSubjectAccessReview", "", "", map[string]any{"spec": map[string]any{"resourceAttributes": map[string]any{"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "patch"}}})})
+	}, "certificates.k8s.io", "certificatesigningrequests", "patch")
 }
 
 func (s *sequence) signingStep() {

@@ -18,7 +18,7 @@ var (
 // coreKinds are the kinds of the core group.
 func coreKinds() []kind {
 	return []kind{
-		configMaps(), endpointsKind(), limitRanges(), namespaces(), nodes(), volumeClaims(), volumes(), pods(), podTemplates(), replicationControllers(), resourceQuotas(), secrets(), serviceAccounts(), services(),
+		bindings(), configMaps(), endpointsKind(), limitRanges(), namespaces(), nodes(), volumeClaims(), volumes(), pods(), podTemplates(), replicationControllers(), resourceQuotas(), secrets(), serviceAccounts(), services(),
 	}
 }
 

@@ -414,7 +414,7 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, &definitionKind, *definitionKind.status})
+	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind, *definitionKind.status})
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""), &request.RequestInfo{APIGroup: definitionKind.gvk.Group, Resource: definitionKind.resource})
 	managed := func(_ context.Context, object, old runtime.Object) (runtime.Object, error) {
 		return s.crdScope.FieldManager.UpdateNoErrors(old, object, "kube-apiserver"), nil

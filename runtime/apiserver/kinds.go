@@ -135,7 +135,7 @@ type extraPart struct {
 	part  func(s *Server, r *registry, k *kind, f family) part
 }
 
-// column of a table.
+// column of a table. One without a name is in rows alone.
 type column struct {
 	metav1.TableColumnDefinition
 	value func(object runtime.Object) any
@@ -145,6 +145,7 @@ type column struct {
 type rules struct {
 	unconditional  bool // an update may say no version
 	creates        bool // an update makes an object that is not there
+	literalNames   bool // what a name is to be generated from is the name
 	unnamed        bool // an object that is made without a name gets a UID for one
 	reset          []string
 	spec           func(object runtime.Object) any            // the generation counts changes of it
@@ -157,9 +158,10 @@ type rules struct {
 	validate       func(object runtime.Object) field.ErrorList
 	validateUpdate func(object, old runtime.Object) field.ErrorList
 	warnings       func(object runtime.Object) []string
-	validateIn     func(ctx context.Context, object, old runtime.Object) field.ErrorList // both, of a kind that is checked by the group asked for; old is nil for creations
-	updateWarnings func(object, old runtime.Object) []string                             // nil for warnings
-	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool       // of kinds that a deletion may leave for a time, which it sets in the options
+	validateIn     func(ctx context.Context, object, old runtime.Object) field.ErrorList         // both, of a kind that is checked by the group asked for; old is nil for creations
+	mayWrite       func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error // what the user lacks who writes an object that is valid; old is nil for creations
+	updateWarnings func(object, old runtime.Object) []string                                     // nil for warnings
+	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool               // of kinds that a deletion may leave for a time, which it sets in the options
 }
 
 var (
@@ -315,8 +317,17 @@ type kindStrategy struct {
 	runtime.ObjectTyper
 	*generator
 	genericStoreOnly
-	kind  *kind
-	rules rules
+	server *Server
+	kind   *kind
+	rules  rules
+}
+
+// GenerateName adds to a name what makes it one of its own, but where it is the whole name.
+func (s *kindStrategy) GenerateName(base string) string {
+	if s.kind.rules.literalNames {
+		return base
+	}
+	return s.generator.GenerateName(base)
 }
 
 func (s *kindStrategy) NamespaceScoped() bool { return s.kind.namespaced }
@@ -395,14 +406,24 @@ func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) fiel
 	if s.rules.validateIn != nil {
 		return show(s.rules.validateIn(ctx, object, nil))
 	}
-	return show(s.kind.rules.validate(object))
+	return show(s.authorized(ctx, s.kind.rules.validate(object), object, nil))
 }
 
 func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
 	if s.rules.validateIn != nil {
 		return show(s.rules.validateIn(ctx, object, old))
 	}
-	return show(s.rules.validateUpdate(object, old))
+	return show(s.authorized(ctx, s.rules.validateUpdate(object, old), object, old))
+}
+
+// authorized are the problems of an object, or, if there are none, what its writer lacks.
+func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object, old runtime.Object) field.ErrorList {
+	if len(problems) == 0 && s.rules.mayWrite != nil {
+		if problem := s.rules.mayWrite(ctx, s.server, object, old); problem != nil {
+			return field.ErrorList{problem}
+		}
+	}
+	return problems
 }
 
 // ValidateDeclaratively leaves one of problems that are found twice, as it is with kinds that upstream checks by generated code too: all
@@ -452,7 +473,9 @@ func (k *kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 			table.ColumnDefinitions = append(table.ColumnDefinitions, nameColumn)
 		}
 		for _, c := range k.columns {
-			table.ColumnDefinitions = append(table.ColumnDefinitions, c.TableColumnDefinition)
+			if c.Name != "" {
+				table.ColumnDefinitions = append(table.ColumnDefinitions, c.TableColumnDefinition)
+			}
 		}
 	}
 	if list, err := meta.ListAccessor(object); err == nil {
@@ -579,7 +602,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	r := &registry{
 		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(), deletable: k.deletable,
 		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, uncached: stored.uncached, TableConvertor: stored,
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, uncached: stored.uncached, TableConvertor: stored,
 	}
 	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub), stored.shown}
 	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -641,7 +664,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e.scope.Authorizer = s.authorizer // which is asked by updates that make what is not there
 	stored := k.stored()
 	if stored.status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, stored, *stored.status})
+		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.status})
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
 		s.unchecked(r, status)

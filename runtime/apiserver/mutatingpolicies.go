@@ -29,43 +29,52 @@ import (
 
 // MutatingAdmissionPolicies: their kinds, and what they do to writes.
 
-var mutatingPolicyKind = kind{
-	gvk: admissionV1.WithKind("MutatingAdmissionPolicy"), resource: "mutatingadmissionpolicies", categories: apiExtensions,
-	columns: []column{
-		countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration", func(object runtime.Object) int {
-			return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
-		}),
-		paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
-			return object.(*admissionv1.MutatingAdmissionPolicy).Spec.ParamKind
-		}),
-		sinceColumn,
-	},
-	rules: rules{
-		spec: typed1(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec }),
-		validate: typed1(func(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
-			return append(validateAdmissionMetadata(policy, true), validateMutatingPolicy(policy, nil)...)
-		}),
-		validateUpdate: typed2(func(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
-			return append(validateAdmissionMetadata(policy, false), validateMutatingPolicy(policy, old)...)
-		}),
-	},
+func mutatingPolicyKind() kind {
+	return kind{
+		gvk: admissionV1.WithKind("MutatingAdmissionPolicy"), resource: "mutatingadmissionpolicies", categories: apiExtensions,
+		columns: []column{
+			countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration", func(object runtime.Object) int {
+				return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
+			}),
+			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
+				return object.(*admissionv1.MutatingAdmissionPolicy).Spec.ParamKind
+			}),
+			sinceColumn,
+		},
+		rules: rules{
+			mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind }),
+			spec:     typed1(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec }),
+			validate: typed1(func(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+				return append(validateAdmissionMetadata(policy, true), validateMutatingPolicy(policy, nil)...)
+			}),
+			validateUpdate: typed2(func(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+				return append(validateAdmissionMetadata(policy, false), validateMutatingPolicy(policy, old)...)
+			}),
+		},
+	}
 }
 
-var mutatingBindingKind = kind{
-	gvk: admissionV1.WithKind("MutatingAdmissionPolicyBinding"), resource: "mutatingadmissionpolicybindings", categories: apiExtensions,
-	columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
-		spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
-		return spec.PolicyName, spec.ParamRef
-	}),
-	rules: rules{
-		spec: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec }),
-		validate: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-			return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
+func mutatingBindingKind() kind {
+	return kind{
+		gvk: admissionV1.WithKind("MutatingAdmissionPolicyBinding"), resource: "mutatingadmissionpolicybindings", categories: apiExtensions,
+		columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
+			spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
+			return spec.PolicyName, spec.ParamRef
 		}),
-		validateUpdate: typed2(func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-			return append(validateAdmissionMetadata(binding, false), validateMutatingBinding(&binding.Spec)...)
-		}),
-	},
+		rules: rules{
+			mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+				return binding.Spec.PolicyName, binding.Spec.ParamRef
+			}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
+				`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`),
+			spec: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec }),
+			validate: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+				return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
+			}),
+			validateUpdate: typed2(func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+				return append(validateAdmissionMetadata(binding, false), validateMutatingBinding(&binding.Spec)...)
+			}),
+		},
+	}
 }
 
 func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpec) field.ErrorList {
@@ -194,7 +203,7 @@ type mutations struct {
 
 func (s *Server) newMutatingPolicies() *mutatingPolicies {
 	return &mutatingPolicies{server: s, bound: boundPolicies[*compiledMutations, *mutatingBinding]{
-		policies: s.tableOf(&mutatingPolicyKind), bindings: s.tableOf(&mutatingBindingKind),
+		policies: s.tableOf(mutatingPolicyKind()), bindings: s.tableOf(mutatingBindingKind()),
 		newPolicy: func(object runtime.Object) *compiledMutations {
 			policy := object.(*admissionv1.MutatingAdmissionPolicy)
 			return &compiledMutations{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*mutations, error) { return compileMutations(policy) })}

@@ -27,7 +27,7 @@ func namespaces() kind {
 		parts: []extraPart{{
 			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
 			part: func(s *Server, r *registry, k *kind, f family) part {
-				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, finalizeRules()})
+				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalizeRules()})
 				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), nil)}
 			},
 		}},

@@ -22,7 +22,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-func networkingKinds() []kind { return []kind{ingresses(), ingressClasses(), networkPolicies()} }
+func networkingKinds() []kind {
+	return []kind{ingresses(), ingressClasses(), addresses(), networkPolicies(), serviceRanges()}
+}
 
 func networkingDefaults() []defaulter {
 	return []defaulter{

@@ -26,7 +26,7 @@ import (
 // podPart is a subresource that changes some of a pod.
 func podPart(name string, r rules) func(s *Server, objects *registry, k *kind, f family) part {
 	return func(s *Server, objects *registry, k *kind, f family) part {
-		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, k, r})
+		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, r})
 		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, nil)} // of which there are no tables
 	}
 }
@@ -108,32 +108,55 @@ func (c creater) Create(ctx context.Context, name string, object runtime.Object,
 	return c.create(ctx, name, object, validate, options)
 }
 
-func bindingPart(s *Server, objects *registry, k *kind, f family) part {
+// bindings are bindings by a path of their own, which is older than that of pods.
+func bindings() kind {
+	return kind{
+		gvk: coreV1.WithKind("Binding"), resource: "bindings", namespaced: true, verbs: []string{"create"},
+		complete: func(s *Server, r *registry, e *endpoint) { e.review = &binder{r, s} },
+	}
+}
+
+type binder struct {
+	*registry
+	server *Server
+}
+
+func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	binding := object.(*corev1.Binding)
+	return b.server.endpointOf(coreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
+}
+
+func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 		binding := object.(*corev1.Binding)
 		if binding.Name != name {
 			return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
 		}
-		var problems findings
-		at := field.NewPath("target")
-		if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-			problems.add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
-		}
-		if binding.Target.Name == "" {
-			problems.required(at.Child("name"), "")
-		}
-		if err := problems.list.ToAggregate(); err != nil {
-			return nil, err
-		}
-		if validate != nil {
-			if err := validate(ctx, binding.DeepCopyObject()); err != nil {
-				return nil, err
-			}
-		}
-		return &metav1.Status{Status: metav1.StatusSuccess}, objects.bind(ctx, binding, options)
+		return objects.createBinding(ctx, binding, validate, options)
 	}
 	kind := coreV1.WithKind("Binding")
 	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, coreV1, "binding", nil, objects)}
+}
+
+// createBinding is a method of the registry of pods.
+func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	var problems findings
+	at := field.NewPath("target")
+	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
+		problems.add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		problems.required(at.Child("name"), "")
+	}
+	if err := problems.list.ToAggregate(); err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, binding.DeepCopyObject()); err != nil {
+			return nil, err
+		}
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, r.bind(ctx, binding, options)
 }
 
 // bind says on which node a pod runs.
@@ -164,7 +187,7 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 		return pod, nil
 	})
 	var status *apierrors.StatusError
-	if err = storageerrors.InterpretUpdateError(err, r.qualified(ctx), binding.Name); err == nil || errors.As(err, &status) {
+	if err = storageerrors.InterpretUpdateError(err, r.resource, binding.Name); err == nil || errors.As(err, &status) {
 		return err
 	}
 	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)

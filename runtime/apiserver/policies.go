@@ -52,7 +52,7 @@ type policyExpressions struct {
 
 func (s *Server) newPolicies() *validatingPolicies {
 	return &validatingPolicies{server: s, bound: boundPolicies[*compiledPolicy, *compiledBinding]{
-		policies: s.tableOf(&policyKind), bindings: s.tableOf(&policyBindingKind),
+		policies: s.tableOf(policyKind()), bindings: s.tableOf(policyBindingKind()),
 		newPolicy: func(object runtime.Object) *compiledPolicy {
 			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
 			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}

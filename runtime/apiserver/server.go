@@ -304,15 +304,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 		s.servePart(w, r, info, e, admit)
 		return
 	}
-	if listVerbatim(w, r, info, e) {
+	if e.review != nil {
+		handlers.CreateResource(e.review, e.scope, admit)(w, r)
 		return
 	}
-	if e.review != nil {
-		if info.Verb != "create" {
-			notAllowed(w, r, info, e)
-			return
-		}
-		handlers.CreateResource(e.review, e.scope, admit)(w, r)
+	if listVerbatim(w, r, info, e) {
 		return
 	}
 	switch info.Verb {
@@ -374,10 +370,11 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
 	everywhere := e.kind != nil && e.kind.namespaced && e.kind.verbs == nil && info.Namespace == "" // where there are lists alone
 	elsewhere := e.kind != nil && !e.kind.namespaced && info.Namespace != "" && info.Resource != "namespaces"
+	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.namespaced && info.Namespace == "") // questions have one path, and are only created
 	switch accept := r.Header.Get("Accept"); {
-	case deeper || elsewhere || everywhere && len(info.Parts) > 1:
+	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
-	case r.Method == http.MethodHead || everywhere && info.Verb != "list" && info.Verb != "watch":
+	case r.Method == http.MethodHead || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
 		notAllowed(w, r, info, e)
 	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != ""):
 		notAllowed(w, r, info, e)

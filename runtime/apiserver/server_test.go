@@ -465,6 +465,37 @@ func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	}
 }
 
+// TestQuestionsAreOnlyCreated on their one path, and an operator that lists all kinds of its scheme gets a status for them.
+func TestQuestionsAreOnlyCreated(t *testing.T) {
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	for _, want := range []struct {
+		path string
+		code int
+	}{
+		{"/apis/authentication.k8s.io/v1/tokenreviews", http.StatusMethodNotAllowed},
+		{"/apis/authentication.k8s.io/v1/tokenreviews?watch=1", http.StatusMethodNotAllowed},
+		{"/apis/authentication.k8s.io/v1/tokenreviews/a", http.StatusNotFound},
+		{"/apis/authentication.k8s.io/v1/selfsubjectreviews", http.StatusMethodNotAllowed},
+		{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", http.StatusMethodNotAllowed},
+		{"/apis/authorization.k8s.io/v1/namespaces/default/selfsubjectaccessreviews", http.StatusNotFound},
+		{"/apis/authorization.k8s.io/v1/subjectaccessreviews", http.StatusMethodNotAllowed},
+		{"/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", http.StatusMethodNotAllowed},
+		{"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews", http.StatusMethodNotAllowed},
+		{"/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews/a", http.StatusNotFound},
+		{"/apis/authorization.k8s.io/v1/localsubjectaccessreviews", http.StatusNotFound},
+	} {
+		for _, method := range []string{"GET", "DELETE", "PUT", "PATCH"} {
+			request := httptest.NewRequest(method, want.path, strings.NewReader("{}"))
+			request.Header.Set("Content-Type", "application/merge-patch+json")
+			answer := httptest.NewRecorder()
+			if server.ServeHTTP(answer, request); answer.Code != want.code || !strings.Contains(answer.Body.String(), `"kind":"Status"`) {
+				t.Errorf("%s %s: got %d %s, want %d", method, want.path, answer.Code, answer.Body, want.code)
+			}
+		}
+	}
+}
+
 // TestNodePortsOfAServiceDiffer adds a port in front of one that keeps its own.
 func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
