@@ -1,0 +1,192 @@
+package inmemory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// CRDInstallOptions say which CustomResourceDefinitions [InstallCRDs] installs, in the form of controller-runtime's envtest.
+type CRDInstallOptions struct {
+	// Paths are files and folders with definitions.
+	Paths []string
+	// CRDs are definitions too.
+	CRDs []*apiextensionsv1.CustomResourceDefinition
+	// ErrorIfPathMissing makes paths an error that are not there.
+	ErrorIfPathMissing bool
+	// MaxTime is how long to wait until the server serves them. Zero is ten seconds.
+	MaxTime time.Duration
+	// PollInterval is how often to ask. Zero is a tenth of a second.
+	PollInterval time.Duration
+}
+
+// InstallCRDs creates definitions, or updates those that are there, and waits until the server serves them. It returns them.
+func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if err := ReadCRDFiles(&options); err != nil {
+		return nil, err
+	}
+	if err := CreateCRDs(config, options.CRDs); err != nil {
+		return options.CRDs, err
+	}
+	return options.CRDs, WaitForCRDs(config, options.CRDs, options)
+}
+
+// ReadCRDFiles adds the definitions in the files and folders of Paths to CRDs.
+func ReadCRDFiles(options *CRDInstallOptions) error {
+	for _, path := range options.Paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !options.ErrorIfPathMissing {
+			continue
+		}
+		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || name != path && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+				return err
+			}
+			read, err := readCRDs(name)
+			options.CRDs = append(options.CRDs, read...)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read CRDs: %w", err)
+		}
+	}
+	return nil
+}
+
+// readCRDs returns the definitions among the documents of a file.
+func readCRDs(name string) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	documents := yaml.NewYAMLOrJSONDecoder(file, 4096)
+	for {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		switch err := documents.Decode(crd); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case crd.Kind == "CustomResourceDefinition":
+			all = append(all, crd)
+		}
+	}
+}
+
+// CreateCRDs creates definitions, or updates those that are there.
+func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	live, err := definitionClient(config)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := createOrUpdate(context.Background(), live, crd); err != nil {
+			return fmt.Errorf("install CRD %s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1.CustomResourceDefinition) error {
+	for {
+		created := crd.DeepCopy()
+		created.ResourceVersion = ""
+		err := live.Create(ctx, created)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		var stored apiextensionsv1.CustomResourceDefinition
+		if err := live.Get(ctx, client.ObjectKeyFromObject(crd), &stored); err != nil {
+			return err
+		}
+		changed := crd.DeepCopy()
+		changed.ResourceVersion = stored.ResourceVersion
+		if err := live.Update(ctx, changed); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+// WaitForCRDs waits until the server serves all versions of definitions that they say are served.
+func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, options CRDInstallOptions) error {
+	if options.MaxTime == 0 {
+		options.MaxTime = 10 * time.Second
+	}
+	if options.PollInterval == 0 {
+		options.PollInterval = 100 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), options.MaxTime, fmt.Errorf("not served within %v", options.MaxTime))
+	defer cancel()
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+			if !version.Served {
+				continue
+			}
+			if err := awaitServed(ctx, config, gvk, options.PollInterval); err != nil {
+				return fmt.Errorf("wait for CRD %s: %s: %w", crd.Name, gvk, err)
+			}
+		}
+	}
+	return nil
+}
+
+// awaitServed waits until a server serves a kind.
+func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, interval time.Duration) error {
+	for {
+		mapper, err := client.NewMapper(config, nil) // which has not heard that the kind is missing
+		if err != nil {
+			return err
+		}
+		if _, err = mapper.RESTMapping(gvk.GroupKind(), gvk.Version); !meta.IsNoMatchError(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(interval):
+		}
+	}
+}
+
+// UninstallCRDs deletes definitions. One that is not there is no error.
+func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
+	if err := ReadCRDFiles(&options); err != nil {
+		return err
+	}
+	live, err := definitionClient(config)
+	if err != nil {
+		return err
+	}
+	for _, crd := range options.CRDs {
+		if err := live.Delete(context.Background(), crd.DeepCopy()); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("uninstall CRD %s: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+// definitionClient returns a client for definitions.
+func definitionClient(config *rest.Config) (*client.REST, error) {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}

@@ -1,0 +1,103 @@
+package inmemory
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
+)
+
+// User is somebody whom [Environment.AddUser] makes a configuration for.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// AuthenticatedUser is a user of an environment.
+type AuthenticatedUser struct {
+	config *rest.Config
+	suite  *suite
+}
+
+// AddUser returns a user whom the configuration of the environment impersonates, so that he has the rights which roles give him, or those
+// of his groups, such as system:masters. Of base, which may be nil, the limits of requests are his. The environment has started before.
+func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
+	if e.Config == nil {
+		return nil, errors.New("add a user: the environment has not started")
+	}
+	if user.Name == "" {
+		return nil, errors.New("add a user: he has no name")
+	}
+	config := rest.CopyConfig(e.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user.Name, Groups: user.Groups}
+	if base != nil && base.QPS != 0 {
+		config.QPS, config.Burst = base.QPS, base.Burst
+	}
+	return &AuthenticatedUser{config: config, suite: e.suite}, nil
+}
+
+// Config is how the server is reached as the user.
+func (u *AuthenticatedUser) Config() *rest.Config { return u.config }
+
+// KubeConfig returns a kubeconfig for the user: an address on loopback where the server is reached, of memory or real, by those who have
+// the token that is in it, and as the user alone. It is served until the environment stops.
+func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
+	token := rand.Text()
+	address, authority, err := u.serve(token)
+	if err != nil {
+		return nil, err
+	}
+	const name = "envtest"
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: address, CertificateAuthorityData: authority}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: token}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	})
+}
+
+// serve passes requests that have a token on to the server as the user, and returns where, and whose certificate it has there.
+func (u *AuthenticatedUser) serve(token string) (address string, authority []byte, err error) {
+	asUser, err := rest.TransportFor(u.config)
+	if err != nil {
+		return "", nil, err
+	}
+	target, _, err := rest.DefaultServerUrlFor(u.config)
+	if err != nil {
+		return "", nil, err
+	}
+	forward := &httputil.ReverseProxy{
+		Transport: asUser, FlushInterval: -1, // a watch is not to wait
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del("Authorization")
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	}
+	proxy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+token)) != 1 {
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
+		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // or else anybody could be anybody
+			http.Error(w, "a user of an environment impersonates nobody", http.StatusForbidden)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	u.suite.Cleanup(func() {
+		proxy.CloseClientConnections()
+		proxy.Close()
+	})
+	return proxy.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw}), nil
+}

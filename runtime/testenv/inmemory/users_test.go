@@ -1,0 +1,137 @@
+package inmemory_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+)
+
+// startEnvironment returns an environment that has started, and stops with the test.
+func startEnvironment(t *testing.T) *inmemory.Environment {
+	t.Helper()
+	env := &inmemory.Environment{}
+	if _, err := env.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return env
+}
+
+// listSecrets lists the secrets of all namespaces by a configuration.
+func listSecrets(t *testing.T, config *rest.Config) error {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.List(t.Context(), &corev1.SecretList{})
+}
+
+func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
+	if _, err := (&inmemory.Environment{}).AddUser(inmemory.User{Name: "early"}, nil); err == nil {
+		t.Error("a user of an environment that has not started")
+	}
+	env := startEnvironment(t)
+	if _, err := env.AddUser(inmemory.User{}, nil); err == nil {
+		t.Error("a user without a name")
+	}
+	nobody, err := env.AddUser(inmemory.User{Name: "nobody"}, &rest.Config{QPS: 1000, Burst: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listSecrets(t, nobody.Config()); !apierrors.IsForbidden(err) {
+		t.Errorf("somebody without rights lists secrets: %v", err)
+	}
+	admin, err := env.AddUser(inmemory.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listSecrets(t, admin.Config()); err != nil {
+		t.Errorf("an administrator: %v", err)
+	}
+	for _, user := range []struct {
+		*inmemory.AuthenticatedUser
+		may bool
+	}{{nobody, false}, {admin, true}} {
+		text, err := user.KubeConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := listSecrets(t, config); (err == nil) != user.may {
+			t.Errorf("by the kubeconfig: %v", err)
+		}
+		other := rest.CopyConfig(config)
+		other.Impersonate.UserName, other.Impersonate.Groups = "other", []string{"system:masters"}
+		if err := listSecrets(t, other); !apierrors.IsForbidden(err) {
+			t.Errorf("as somebody else: %v", err)
+		}
+		config.BearerToken = "guessed"
+		if err := listSecrets(t, config); !apierrors.IsUnauthorized(err) {
+			t.Errorf("by another token: %v", err)
+		}
+	}
+}
+
+func TestCRDsAreInstalledUpdatedAndUninstalled(t *testing.T) {
+	env := startEnvironment(t)
+	folder := writeCRD(t)
+	options := inmemory.CRDInstallOptions{Paths: []string{folder, "nowhere"}}
+	for range 2 {
+		crds, err := inmemory.InstallCRDs(env.Config, options)
+		if err != nil || len(crds) != 1 {
+			t.Fatalf("installed %d: %v", len(crds), err)
+		}
+	}
+	if err := inmemory.UninstallCRDs(env.Config, options); err != nil {
+		t.Error(err)
+	}
+	if err := inmemory.UninstallCRDs(env.Config, options); err != nil {
+		t.Errorf("what is not there: %v", err)
+	}
+	options.ErrorIfPathMissing = true
+	if _, err := inmemory.InstallCRDs(env.Config, options); err == nil {
+		t.Error("a path is missing, and it is no error")
+	}
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	if err := os.WriteFile(broken, []byte("kind: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := inmemory.ReadCRDFiles(&inmemory.CRDInstallOptions{Paths: []string{broken}}); err == nil {
+		t.Error("a file is no YAML, and it is no error")
+	}
+	never := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "nevers.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "example.com", Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Never"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true}},
+		},
+	}
+	soon := inmemory.CRDInstallOptions{MaxTime: time.Millisecond, PollInterval: time.Microsecond}
+	if err := inmemory.WaitForCRDs(env.Config, []*apiextensionsv1.CustomResourceDefinition{never}, soon); err == nil {
+		t.Error("a definition is served that was not installed")
+	}
+}
