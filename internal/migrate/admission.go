@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"go/token"
 	"strings"
 )
 
@@ -58,28 +59,73 @@ var admissionRules = []Rule{
 		Reason: "the value of an operation is JSON",
 	},
 	{
-		Name: "a handler that is to be registered",
+		Name: "a webhook that is served",
 		Matches: func(f *file, n ast.Node) bool {
-			unary, ok := n.(*ast.UnaryExpr)
-			if !ok {
-				return false
-			}
-			literal, ok := unary.X.(*ast.CompositeLit)
-			return ok && f.typeOf(literal) == "webhook/admission.Webhook" && keyed(literal)["Handler"] != nil
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && isValue(f, e) && isAdmissionWebhook(f.typeOf(e)) && !f.isPointed() && namedOf(f.wanted(e)) == "net/http.Handler" && f.registeredHere() == nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.reviewerOf(n.(ast.Expr)) },
+		Reason:  "a handler is registered as it is, and served by a reviewer",
+	},
+	{
+		Name: "how a webhook is served",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "webhook/admission#ServeHTTP" && isAdmissionWebhook(f.typeOf(selector.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.reviewerOf(n.(*ast.SelectorExpr).X) + ".ServeHTTP" },
+		Reason:  "a handler is registered as it is, and served by a reviewer",
+	},
+	{
+		Name: "a webhook that is served by nobody's manager",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "webhook/admission.StandaloneWebhook" && len(call.Args) == 2 && f.isPair() && f.standaloneLogger(call) != ""
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			literal := n.(*ast.UnaryExpr).X.(*ast.CompositeLit)
-			f.stack = f.stack[:len(f.stack)-1]
-			wanted := f.wanted(n.(ast.Expr))
-			f.stack = append(f.stack, n)
+			call, _ := f.called(n)
+			f.wrapped[call.Args[0]] = true
+			return fill("{http}.Handler({webhook/admission}.NewReviewer(") + f.text(call.Args[0]) + ", " + f.standaloneLogger(call) + ")), error(nil)"
+		},
+		Reason: "a reviewer serves a handler",
+	},
+	{
+		Name: "the handler of a webhook",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "webhook/admission#Handler" && isAdmissionWebhook(f.typeOf(selector.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.SelectorExpr).X) },
+		Reason:  "a handler is registered as it is",
+	},
+	{
+		Name:    "a webhook that recovers from a panic",
+		Matches: matchMethod("webhook/admission#WithRecoverPanic"),
+		Rewrite: func(f *file, n ast.Node) string { _, selector, _ := f.method(n); return f.text(selector.X) },
+		Reason:  "all of them do",
+	},
+	{
+		Name: "a pointer to a webhook",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			return ok && unary.Op == token.AND && literalOf(n) == nil && isAdmissionWebhook(f.typeOf(unary.X))
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.UnaryExpr).X) },
+		Reason:  "a handler is registered as it is",
+	},
+	{
+		Name: "a handler that is to be registered",
+		Matches: func(f *file, n ast.Node) bool {
+			literal := literalOf(n)
+			return literal != nil && f.typeOf(literal) == "webhook/admission.Webhook" && keyed(literal)["Handler"] != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			literal := literalOf(n)
 			for _, element := range literal.Elts {
 				field, ok := element.(*ast.KeyValueExpr)
 				if ok && !isIdent(field.Key, "Handler") && !isIdent(field.Key, "RecoverPanic") {
 					f.note(field.Value, "left out: "+f.raw(field.Key)+" of webhooks")
 				}
-			}
-			if _, _, key := f.method(f.around(1)); namedOf(wanted) == "net/http.Handler" && key != "webhook#Register" {
-				return fill("{webhook/admission}.NewReviewer(") + f.injected(keyed(literal)["Handler"]) + fill(", {slog}.Default())")
 			}
 			return f.injected(keyed(literal)["Handler"])
 		},
@@ -94,6 +140,33 @@ var admissionRules = []Rule{
 		Rewrite: func(*file, ast.Node) string { return fill("{webhook/admission}.Handler") },
 		Reason:  "a handler is registered as it is",
 	},
+}
+
+// reviewerOf returns what serves a webhook.
+func (f *file) reviewerOf(webhook ast.Expr) string {
+	f.wrapped[webhook] = true
+	return fill("{webhook/admission}.NewReviewer(") + f.text(webhook) + fill(", {slog}.Default())")
+}
+
+// registeredHere returns the call by which the manager's server of webhooks is told what is looked at, or nil.
+func (f *file) registeredHere() *ast.CallExpr {
+	call, ok := f.around(0).(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	return f.registered(call)
+}
+
+// standaloneLogger returns the logger that the options of a webhook have which is served by itself; "" for options that are made elsewhere.
+func (f *file) standaloneLogger(call *ast.CallExpr) string {
+	options, ok := call.Args[1].(*ast.CompositeLit)
+	if !ok {
+		return ""
+	}
+	if logger := keyed(options)["Logger"]; logger != nil {
+		return f.text(logger)
+	}
+	return fill("{slog}.Default()")
 }
 
 // injections are the methods by which a server of webhooks gave its handlers what they need, before version 0.15, and what they are given.

@@ -23,14 +23,20 @@ func newCache(f *file, value ast.Expr) string {
 	return f.leave(value, "the manager makes its cache itself, of the options Cache and Namespaces", "Cache: cache.Options{...}") + "NewCache: " + f.raw(value)
 }
 
-// withUncached returns the options of a cache with the kinds that are not cached, which are beside the function that makes it.
+// withUncached returns the options of a cache with the kinds that are not cached, which are beside the function that makes it, or were set
+// before it.
 func (f *file) withUncached(options ast.Expr) string {
-	kinds := f.sibling("ClientDisableCacheFor")
 	literal, ok := options.(*ast.CompositeLit)
-	if kinds == nil || !ok {
+	if !ok {
 		return f.text(options)
 	}
-	return f.withField(literal, "DisableFor: "+f.text(kinds))
+	if kinds := f.sibling("ClientDisableCacheFor"); kinds != nil {
+		return f.withField(literal, "DisableFor: "+f.text(kinds))
+	}
+	if _, _, target := f.fieldSet(f.around(0)); target != nil && f.disablesKinds() {
+		return f.withField(literal, "DisableFor: "+f.text(target)+".Cache.DisableFor")
+	}
+	return f.text(options)
 }
 
 // uncachedBefore is the list of kinds that a manager did not cache before v0.15.
@@ -43,7 +49,100 @@ func uncachedBefore(f *file, value ast.Expr) string {
 	case *ast.FuncLit:
 		return removed
 	}
-	return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(value) + "}"
+	return uncachedPrefix() + f.text(value) + "}"
+}
+
+// uncachedPrefix begins options of a cache that say only what is not cached.
+func uncachedPrefix() string { return "Cache: " + fill("{cache}.Options{DisableFor: ") }
+
+// uncached makes of the options of a client what is not to be cached. Where there are options of the cache, these have it: see
+// [uncachedKinds].
+func uncached(f *file, value ast.Expr) string {
+	kinds := disabled(value)
+	if kinds == nil {
+		f.note(value, "left out: of the options of the manager's client the runtime has only Cache.DisableFor")
+		return removed
+	}
+	switch f.sibling("Cache").(type) {
+	case nil:
+		return uncachedPrefix() + f.text(kinds) + "}"
+	case *ast.CompositeLit:
+		return removed
+	}
+	f.note(f.around(0), "left out: put it into Cache: DisableFor: "+oneLine(f.raw(kinds)))
+	return removed
+}
+
+// disabled returns the kinds that the options of a client do not cache, or nil.
+func disabled(options ast.Node) ast.Expr {
+	var kinds ast.Expr
+	if options == nil {
+		return nil
+	}
+	ast.Inspect(options, func(n ast.Node) bool {
+		if field, ok := n.(*ast.KeyValueExpr); ok && isIdent(field.Key, "DisableFor") {
+			kinds = field.Value
+		}
+		return true
+	})
+	return kinds
+}
+
+// uncachedKinds are the rules for options of the cache beside which those of the client say what is not cached, which is one of these here.
+var uncachedKinds = []Rule{
+	{
+		Name: "what is not cached",
+		Matches: func(f *file, n ast.Node) bool {
+			field, ok := n.(*ast.KeyValueExpr)
+			if !ok || !isIdent(field.Key, "Cache") {
+				return false
+			}
+			key, _, _ := f.fieldSet(n)
+			_, literal := field.Value.(*ast.CompositeLit)
+			return literal && key == "manager#Cache" && disabled(f.sibling("Client")) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			literal := n.(*ast.KeyValueExpr).Value.(*ast.CompositeLit)
+			return "Cache: " + f.withField(literal, "DisableFor: "+f.text(disabled(f.sibling("Client"))))
+		},
+		Reason: "the cache has it",
+	},
+	{
+		Name: "options of the cache that are set where something is not cached",
+		Matches: func(f *file, n ast.Node) bool {
+			key, _, target := f.fieldSet(n)
+			return key == "manager#Cache" && target != nil && f.disablesKinds()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			_, value, target := f.fieldSet(n)
+			cached := f.text(target) + ".Cache"
+			if literal, ok := value.(*ast.CompositeLit); ok {
+				return cached + " = " + f.withField(literal, "DisableFor: "+cached+".DisableFor")
+			}
+			return cached + ", " + cached + ".DisableFor = " + f.text(value) + ", " + cached + ".DisableFor"
+		},
+		Reason: "what is not cached is one of them, and stays",
+	},
+}
+
+// disablesKinds reports whether the function that is looked at says somewhere what is not cached.
+func (f *file) disablesKinds() bool {
+	for _, n := range f.stack {
+		if function, ok := n.(*ast.FuncDecl); ok {
+			return disabled(function.Body) != nil || f.sets(function.Body, "manager#ClientDisableCacheFor")
+		}
+	}
+	return false
+}
+
+// sets reports whether a field is set in a node.
+func (f *file) sets(body ast.Node, field string) (found bool) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		key, _, _ := f.fieldSet(n)
+		found = found || key == field
+		return !found
+	})
+	return found
 }
 
 // cacheOptions returns the options of a function that sets some and makes a cache of them; "" for one that does something else.
@@ -80,7 +179,11 @@ func (f *file) cacheOptions(function *ast.FuncLit) string {
 		body.WriteString(f.text(statement) + "\n")
 	}
 	f.stack = f.stack[:len(f.stack)-2]
-	return fill("func() {cache}.Options ") + "{\nvar " + options + fill(" {cache}.Options\n") + body.String() + end + "return " + options + "\n}()"
+	begin := "var " + options + fill(" {cache}.Options\n")
+	if _, _, target := f.fieldSet(f.around(0)); target != nil { // what is set already
+		begin = options + " := " + f.text(target) + ".Cache\n"
+	}
+	return fill("func() {cache}.Options ") + "{\n" + begin + body.String() + end + "return " + options + "\n}()"
 }
 
 // parametersOf returns the names of the parameters of a function.

@@ -72,7 +72,7 @@ var clientRules = []Rule{
 				return false
 			}
 			function, ok := f.around(2).(*ast.FuncType)
-			return ok && f.appliedField(function, f.around(3)) == field
+			return ok && (f.appliedField(function, f.around(3)) == field || f.appliedField(function, f.applyMethod()) == field)
 		},
 		Rewrite: func(*file, ast.Node) string { return fill("{client}.Object") },
 		Reason:  "Apply of a client takes objects; configurations have a function",
@@ -81,8 +81,17 @@ var clientRules = []Rule{
 		Name: "what a client of one's own, or an interceptor, watches",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
+			if !ok || !f.info.Types[e].IsType() || namedOf(f.info.TypeOf(e)) != "k8s.io/apimachinery/pkg/watch.Interface" {
+				return false
+			}
+			switch around := f.around(0).(type) {
+			case *ast.TypeAssertExpr:
+				return f.inWatch() // of a mock
+			case *ast.ValueSpec:
+				return f.inWatch() && len(around.Values) == 0
+			}
 			field, isField := f.around(0).(*ast.Field)
-			if !ok || !isField || namedOf(f.info.TypeOf(e)) != "k8s.io/apimachinery/pkg/watch.Interface" {
+			if !isField {
 				return false
 			}
 			function, ok := f.around(2).(*ast.FuncType)
@@ -356,6 +365,17 @@ func (f *file) appliedField(function *ast.FuncType, around ast.Node) *ast.Field 
 	for _, field := range function.Params.List {
 		if isConfiguration(f.info.TypeOf(field.Type)) && len(field.Names) < 2 {
 			return field
+		}
+	}
+	return nil
+}
+
+// applyMethod returns the method that applies in which the node is, such as that of a mock, which asks for functions with the same parameters.
+func (f *file) applyMethod() ast.Node {
+	for _, n := range f.stack {
+		decl, ok := n.(*ast.FuncDecl)
+		if ok && isApplyMethod(decl) && f.appliedField(decl.Type, decl) != nil {
+			return decl
 		}
 	}
 	return nil

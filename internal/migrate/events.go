@@ -112,6 +112,28 @@ var recorderRules = []Rule{
 		Reason: "events have a related object and an action",
 	},
 	{
+		Name:    "a recorder of a broadcaster of client-go",
+		Matches: matchMethod("record#NewRecorder"),
+		Rewrite: func(f *file, n ast.Node) string { return fill("{events}.OfCore(") + f.inside(n) + ")" },
+		Reason:  "the broadcaster goes on to write events, which a recorder of the runtime tells it",
+	},
+	{
+		Name:    "a recorder of a broadcaster of client-go, for the new API",
+		Matches: matchMethod("toolsevents#NewRecorder"),
+		Rewrite: func(f *file, n ast.Node) string { return fill("{events}.Of(") + f.inside(n) + ")" },
+		Reason:  "the broadcaster goes on to write events, which a recorder of the runtime tells it",
+	},
+	{
+		Name:    "the logger of a recorder",
+		Matches: matchMethod("record#WithLogger", "toolsevents#WithLogger"),
+		Rewrite: func(f *file, n ast.Node) string {
+			_, selector, _ := f.method(n)
+			f.note(n, "left out: what writes events has the logger of the manager")
+			return f.text(selector.X)
+		},
+		Reason: "a recorder has no logger of its own",
+	},
+	{
 		Name: "an event whose note is no format",
 		Matches: func(f *file, n ast.Node) bool {
 			call, _, key := f.method(n)
@@ -143,12 +165,11 @@ var recorderRules = []Rule{
 		Name: "a recorder for another library",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
-			call, inCall := f.around(0).(*ast.CallExpr)
-			if !ok || !inCall || call.Fun == e || f.wrapped[n] || !isValue(f, e) || typeKey(f.wanted(e)) != "record.EventRecorder" || f.typeOf(e) == "" {
+			if !ok || f.wrapped[n] || !isValue(f, e) || f.typeOf(e) == "" || f.isGiven(e) {
 				return false
 			}
-			callee := f.callee(call)
-			return callee != nil && callee.Pkg() != nil && !isPeer(callee.Pkg().Path()) && !f.isOwn(callee.Pkg().Path())
+			wanted, foreign := f.place(e)
+			return foreign && typeKey(wanted) == "record.EventRecorder"
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
@@ -182,7 +203,7 @@ var recorderRules = []Rule{
 			}
 			switch f.typeOf(e) {
 			case "record.FakeRecorder", "toolsevents.FakeRecorder":
-				return strings.HasSuffix(typeKey(f.wanted(e)), ".EventRecorder")
+				return isRecorder(typeKey(f.wanted(e)))
 			}
 			return false
 		},
@@ -239,7 +260,8 @@ func (f *file) roomFor(literal *ast.CompositeLit) ast.Expr {
 
 // isRecorder reports whether a type of client-go is that of recorders.
 func isRecorder(key string) bool {
-	return key == "toolsevents.EventRecorder" || key == "record.EventRecorder"
+	library, name, _ := strings.Cut(key, ".")
+	return (library == "record" || library == "toolsevents") && (name == "EventRecorder" || name == "EventRecorderLogger")
 }
 
 // isOwnRecorder reports whether a type of the project's, a struct or an interface, has the methods of a recorder.

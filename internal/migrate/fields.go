@@ -21,8 +21,8 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"manager#Namespace":                     wrapped("Namespaces: []string{", "}"),
 	"manager#LeaderElectionReleaseOnCancel": dropped(""), // the runtime always does
 	"manager#LeaderElectionResourceLock":    dropped(""), // a Lease, always
-	"manager#ReadinessEndpointName":         dropped("probes are at /readyz"),
-	"manager#LivenessEndpointName":          dropped("probes are at /healthz"),
+	"manager#ReadinessEndpointName":         probePath("/readyz"),
+	"manager#LivenessEndpointName":          probePath("/healthz"),
 	"manager#Port":                          oldWebhook("Port"),
 	"manager#Host":                          oldWebhook("Host"),
 	"manager#CertDir":                       oldWebhook("CertDir"),
@@ -37,12 +37,23 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"manager#BaseContext":                   dropped("the context of Run is that of all runnables"),
 	"manager#EventBroadcaster":              dropped("the manager has a broadcaster of its own"),
 	"manager#LeaderElectionConfig":          dropped("the lease is where the manager runs"),
-	"metrics/server#SecureServing":          negated("MetricsInsecure"),
+	"metrics/server#SecureServing":          secureMetrics,
 	"metrics/server#FilterProvider":         dropped(""), // the runtime always asks the API server
 	"webhook#Port":                          address,
 	"webhook#Host":                          host,
 	"webhook#ClientCAName":                  dropped("TLSOpts can set ClientCAs and ClientAuth"),
 	"webhook#WebhookMux":                    dropped("webhook.Handle(m, path, handler) serves another path"),
+	"webhook/admission#LogConstructor":      dropped("the logger of a webhook has the attributes path, kind, key and operation"),
+	"webhook/admission#RecoverPanic":        dropped(""), // all do
+	"webhook/admission#WithContextFunc":     dropped("the context of a request has the request, and a logger"),
+	"config#SkipNameValidation":             dropped(""),
+	"config#UsePriorityQueue":               dropped(""),
+	"config#CacheSyncTimeout":               ofEach("CacheSyncTimeout"),
+	"config#RecoverPanic":                   ofEach("PanicsCrash"),
+	"config#NeedLeaderElection":             ofEach("Election"),
+	"config#EnableWarmup":                   ofEach("WarmUp"),
+	"config#ReconciliationTimeout":          ofEach("ReconcileTimeout"),
+	"config#Logger":                         ofEach("Logger"),
 	"controller#RecoverPanic":               negatedPointer("PanicsCrash"),
 	"controller#NeedLeaderElection":         election,
 	"controller#EnableWarmup":               pointed("WarmUp"),
@@ -95,6 +106,9 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"envtest#ControlPlaneStopTimeout":       dropped(""),
 	"envtest#Scheme":                        dropped(""),
 	"envtest#UseExistingCluster":            existing,
+	"envtest#WebhookOptions":                dropped("conversions are called where WebhookInstallOptions of the environment say"),
+	"envtest#CleanUpAfterUse":               dropped(""),
+	"manager#ShutdownTimeout":               pointed("ShutdownTimeout"),
 	"controller/priorityqueue#Priority":     pointed("Priority"),
 	"envtest#ControlPlane":                  dropped("the flags of the API server: KCTRL_TEST_SERVER=real runs one of kctrl env, testenv.Start has options"),
 }
@@ -115,6 +129,34 @@ func dropped(reason string) func(*file, ast.Expr) string {
 		}
 		return removed
 	}
+}
+
+// probePath leaves out the path of a probe. One that is another than the runtime's is left to do: what asks for it would find nothing, and a
+// kubelet would restart the pod for that.
+func probePath(path string) func(*file, ast.Expr) string {
+	return func(f *file, value ast.Expr) string {
+		v := f.info.Types[value].Value
+		if v == nil || v.Kind() != constant.String || constant.StringVal(v) != path && constant.StringVal(v) != "" {
+			f.left = append(f.left, Left{
+				File: f.name, Line: f.fset.PositionFor(value.Pos(), false).Line, Code: oneLine(f.raw(f.around(0))),
+				Reason: "left out: the probe is at " + path + ", and is to be asked for there by deployments", Snippet: "path: " + path,
+			})
+		}
+		return removed
+	}
+}
+
+// secureMetrics serves metrics over TLS, where the runtime asks the API server who may read them.
+func secureMetrics(f *file, value ast.Expr) string {
+	if v, known := f.boolean(value); (!known || v) && !f.filtersMetrics {
+		f.note(f.around(0), "metrics over TLS are only for those whose bearer token the API server knows and whom it allows to get /metrics: nothing asked for one before")
+	}
+	return negated("MetricsInsecure")(f, value)
+}
+
+// ofEach takes a field of the options of all controllers away, which is one of the options of each.
+func ofEach(name string) func(*file, ast.Expr) string {
+	return dropped("it is not of all controllers: WithOptions of each has " + name)
 }
 
 // existing is whether a suite runs on a cluster that is there, which is said by the environment.
@@ -284,63 +326,20 @@ func metricsOf(f *file, value ast.Expr) string {
 	return strings.Join(fields, ",\n")
 }
 
-// uncached makes of the options of a client what is not to be cached. Where there are options of the cache, these have it: see
-// [uncachedKinds].
-func uncached(f *file, value ast.Expr) string {
-	kinds := disabled(value)
-	if kinds == nil {
-		f.note(value, "left out: of the options of the manager's client the runtime has only Cache.DisableFor")
-		return removed
-	}
-	switch f.sibling("Cache").(type) {
-	case nil:
-		return "Cache: " + fill("{cache}.Options{DisableFor: ") + f.text(kinds) + "}"
-	case *ast.CompositeLit:
-		return removed
-	}
-	f.note(f.around(0), "left out: put it into Cache: DisableFor: "+oneLine(f.raw(kinds)))
-	return removed
-}
-
-// disabled returns the kinds that the options of a client do not cache, or nil.
-func disabled(options ast.Expr) ast.Expr {
-	var kinds ast.Expr
-	if options == nil {
-		return nil
-	}
-	ast.Inspect(options, func(n ast.Node) bool {
-		if field, ok := n.(*ast.KeyValueExpr); ok && isIdent(field.Key, "DisableFor") {
-			kinds = field.Value
-		}
-		return true
-	})
-	return kinds
-}
-
-// uncachedKinds is the rule for options of the cache beside which those of the client say what is not cached.
-var uncachedKinds = Rule{
-	Name: "what is not cached",
-	Matches: func(f *file, n ast.Node) bool {
-		field, ok := n.(*ast.KeyValueExpr)
-		if !ok || !isIdent(field.Key, "Cache") {
-			return false
-		}
-		key, _, _ := f.fieldSet(n)
-		_, literal := field.Value.(*ast.CompositeLit)
-		return literal && key == "manager#Cache" && disabled(f.sibling("Client")) != nil
-	},
-	Rewrite: func(f *file, n ast.Node) string {
-		literal := n.(*ast.KeyValueExpr).Value.(*ast.CompositeLit)
-		return "Cache: " + f.withField(literal, "DisableFor: "+f.text(disabled(f.sibling("Client"))))
-	},
-	Reason: "the cache has it",
-}
+// installed are the fields of an environment that those of the options of an installation of definitions are.
+var installed = map[string]string{"Paths": "CRDDirectoryPaths", "CRDs": "CRDs", "ErrorIfPathMissing": "ErrorIfCRDPathMissing"}
 
 // installOf spreads the options of an installation of definitions into those of the environment.
 func installOf(f *file, value ast.Expr) string {
 	literal, ok := value.(*ast.CompositeLit)
 	if !ok {
-		return f.leave(value, "definitions are installed from CRDDirectoryPaths", "CRDDirectoryPaths: "+f.raw(value)+".Paths") + "CRDDirectoryPaths: " + f.text(value) + ".Paths"
+		var fields []string
+		for _, name := range []string{"Paths", "CRDs", "ErrorIfPathMissing"} {
+			if f.sibling(installed[name]) == nil {
+				fields = append(fields, installed[name]+": "+f.text(value)+"."+name)
+			}
+		}
+		return strings.Join(fields, ",\n")
 	}
 	var fields []string
 	for _, element := range literal.Elts {
@@ -427,6 +426,10 @@ func byObject(f *file, value ast.Expr) string { return "ByKind: " + f.kindsText(
 
 // ofControllers makes of the options of all controllers those that a manager has.
 func ofControllers(f *file, value ast.Expr) string {
+	if isName(value) && typeKey(f.info.TypeOf(value)) == "config.Controller" {
+		text := f.text(value)
+		return "MaxConcurrentReconciles: " + text + ".MaxConcurrentReconciles,\nGroupKindConcurrency: " + text + ".GroupKindConcurrency"
+	}
 	literal, ok := value.(*ast.CompositeLit)
 	var fields []string
 	rest := !ok
@@ -537,6 +540,15 @@ var kindRules = []Rule{
 		Reason: "they are a list, which says of each which kind it is",
 	},
 	{
+		Name: "all options of kinds",
+		Matches: func(f *file, n ast.Node) bool {
+			loop, ok := n.(*ast.RangeStmt)
+			return ok && isKinds(f.info.TypeOf(loop.X)) && loop.Tok == token.DEFINE && !f.setsKinds(loop.Body)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.rangeOfKinds(n.(*ast.RangeStmt)) },
+		Reason:  "they are a list, which says of each which kind it is",
+	},
+	{
 		Name: "an empty map of the options of kinds",
 		Matches: func(f *file, n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -576,6 +588,33 @@ var kindRules = []Rule{
 		},
 		Reason: "they are a list, which says of each which kind it is",
 	},
+}
+
+// setsKinds reports whether options of kinds are set in a node.
+func (f *file) setsKinds(body ast.Node) bool {
+	sets := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if index, ok := n.(*ast.IndexExpr); ok && isKinds(f.info.TypeOf(index.X)) {
+			sets = true
+		}
+		return !sets
+	})
+	return sets
+}
+
+// rangeOfKinds returns a loop over the list of the options of kinds, in which the kind is a field of them.
+func (f *file) rangeOfKinds(loop *ast.RangeStmt) string {
+	options, first := "optionsOfKind", ""
+	if loop.Value != nil && !isIdent(loop.Value, "_") {
+		options = f.raw(loop.Value)
+	}
+	if loop.Key != nil && !isIdent(loop.Key, "_") {
+		first = "\n" + f.raw(loop.Key) + " := " + options + ".Object"
+	} else if options == "optionsOfKind" {
+		options = "_"
+	}
+	body := strings.TrimPrefix(f.text(loop.Body), "{")
+	return "for _, " + options + " := range " + f.text(loop.X) + " {" + first + body
 }
 
 // splitComments returns the comments that a text begins with, and the rest.
@@ -660,8 +699,11 @@ var valuedFields = Rule{
 			target = path.X // whose options they are
 		}
 		// x.Old = v becomes x.New = w for each field of the text.
+		if kinds, ok := strings.CutPrefix(text, uncachedPrefix()); ok {
+			text = "Cache.DisableFor: " + strings.TrimSuffix(kinds, "}") // beside what the cache has already
+		}
 		parts := []string{text}
-		if key == "manager#Metrics" || key == "manager#Controller" || key == "controller#RateLimiter" {
+		if key == "manager#Metrics" || key == "manager#Controller" || key == "controller#RateLimiter" || key == "envtest#CRDInstallOptions" {
 			parts = strings.Split(text, ",\n")
 		}
 		var out []string

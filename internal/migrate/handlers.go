@@ -183,7 +183,8 @@ var handlerRules = []Rule{
 		Matches: func(f *file, n ast.Node) bool {
 			_, selector, key := f.method(n)
 			switch key {
-			case "handler#Create", "handler#Update", "handler#Delete", "handler#Generic":
+			case "handler#Create", "handler#Update", "handler#Delete", "handler#Generic",
+				"handler#CreateFunc", "handler#UpdateFunc", "handler#DeleteFunc", "handler#GenericFunc":
 				return strings.HasPrefix(f.typeOf(selector.X), "handler.") && !f.isSelf(selector.X)
 			}
 			return false

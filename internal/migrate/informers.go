@@ -57,15 +57,19 @@ var informerRules = []Rule{
 		Reason: "the error is a value",
 	},
 	{
-		Name: "an informer of a kind without a Go type",
+		Name: "an informer of a kind",
 		Matches: func(f *file, n ast.Node) bool {
-			_, _, key := f.method(n)
-			return key == "cache#GetInformerForKind"
+			call, _, key := f.method(n)
+			return key == "cache#GetInformerForKind" && len(call.Args) >= 2
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			return f.leave(n, "an informer is of a Go type", "cache.Informer(&corev1.Pod{})") + f.inside(n)
+			call, selector, _ := f.method(n)
+			if len(call.Args) > 2 {
+				f.note(n, "left out: what gets an informer does not wait for it, its Wait does")
+			}
+			return f.text(selector.X) + ".InformerForKind(" + f.text(call.Args[1]) + ")"
 		},
-		Reason: "a kind is declared by an object of it",
+		Reason: "a kind is declared, and asks nobody",
 	},
 	{
 		Name: "a cache that has not synced",

@@ -28,7 +28,7 @@ var loggingRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
-			return fill("{slog}.New({logr}.ToSlogHandler(") + f.text(n) + "))"
+			return ofLogr(f.text(n))
 		},
 		Reason: "a sink of logr is a handler of slog",
 	},
@@ -61,14 +61,35 @@ var loggingRules = []Rule{
 		Matches: matchMethod("logr#GetSink"),
 		Rewrite: func(f *file, n ast.Node) string {
 			_, selector, _ := f.method(n)
+			if f.isForeignLogger(selector.X) {
+				return f.raw(selector.X) + ".GetSink()"
+			}
 			return fill("{logr}.FromSlogHandler(") + f.text(selector.X) + ".Handler()).GetSink()"
 		},
 		Reason: "a handler of slog is a sink of logr",
 	},
 	{
+		Name:    "a logger with another sink",
+		Matches: matchMethod("logr#WithSink"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _, _ := f.method(n)
+			return ofLogr(fill("{logr}.New(") + f.text(call.Args[0]) + ")")
+		},
+		Reason: "a sink of logr is a handler of slog",
+	},
+	{
+		Name: "a logger of another library, among other results",
+		Matches: func(f *file, n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			return ok && !f.wrapped[n] && f.isCallOfLibrary(call) && f.givesLoggers(call)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.loggersOf(n.(*ast.CallExpr)) },
+		Reason:  "other libraries have a logr.Logger",
+	},
+	{
 		Name:    "a logger of another library",
 		Matches: matchForeignLogger,
-		Rewrite: func(f *file, n ast.Node) string { return fill("{slog}.New({logr}.ToSlogHandler(") + f.inside(n) + "))" },
+		Rewrite: func(f *file, n ast.Node) string { return ofLogr(f.inside(n)) },
 		Reason:  "other libraries have a logr.Logger",
 	},
 	{
@@ -160,12 +181,12 @@ var loggingRules = []Rule{
 		Matches: matchMethod("logr#V"),
 		Rewrite: func(f *file, n ast.Node) string {
 			_, selector, _ := f.method(n)
-			if !f.wrapped[n] {
-				f.note(n, "a level belongs to a line: what is logged by this is logged at info")
+			if level, known := f.level(n.(*ast.CallExpr)); f.wrapped[n] || known && level <= 0 {
+				return f.text(selector.X)
 			}
-			return f.text(selector.X)
+			return fill("{log}.AsDebug(") + f.text(selector.X) + ")"
 		},
-		Reason: "slog has levels of lines, not of loggers",
+		Reason: "slog has levels of lines; AsDebug makes a logger whose lines are debug",
 	},
 	{
 		Name:    "a named logger",
@@ -217,6 +238,19 @@ var loggingRules = []Rule{
 			return removed
 		},
 		Reason: "the runtime logs with log/slog",
+	},
+	{
+		Name:    "a logger of zap's own type",
+		Matches: matchCall("log/zap.NewRaw"),
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return "func() *" + fill("{uberzap}.Logger") + " {\noptions := " + f.zapOptions(call) +
+				"\nencoder := " + fill("{zapcore}.NewConsoleEncoder({uberzap}.NewDevelopmentEncoderConfig())") +
+				"\nif options.Format == " + fill("{log}.JSON") + " {\nencoder = " + fill("{zapcore}.NewJSONEncoder({uberzap}.NewProductionEncoderConfig())") + "\n}" +
+				"\nif options.Output == nil {\noptions.Output = " + fill("{os}.Stderr") + "\n}" +
+				"\nreturn " + fill("{uberzap}.New({zapcore}.NewCore(encoder, {zapcore}.AddSync(options.Output), {zapcore}.Level(options.Level/4)))") + "\n}()"
+		},
+		Reason: "zap is asked for a logger itself",
 	},
 	{
 		Name:    "a logger of zap",
@@ -545,8 +579,56 @@ func (f *file) isForeignLogger(e ast.Expr) bool {
 	case *ast.SelectorExpr:
 		_, foreign := f.foreignVariable(f.info.Uses[e.Sel])
 		return foreign
+	case *ast.Ident: // of a package that is imported with a dot
+		if selector, ok := f.around(0).(*ast.SelectorExpr); ok && selector.Sel == e {
+			return false
+		}
+		_, foreign := f.foreignVariable(f.info.Uses[e])
+		return foreign
 	}
 	return false
+}
+
+// givesLoggers reports whether a call has several results, of which one is a logger.
+func (f *file) givesLoggers(call *ast.CallExpr) bool {
+	results, ok := f.info.TypeOf(call).(*types.Tuple)
+	if !ok {
+		return false
+	}
+	for result := range results.Variables() {
+		if isLogger(result.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofLogr returns the logger of slog that writes to one of logr, whose debug lines are its V(1).
+func ofLogr(logger string) string {
+	return fill("{slog}.New({log}.DebugAtV1({logr}.ToSlogHandler(") + logger + ")))"
+}
+
+// isLogger reports whether a type is that of loggers of logr, and no pointer to one.
+func isLogger(t types.Type) bool {
+	_, isPointer := types.Unalias(t).(*types.Pointer)
+	return !isPointer && typeKey(t) == "logr.Logger"
+}
+
+// loggersOf returns a call with the loggers among its results as those of slog.
+func (f *file) loggersOf(call *ast.CallExpr) string {
+	f.wrapped[call] = true
+	var given, names, values []string
+	results := f.info.TypeOf(call).(*types.Tuple)
+	for i := range results.Len() {
+		name := "v" + strconv.Itoa(i)
+		names = append(names, name)
+		if isLogger(results.At(i).Type()) {
+			given, values = append(given, fill("*{slog}.Logger")), append(values, ofLogr(name))
+			continue
+		}
+		given, values = append(given, f.typeName(results.At(i).Type())), append(values, name)
+	}
+	return "func() (" + strings.Join(given, ", ") + ") {\n" + strings.Join(names, ", ") + " := " + f.text(call) + "\nreturn " + strings.Join(values, ", ") + "\n}()"
 }
 
 // isCallOfLibrary reports whether a call is of a function that a library declares.
@@ -558,14 +640,14 @@ func (f *file) isCallOfLibrary(call *ast.CallExpr) bool {
 // matchLoggerArgument is for arguments of other libraries' functions that are a logr.Logger.
 func matchLoggerArgument(f *file, n ast.Node) bool {
 	e, ok := n.(ast.Expr)
-	if !ok || len(f.stack) == 0 || f.wrapped[n] {
+	if !ok || len(f.stack) == 0 || f.wrapped[n] || !isValue(f, e) || !isLogger(f.info.TypeOf(e)) || f.isForeignLogger(e) {
 		return false
 	}
-	call, ok := f.around(0).(*ast.CallExpr)
-	if !ok || call.Fun == e || !isValue(f, e) || typeKey(f.info.TypeOf(e)) != "logr.Logger" {
-		return false
+	if call, ok := f.around(0).(*ast.CallExpr); ok {
+		return call.Fun != e && f.isCallOfLibrary(call) && takesLogger(f.callee(call))
 	}
-	return f.isCallOfLibrary(call) && takesLogger(f.callee(call)) && !f.isForeignLogger(e)
+	wanted, foreign := f.place(e)
+	return foreign && isLogger(wanted)
 }
 
 // takesLogger reports whether a function has a parameter that is a logr.Logger, and not any value.

@@ -226,6 +226,27 @@ var managerRules = []Rule{
 		Reason:  "/readyz waits for it by itself",
 	},
 	{
+		Name: "a check that is a function",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return key == "healthz.Checker" && len(call.Args) == 1
+		},
+		Rewrite: func(f *file, n ast.Node) string { call, _ := f.called(n); return f.text(call.Args[0]) },
+		Reason:  "a check is a function",
+	},
+	{
+		Name: "something else that runs, which has Run for something else",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && !f.wrapped[n] && isValue(f, e) && typeKey(f.wanted(e)) == "manager.Runnable" && f.startsOnly(e)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("{manager}.RunnableOf(") + f.text(n) + ")"
+		},
+		Reason: "a runnable has Run; RunnableOf makes one of what has Start",
+	},
+	{
 		Name: "something else that runs",
 		Matches: func(f *file, n ast.Node) bool {
 			decl, ok := n.(*ast.FuncDecl)
@@ -420,6 +441,24 @@ func (f *file) isRunnable(decl *ast.FuncDecl) bool {
 		return false
 	}
 	return (f.runnables[receiver(object)] || f.runsAs(object.Signature().Recv().Type())) && !f.hasMethod(object, "Run")
+}
+
+// startsOnly reports whether Start is what a manager is to call of a value: that of a library, or of a type whose Run is something else.
+func (f *file) startsOnly(e ast.Expr) bool {
+	t := f.info.TypeOf(e)
+	if _, starts := methodOf(t, "Start"); !starts {
+		return false
+	}
+	if f.isForeignType(t) {
+		return true
+	}
+	call, isCall := e.(*ast.CallExpr)
+	if typeKey(t) == "manager.Runnable" {
+		return isCall && f.isCallOfLibrary(call)
+	}
+	object, _, _ := types.LookupFieldOrMethod(t, true, f.pkg.Types, "Run")
+	_, runs := object.(*types.Func)
+	return runs && f.isOwn(packageName(namedOf(t)))
 }
 
 // runsAs reports whether a type is, or is pointed to as, one of the interfaces that are given to Manager.Add.

@@ -159,6 +159,7 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 			errs = append(errs, m.plan.Delete(f.name, plan.Own))
 		}
 	}
+	m.report.Left = append(m.report.Left, p.unserved()...)
 	m.registered, m.tags = p.registers, p.tags
 	if err := errors.Join(m.reportUnread(files), m.writeAdapters(p)); err != nil {
 		return err

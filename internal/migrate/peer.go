@@ -28,6 +28,7 @@ type peer struct {
 	Repo        string         `yaml:"repo"`
 	ProjectName string         `yaml:"projectName"`
 	MultiGroup  bool           `yaml:"multigroup"`
+	Namespaced  bool           `yaml:"namespaced"`
 	Resources   []peerResource `yaml:"resources"`
 
 	// unlisted says that there is no PROJECT file: what it would say is told by the code.
@@ -169,7 +170,7 @@ func (p *peer) target(name string) string {
 // project returns the project as kctrl will know it. Its kinds keep the registration that they have: they are listed with their path.
 func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
 	proj := &project.Project{
-		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
+		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, Namespaced: p.Namespaced, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
 	}
 	for _, r := range p.Resources {
 		if r.Version == "" || r.Kind == "" {

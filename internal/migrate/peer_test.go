@@ -3,7 +3,23 @@ package migrate
 import (
 	"testing"
 	"testing/fstest"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
+
+// TestScopeAndLayoutArePeers: what kubebuilder was told of the whole project, kctrl knows too.
+func TestScopeAndLayoutArePeers(t *testing.T) {
+	p, err := readPeer(fstest.MapFS{
+		"go.mod":  {Data: []byte("module example.com/o\n")},
+		"PROJECT": {Data: []byte("version: \"3\"\nnamespaced: true\nmultigroup: true\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proj := p.project(fstest.MapFS{}, scaffold.Build{}); !proj.Namespaced || !proj.MultiGroup {
+		t.Errorf("the project is %+v", proj)
+	}
+}
 
 func TestMainMovesOnlyWhereNoOtherPackageIs(t *testing.T) {
 	for _, tc := range []struct{ name, beside, want string }{

@@ -38,14 +38,21 @@ type program struct {
 	running map[string]*types.Interface
 	// untyped are the defaulters and validators of any object, and the kind that each is for.
 	untyped map[string]types.Type
+	// anyObject are those of them that stay so, see [program.becomesTyped].
+	anyObject map[string]bool
 	// convertibles are the types that convert themselves to and from a hub.
 	convertibles []types.Type
 	// servers are the variables that the server of webhooks of a manager is given to, with the manager.
 	servers map[types.Object]ast.Expr
 	// groupVersions are what the builders of schemes are for, by package and name.
 	groupVersions map[string]string
-	// collects says that something is registered with the registry of controller-runtime.
-	collects bool
+	// collected is the first place where something is registered with the registry of controller-runtime, and served says that a manager is told.
+	collected *token.Position
+	served    bool
+	// filtersMetrics says that something decides who may read metrics.
+	filtersMetrics bool
+	// standsForReader says that something of the project answers GetAPIReader as a manager does.
+	standsForReader bool
 	// namesBuilder says that functions are given builders of controllers, so that those which anybody may be given are of one Go type.
 	namesBuilder bool
 	// mainFile is the file whose main function starts the manager, and registers says that it calls register.
@@ -95,7 +102,7 @@ func load(ctx context.Context, declared *declarations, dir string, modules []goM
 func loadOn(ctx context.Context, declared *declarations, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
-		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
+		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
 		peers: map[string]*types.Package{}, adapterFolder: adapterFolder(os.DirFS(dir), modules), adapters: map[string]map[string]bool{}, kept: map[string]bool{}, keptLiterals: map[*ast.FuncLit]bool{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -330,6 +337,7 @@ func (p *program) survey(files []*file) {
 			return true
 		})
 	}
+	p.surveyUntyped(files)
 	seen := map[string]bool{}
 	for _, pkg := range p.packages {
 		if pkg.Types == nil || !p.isOwn(pkg.PkgPath) {
@@ -363,14 +371,23 @@ func (f *file) surveyNode(n ast.Node) {
 			f.running[namedOf(t)] = declared
 		}
 	}
+	if decl, ok := n.(*ast.FuncDecl); ok && decl.Recv != nil && decl.Name.Name == "GetAPIReader" {
+		f.standsForReader = true
+	}
 	if symbol := f.symbol(n); symbol == "builder.Builder" || symbol == "ctrl.Builder" {
 		f.namesBuilder = true
 	}
-	if f.symbol(n) == "metrics.Registry" {
-		f.collects = true
+	if ident, ok := n.(*ast.Ident); ok && f.member(ident) == "metrics/server#FilterProvider" {
+		f.filtersMetrics = true
+	}
+	if f.symbol(n) == "metrics.Registry" && f.collected == nil && !isOfTests(f.name) {
+		f.collected = &token.Position{Filename: f.name, Line: f.fset.PositionFor(n.Pos(), false).Line}
 	}
 	if spec, ok := n.(*ast.ValueSpec); ok {
 		f.surveyValue(spec)
+	}
+	if assign, ok := n.(*ast.AssignStmt); ok {
+		f.surveyBuilder(assign)
 	}
 	if assign, ok := n.(*ast.AssignStmt); ok && f.isServer(assign) {
 		ident, m := f.givenServer(assign)
@@ -386,7 +403,7 @@ func (f *file) surveyNode(n ast.Node) {
 	}
 	for _, link := range c.links {
 		if name := linkName(link); len(link.Args) > 0 && (strings.HasSuffix(name, "Defaulter") || strings.HasSuffix(name, "Validator")) {
-			f.untyped[namedOf(f.info.TypeOf(link.Args[0]))] = f.info.TypeOf(kind)
+			f.registerUntyped(f.info.TypeOf(link.Args[0]), f.info.TypeOf(kind))
 		}
 	}
 }
@@ -399,17 +416,36 @@ func (f *file) surveyValue(spec *ast.ValueSpec) {
 		}
 	}
 	for i, value := range spec.Values {
-		literal, ok := pointee(f, value).(*ast.CompositeLit)
-		if !ok || f.typeOf(literal) != "scheme.Builder" {
-			continue
-		}
-		for _, element := range literal.Elts {
-			if field, ok := element.(*ast.KeyValueExpr); ok && isIdent(field.Key, "GroupVersion") {
-				f.groupVersions[f.pkg.PkgPath+"."+spec.Names[i].Name] = f.raw(field.Value)
-			}
+		if gv := f.builderOf(value); gv != nil {
+			f.groupVersions[f.pkg.PkgPath+"."+spec.Names[i].Name] = f.raw(gv)
 		}
 	}
 }
+
+// surveyBuilder notes what the builder of a scheme is for that a statement gives to a variable of a function.
+func (f *file) surveyBuilder(assign *ast.AssignStmt) {
+	if len(assign.Lhs) != len(assign.Rhs) {
+		return
+	}
+	for i, value := range assign.Rhs {
+		ident, ok := assign.Lhs[i].(*ast.Ident)
+		if gv := f.builderOf(value); ok && gv != nil && f.info.ObjectOf(ident) != nil {
+			f.groupVersions[f.placeOf(f.info.ObjectOf(ident))] = f.raw(gv)
+		}
+	}
+}
+
+// builderOf returns the group version of the literal of a builder of a scheme, or nil.
+func (f *file) builderOf(e ast.Expr) ast.Expr {
+	literal := literalOf(e)
+	if literal == nil || f.typeOf(literal) != "scheme.Builder" {
+		return nil
+	}
+	return keyed(literal)["GroupVersion"]
+}
+
+// placeOf returns where something is declared, which is the same in a package and in that with its tests.
+func (p *program) placeOf(object types.Object) string { return p.fset.Position(object.Pos()).String() }
 
 // packageName returns the package of a name.
 func packageName(name string) string { return name[:max(0, strings.LastIndex(name, "."))] }

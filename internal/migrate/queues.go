@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -72,10 +73,28 @@ var queueRules = []Rule{
 		Name: "a queue for tests",
 		Matches: func(f *file, n ast.Node) bool {
 			unary, ok := n.(*ast.UnaryExpr)
-			return ok && isTestQueue(f.typeOf(unary.X)) && f.requestOf(unary.X) != nil
+			return ok && literalOf(unary) != nil && isTestQueue(f.typeOf(unary.X)) && f.requestOf(unary.X) != nil
 		},
 		Rewrite: func(f *file, n ast.Node) string { return f.newQueue(n.(*ast.UnaryExpr).X) },
 		Reason:  "the runtime has a queue of its own",
+	},
+	{
+		Name: "a queue for tests as a value",
+		Matches: func(f *file, n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			return ok && isTestQueue(f.typeOf(literal)) && f.requestOf(literal) != nil && f.isPlain(literal)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.newQueue(n.(ast.Expr)) },
+		Reason:  "the runtime has a queue of its own, which is a pointer",
+	},
+	{
+		Name: "a pointer to a queue for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			unary, ok := n.(*ast.UnaryExpr)
+			return ok && unary.Op == token.AND && isName(unary.X) && isTestQueue(f.typeOf(unary.X)) && f.isPlain(unary.X)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.UnaryExpr).X) },
+		Reason:  "the queue is a pointer itself",
 	},
 	{
 		Name: "a queue of which more is asked than handlers ask",
@@ -115,6 +134,16 @@ var queueRules = []Rule{
 	},
 }
 
+// isPlain reports whether an expression is a value, and no pointer.
+func (f *file) isPlain(e ast.Expr) bool {
+	t := f.info.TypeOf(e)
+	if t == nil {
+		return false
+	}
+	_, isPointer := types.Unalias(t).(*types.Pointer)
+	return !isPointer
+}
+
 func isTestQueue(key string) bool {
 	return key == "controller/controllertest.TypedQueue" || key == "controller/controllertest.Queue"
 }
@@ -129,6 +158,11 @@ func (f *file) requestOf(queue ast.Expr) types.Type {
 		t = pointer.Elem()
 	}
 	named, ok := types.Unalias(t).(*types.Named)
+	if ok && named.TypeArgs().Len() == 0 && isTestQueue(typeKey(named)) { // before v0.19
+		if request := f.peerObject("reconcile", "Request"); request != nil {
+			return request.Type()
+		}
+	}
 	if !ok || named.TypeArgs().Len() != 1 || !strings.HasPrefix(typeKey(named), "workqueue.") && !isTestQueue(typeKey(named)) || !isRequest(named.TypeArgs().At(0)) {
 		return nil
 	}

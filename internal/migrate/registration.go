@@ -25,12 +25,8 @@ var layoutImports = Rule{
 		statement := n.(*ast.IfStmt)
 		_, selector, _ := f.method(statement.Init.(*ast.AssignStmt).Rhs[0])
 		m := f.text(selector.X)
-		before := ""
-		if f.collects {
-			before = "// What is registered with prometheus is served too.\n" + m + fill(".Metrics().Include({promhttp}.Handler())\n")
-		}
 		f.registers = true
-		return before + "if err := register(" + m + "); err != nil " + f.text(statement.Body) + "\n" + f.inside(n)
+		return f.serve(f.around(1), statement) + "if err := register(" + m + "); err != nil " + f.text(statement.Body) + "\n" + f.inside(n)
 	},
 	Reason: "what kctrl create api makes is set up by register",
 }

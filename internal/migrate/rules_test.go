@@ -76,6 +76,7 @@ func rewriteCases(t *testing.T, peer, pattern string) {
 
 const (
 	peerStub        = "testdata/controller-runtime"
+	zapModule       = "go.uber.org/zap"
 	rotatorModule   = "github.com/open-policy-agent/cert-controller"
 	jsonpatchModule = "gomodules.xyz/jsonpatch/v2"
 )
@@ -106,6 +107,7 @@ func newModule(t *testing.T, peer string) string {
 		file.AddRequire(peerModule, "v0.0.0"), file.AddReplace(peerModule, "", filepath.Join(root, "internal/migrate", peer), ""),
 		file.AddRequire(jsonpatchModule, "v2.5.0"), file.AddReplace(jsonpatchModule, "", filepath.Join(root, "internal/migrate/testdata/jsonpatch"), ""),
 		file.AddRequire("example.com/library", "v0.0.0"), file.AddReplace("example.com/library", "", filepath.Join(root, "internal/migrate/testdata/library"), ""),
+		file.AddRequire(zapModule, "v1.0.0"), file.AddReplace(zapModule, "", filepath.Join(root, "internal/migrate/testdata/zap"), ""),
 		file.AddRequire(rotatorModule, "v0.0.0"), file.AddReplace(rotatorModule, "", filepath.Join(root, "internal/migrate/testdata/cert-controller"), ""),
 	} {
 		if err != nil {

@@ -23,6 +23,31 @@ var testRules = []Rule{
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
 	{
+		Name: "a user of an API server",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && selector.Sel.Name == "AddUser" && f.programsOf(selector.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(f.programsOf(n.(*ast.SelectorExpr).X)) + ".AddUser" },
+		Reason:  "the environment has users",
+	},
+	{
+		Name: "a field of the options of an installation of definitions",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || installed[selector.Sel.Name] == "" {
+				return false
+			}
+			options, ok := selector.X.(*ast.SelectorExpr)
+			return ok && f.member(options.Sel) == "envtest#CRDInstallOptions"
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			selector := n.(*ast.SelectorExpr)
+			return f.text(selector.X.(*ast.SelectorExpr).X) + "." + installed[selector.Sel.Name]
+		},
+		Reason: "the environment has them itself",
+	},
+	{
 		Name: "flags of the API server",
 		Matches: func(f *file, n ast.Node) bool {
 			switch n := n.(type) {
@@ -48,6 +73,15 @@ var testRules = []Rule{
 		Rewrite: func(*file, ast.Node) string { return removed },
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
+}
+
+// programsOf returns the environment whose programs an expression is, or nil.
+func (f *file) programsOf(e ast.Expr) ast.Expr {
+	selector, ok := e.(*ast.SelectorExpr)
+	if !ok || f.member(selector.Sel) != "envtest#ControlPlane" {
+		return nil
+	}
+	return selector.X
 }
 
 // isOfControlPlane reports whether an expression is about the programs of an environment: these, a field or a call of them, or of what
@@ -139,8 +173,10 @@ func (f *file) linked(name string) bool {
 // schemeRules are about API packages.
 var schemeRules = []Rule{
 	{
-		Name:    "a builder of a scheme",
-		Matches: func(f *file, n ast.Node) bool { return f.isLiteral(n, "scheme.Builder") && isPointer(n) },
+		Name: "a builder of a scheme",
+		Matches: func(f *file, n ast.Node) bool {
+			return f.isLiteral(n, "scheme.Builder") && (isPointer(n) || !f.isPointed())
+		},
 		Rewrite: func(*file, ast.Node) string { return fill("{runtimepkg}.NewSchemeBuilder()") },
 		Reason:  "API packages import apimachinery only",
 	},
@@ -173,6 +209,9 @@ func (f *file) groupVersion(builder ast.Expr) string {
 	ident, ok := builder.(*ast.Ident)
 	if !ok || f.info.Uses[ident] == nil {
 		return ""
+	}
+	if local := f.groupVersions[f.placeOf(f.info.Uses[ident])]; local != "" {
+		return local
 	}
 	return f.groupVersions[f.info.Uses[ident].Pkg().Path()+"."+ident.Name]
 }

@@ -28,6 +28,17 @@ var webhookRules = []Rule{
 		Reason:  "defaulters and validators are of a Go type",
 	},
 	{
+		Name: "a defaulter or validator of any object, as an interface",
+		Matches: func(f *file, n ast.Node) bool {
+			generic, ok := n.(*ast.IndexExpr)
+			return ok && (f.symbol(generic.X) == "webhook/admission.Defaulter" || f.symbol(generic.X) == "webhook/admission.Validator") && isRuntimeObject(f.info.TypeOf(generic.Index))
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{webhook/admission}.Untyped" + base(f.symbol(n.(*ast.IndexExpr).X)))
+		},
+		Reason: "defaulters and validators are of a Go type; those of any object have interfaces of their own",
+	},
+	{
 		Name: "an assertion about webhooks",
 		Matches: func(f *file, n ast.Node) bool {
 			if decl, ok := n.(*ast.GenDecl); ok && len(decl.Specs) > 0 {
@@ -46,6 +57,33 @@ var webhookRules = []Rule{
 			return fill("{webhook/conversion}.NewSpoke") + f.argumentsOf(call.Fun) + "(" + f.argumentsAfter(call, 1) + ")"
 		},
 		Reason: "its Go type is told by its functions",
+	},
+	{
+		Name: "a webhook of a kind, before version 0.15",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			return (key == "webhook/admission.WithCustomDefaulter" || key == "webhook/admission.WithCustomValidator") && len(call.Args) == 2 && f.manager() != ""
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, _ := f.called(n)
+			return f.text(call.Fun) + "(" + f.manager() + ".Scheme(), " + f.arguments(call, f.texts(call.Args)) + ")"
+		},
+		Reason: "it is told the scheme",
+	},
+	{
+		Name: "a webhook of a kind, with options",
+		Matches: func(f *file, n ast.Node) bool {
+			call, key := f.called(n)
+			at := map[string]int{"webhook/admission.WithCustomDefaulter": 3, "webhook/admission.WithDefaulter": 2}[key]
+			return at > 0 && len(call.Args) > at && isValue(f, call.Args[at-1])
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, key := f.called(n)
+			at := map[string]int{"webhook/admission.WithCustomDefaulter": 3, "webhook/admission.WithDefaulter": 2}[key]
+			f.note(n, "left out: what the Go type of a kind does not know stays in what a defaulter changes")
+			return f.text(call.Fun) + "(" + strings.Join(f.texts(call.Args[:at]), ", ") + ")"
+		},
+		Reason: "a patch holds what a defaulter has changed, and nothing else",
 	},
 	{
 		Name: "a decoder that is pointed to",
@@ -74,7 +112,22 @@ var webhookRules = []Rule{
 // assertsWebhook reports whether a node is a variable that only says that a type is a defaulter or validator of any object.
 func (f *file) assertsWebhook(n ast.Node) bool {
 	spec, ok := n.(*ast.ValueSpec)
-	return ok && isAssertion(spec) && slices.Contains(untypedInterfaces, f.symbol(spec.Type))
+	if !ok || !isAssertion(spec) || !slices.Contains(untypedInterfaces, f.symbol(spec.Type)) {
+		return false
+	}
+	return !isUntypedInterface(f.info.TypeOf(spec.Type)) || f.becomesTyped(namedOf(f.info.TypeOf(spec.Values[0])))
+}
+
+// isUntypedInterface reports whether a type is the interface of defaulters or of validators of any object.
+func isUntypedInterface(t types.Type) bool {
+	switch typeKey(t) {
+	case "webhook.CustomDefaulter", "webhook.CustomValidator", "webhook/admission.CustomDefaulter", "webhook/admission.CustomValidator":
+		return true
+	case "webhook/admission.Defaulter", "webhook/admission.Validator":
+		named, ok := types.Unalias(t).(*types.Named)
+		return ok && named.TypeArgs().Len() == 1 && isRuntimeObject(named.TypeArgs().At(0))
+	}
+	return false
 }
 
 // untypedInterfaces are those whose place typed ones have taken.
@@ -100,9 +153,9 @@ var webhookLinks = map[string]string{
 
 func (f *file) buildWebhook(c *chain) string {
 	prototype := f.webhookKind(c)
-	kind := f.typeText(prototype)
+	kind, head := f.webhooksFor(c, prototype)
 	var out strings.Builder
-	out.WriteString(fill("{webhook}.For[") + kind + "](" + f.text(c.root.Args[0]) + ")")
+	out.WriteString(head)
 	gap := "."
 	if len(c.links) > 0 {
 		gap = f.gap(c.links[len(c.links)-1])
@@ -132,7 +185,7 @@ func (f *file) buildWebhook(c *chain) string {
 			}
 		case name == "WithDefaulter" || name == "WithValidator":
 			handled = true
-			out.WriteString(f.gap(link) + name + "(" + f.text(link.Args[0]) + ")")
+			out.WriteString(f.gap(link) + name + "(" + f.webhookOf(name, kind, link.Args[0]) + ")")
 			continue
 		case webhookLinks[name] != "":
 			name = webhookLinks[name]
@@ -140,6 +193,33 @@ func (f *file) buildWebhook(c *chain) string {
 		out.WriteString(f.gap(link) + name + "(" + f.arguments(link, f.texts(link.Args)) + ")")
 	}
 	return out.String()
+}
+
+// webhooksFor returns the Go type of the kind of a builder of webhooks, and how the builder begins.
+func (f *file) webhooksFor(c *chain, prototype ast.Expr) (kind, head string) {
+	m, t := f.text(c.root.Args[0]), f.info.TypeOf(prototype)
+	if t != nil && types.IsInterface(t) {
+		of := f.text(prototype)
+		if isRuntimeObject(t) {
+			of += fill(".({client}.Object)")
+		}
+		return fill("{client}.Object"), fill("{webhook}.ForPrototype[{client}.Object](") + m + ", " + of + ")"
+	}
+	kind = f.typeText(prototype)
+	switch namedOf(t) {
+	case "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured", "k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata":
+		return kind, fill("{webhook}.ForPrototype(") + m + ", " + f.text(prototype) + ")"
+	}
+	return kind, fill("{webhook}.For[") + kind + "](" + m + ")"
+}
+
+// webhookOf returns what a link of a builder is given, a defaulter or a validator, as one of a kind.
+func (f *file) webhookOf(link, kind string, e ast.Expr) string {
+	of := map[string][2]string{"WithDefaulter": {"Default", "{webhook/admission}.DefaulterOf"}, "WithValidator": {"ValidateCreate", "{webhook/admission}.ValidatorOf"}}[link]
+	if !f.staysUntyped(f.info.TypeOf(e), of[0]) {
+		return f.text(e)
+	}
+	return fill(of[1]) + "[" + kind + "](" + f.text(e) + ")"
 }
 
 // withSpokes returns WithSpokes for WithConverter of a builder whose kind is the hub. One that is made otherwise stays.
@@ -232,17 +312,20 @@ func (f *file) untypedWebhook(decl *ast.FuncDecl) types.Type {
 	if !ok || !slices.Contains([]string{"Default", "ValidateCreate", "ValidateUpdate", "ValidateDelete"}, decl.Name.Name) {
 		return nil
 	}
-	kind := f.untyped[receiver(method)]
-	if kind == nil {
+	if !f.becomesTyped(receiver(method)) || !takesAnyObject(method) {
 		return nil
 	}
-	params := method.Signature().Params()
-	for i := range params.Len() {
-		if isRuntimeObject(params.At(i).Type()) {
-			return kind
+	return f.untyped[receiver(method)]
+}
+
+// takesAnyObject reports whether a method has a parameter that is any object.
+func takesAnyObject(method *types.Func) bool {
+	for v := range method.Signature().Params().Variables() {
+		if isRuntimeObject(v.Type()) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 func isRuntimeObject(t types.Type) bool {

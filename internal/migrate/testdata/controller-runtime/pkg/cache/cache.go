@@ -15,10 +15,13 @@ import (
 )
 
 type Options struct {
-	SyncPeriod *time.Duration
-	ByObject   map[client.Object]ByObject
-	Scheme     *runtime.Scheme
+	SyncPeriod        *time.Duration
+	ByObject          map[client.Object]ByObject
+	DefaultNamespaces map[string]Config
+	Scheme            *runtime.Scheme
 }
+
+type NewCacheFunc func(config *rest.Config, opts Options) (Cache, error)
 
 const AllNamespaces = ""
 

@@ -3,6 +3,7 @@ package envtest
 import (
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -10,6 +11,28 @@ type CRDInstallOptions struct {
 	Paths              []string
 	ErrorIfPathMissing bool
 	MaxTime            time.Duration
+	CleanUpAfterUse    bool
+}
+
+func InstallCRDs(config *rest.Config, options CRDInstallOptions) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return nil, nil
+}
+
+type User struct {
+	Name   string
+	Groups []string
+}
+
+type AuthenticatedUser struct{}
+
+func (*AuthenticatedUser) Config() *rest.Config { return nil }
+
+func (*ControlPlane) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
+	return nil, nil
+}
+
+func (*Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
+	return nil, nil
 }
 
 type ControlPlane struct{}

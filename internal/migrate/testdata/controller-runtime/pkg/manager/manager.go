@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
 type Runnable interface {
@@ -38,7 +39,18 @@ type Manager interface {
 	Start(ctx context.Context) error
 	GetWebhookServer() webhook.Server
 	GetLogger() logr.Logger
+	GetControllerOptions() config.Controller
+	GetConverterRegistry() conversion.Registry
 }
+
+type Server struct {
+	Name                string
+	Server              *http.Server
+	OnlyServeWhenLeader bool
+	ShutdownTimeout     *time.Duration
+}
+
+func (*Server) Start(ctx context.Context) error { return nil }
 
 type Options struct {
 	Scheme                  *runtime.Scheme
@@ -52,6 +64,7 @@ type Options struct {
 	GracefulShutdownTimeout *time.Duration
 	BaseContext             func() context.Context
 	Cache                   cache.Options
+	NewCache                cache.NewCacheFunc
 	Controller              config.Controller
 	Client                  client.Options
 

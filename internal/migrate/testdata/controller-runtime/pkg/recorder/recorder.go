@@ -1,5 +1,11 @@
 package recorder
 
+import (
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+)
+
 type Provider interface {
-	GetEventRecorderFor(name string) any
+	GetEventRecorderFor(name string) record.EventRecorder
+	GetEventRecorder(name string) events.EventRecorder
 }

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"crypto/tls"
 	"net/http"
 
@@ -34,9 +33,9 @@ func (*DefaultServer) StartedChecker() func(*http.Request) error { return nil }
 
 func NewServer(o Options) Server { return nil }
 
-type CustomDefaulter interface {
-	Default(ctx context.Context, obj runtime.Object) error
-}
+type CustomDefaulter = admission.CustomDefaulter
+
+type CustomValidator = admission.CustomValidator
 
 // Until version 0.19.
 

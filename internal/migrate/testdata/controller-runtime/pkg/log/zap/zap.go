@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 )
 
 type Options struct {
@@ -28,5 +29,7 @@ func Level(level any) Opts { return nil }
 func RawZapOpts(opts ...any) Opts { return nil }
 
 func JSONEncoder(opts ...any) Opts { return nil }
+
+func NewRaw(opts ...Opts) *zap.Logger { return nil }
 
 func New(opts ...Opts) logr.Logger { return logr.Logger{} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,11 +24,23 @@ type Handler interface {
 }
 
 type Webhook struct {
-	Handler      Handler
-	RecoverPanic *bool
+	Handler        Handler
+	RecoverPanic   *bool
+	LogConstructor func(base logr.Logger, req *Request) logr.Logger
 }
 
 func (*Webhook) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+func (*Webhook) Handle(context.Context, Request) Response { return Response{} }
+
+func (w *Webhook) WithRecoverPanic(bool) *Webhook { return w }
+
+type StandaloneOptions struct {
+	Logger      logr.Logger
+	MetricsPath string
+}
+
+func StandaloneWebhook(hook *Webhook, opts StandaloneOptions) (http.Handler, error) { return hook, nil }
 
 type Decoder interface {
 	Decode(req Request, into runtime.Object) error
@@ -49,6 +62,24 @@ type Validator[T any] interface {
 	ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error)
 	ValidateDelete(ctx context.Context, obj T) (Warnings, error)
 }
+
+type CustomDefaulter = Defaulter[runtime.Object]
+
+type CustomValidator = Validator[runtime.Object]
+
+type DefaulterOption func()
+
+func DefaulterRemoveUnknownOrOmitableFields() {}
+
+func WithCustomDefaulter(scheme *runtime.Scheme, obj runtime.Object, d CustomDefaulter, opts ...DefaulterOption) *Webhook {
+	return nil
+}
+
+func WithCustomValidator(scheme *runtime.Scheme, obj runtime.Object, v CustomValidator) *Webhook {
+	return nil
+}
+
+func WithValidator[T runtime.Object](scheme *runtime.Scheme, v Validator[T]) *Webhook { return nil }
 
 // Until version 0.19.
 

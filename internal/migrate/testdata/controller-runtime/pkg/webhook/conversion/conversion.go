@@ -13,6 +13,8 @@ type Converter interface {
 	ConvertObject(ctx context.Context, src, dst runtime.Object) error
 }
 
+type Registry interface{ RegisterConverter(Converter) error }
+
 type SpokeConverter[hub runtime.Object] interface{ GetSpoke() runtime.Object }
 
 func NewHubSpokeConverter[hub runtime.Object](h hub, spokes ...SpokeConverter[hub]) func(scheme *runtime.Scheme) (Converter, error) {
