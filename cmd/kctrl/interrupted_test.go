@@ -241,7 +241,8 @@ func (w *workbench) peer(t *testing.T) string {
 	}
 	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-module=example.com/guestbook", "-require=sigs.k8s.io/controller-runtime@v0.0.0",
 		"-replace=sigs.k8s.io/controller-runtime="+repository+"/internal/migrate/testdata/controller-runtime",
-		"-require=gomodules.xyz/jsonpatch/v2@v2.5.0", "-replace=gomodules.xyz/jsonpatch/v2="+repository+"/internal/migrate/testdata/jsonpatch")
+		"-require=gomodules.xyz/jsonpatch/v2@v2.5.0", "-replace=gomodules.xyz/jsonpatch/v2="+repository+"/internal/migrate/testdata/jsonpatch",
+		"-require=go.uber.org/zap@v1.99.0", "-replace=go.uber.org/zap="+repository+"/internal/migrate/testdata/zap")
 	edit.Dir = dir
 	if out, err := edit.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

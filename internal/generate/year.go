@@ -1,21 +1,12 @@
 package generate
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"io/fs"
 	"path"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/kctrl-dev/kctrl/internal/generate/object"
+	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
-
-// placeholder is what a header has where its files have a year.
-const placeholder = " YEAR"
 
 // completeYear sets the year where nobody says one and the header of code has a place for it.
 func (o *Options) completeYear(p *plan.Plan) error {
@@ -23,53 +14,6 @@ func (o *Options) completeYear(p *plan.Plan) error {
 	if err != nil || o.Year != "" {
 		return nil // who reads the header says what is wrong with it
 	}
-	o.Year, err = yearOf(p, header)
+	o.Year, err = scaffold.YearOf(p, header)
 	return err
-}
-
-// yearOf returns the year of generated code where nobody says one: that of the code there is, which a Makefile may have been told, or else this
-// one.
-func yearOf(p *plan.Plan, header []byte) (string, error) {
-	before, after, found := lineAround(header)
-	if !found {
-		return "", nil
-	}
-	year := strconv.Itoa(time.Now().UTC().Year())
-	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch base := path.Base(name); {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "vendor" || base == "third_party" || base == "node_modules"):
-			return fs.SkipDir
-		case base != object.FileName || !entry.Type().IsRegular():
-			return nil
-		}
-		text, err := p.Read(name)
-		if err != nil {
-			return nil // such as one that the plan takes away
-		}
-		for line := range bytes.Lines(text) {
-			line, begins := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), before)
-			there, ends := bytes.CutSuffix(line, after)
-			if n, err := strconv.Atoi(string(bytes.TrimSpace(there))); begins && ends && err == nil && n > 0 {
-				year = strconv.Itoa(n)
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return year, err
-}
-
-// lineAround returns what is before and after the year in the line of a header that has one.
-func lineAround(header []byte) (before, after []byte, found bool) {
-	for line := range bytes.Lines(header) {
-		if before, after, found = bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(placeholder)); found {
-			return before, after, true
-		}
-	}
-	return nil, nil, false
 }

@@ -26,6 +26,9 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	if p.tags != nil {
 		flags = append(flags, "-tags="+strings.Join(p.tags, ","))
 	}
+	if p.vendorsOlder(mod.Dir) {
+		flags = append(flags, "-mod=readonly")
+	}
 	loaded, err := loader.LoadRootsWithConfig(&packages.Config{
 		Context: ctx,
 		Dir:     mod.Dir,
@@ -41,6 +44,26 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	}
 	placeErrors(mod.Dir, loaded)
 	return loaded, nil
+}
+
+// vendorsOlder reports whether a module, or the workspace that it is in, has vendored what a go.mod requires that is planned to change: the
+// go command then refuses to look at what is vendored, and nobody can vendor for a go.mod that is not on disk yet.
+func (p *Program) vendorsOlder(dir string) bool {
+	changes := false
+	for name := range p.tree.Overlay() {
+		base := filepath.Base(name)
+		changes = changes || base == "go.mod" || base == "go.work"
+	}
+	for changes {
+		if _, err := os.Stat(filepath.Join(dir, "vendor", "modules.txt")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return false
 }
 
 // placeErrors says where errors of packages are from anywhere: the go command does from the folder that it ran in.

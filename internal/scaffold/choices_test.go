@@ -139,7 +139,9 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 			t.Fatalf("the flags are %q", flags)
 		}
 		before := p.tree()
-		for _, pair := range changesOf(p.load()) {
+		changes := changesOf(p.load())
+		delete(changes, "certificates") // for want of webhooks
+		for _, pair := range changes {
 			if !p.run(pair[0]) || !p.run(pair[1]) {
 				t.Fatalf("%s: %+v is refused", flag, pair)
 			}

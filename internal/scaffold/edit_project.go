@@ -61,17 +61,20 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 
 // apply sets what is given, and refuses what no project can be.
 func (o EditOptions) apply(proj *project.Project) error {
-	old := proj.Domain
+	old, oldRepo := proj.Domain, proj.Repo
 	for _, set := range []struct {
 		to    *string
 		value *string
 	}{
 		{&proj.Domain, o.Domain}, {&proj.Repo, o.Repo}, {&proj.Name, o.ProjectName}, {&proj.Owner, o.Owner},
-		{&proj.License, o.License}, {&proj.Certificates, o.Certificates},
+		{&proj.License, o.License},
 	} {
 		if set.value != nil {
 			*set.to = *set.value
 		}
+	}
+	if o.Certificates != nil {
+		setCertificates(proj, *o.Certificates)
 	}
 	if o.MultiGroup != nil {
 		proj.MultiGroup = *o.MultiGroup
@@ -105,6 +108,9 @@ func (o EditOptions) apply(proj *project.Project) error {
 		r := &proj.Resources[i]
 		if r.API && r.Domain == old {
 			r.Domain = proj.Domain
+		}
+		if folder, inside := folderOf(oldRepo, r.Path); inside && folder != "." {
+			r.Path = proj.Repo + "/" + folder
 		}
 		errs = append(errs, checkScope(proj, withAnyController(*r)))
 		if r.API {

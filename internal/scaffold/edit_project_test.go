@@ -1,6 +1,7 @@
 package scaffold_test
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -50,6 +51,10 @@ func changesOf(proj *project.Project) map[string][2]change {
 		"name":    of(func(o *scaffold.EditOptions, there bool) { o.ProjectName = text(there, "library", proj.Name) }),
 		"license": of(func(o *scaffold.EditOptions, there bool) { o.License = text(there, license, proj.License) }),
 		"owner":   of(func(o *scaffold.EditOptions, there bool) { o.Owner = text(there, "The Authors", proj.Owner) }),
+		"certificates": of(func(o *scaffold.EditOptions, there bool) {
+			is := cmp.Or(proj.Certificates, project.SelfSigned)
+			o.Certificates = text(there, map[bool]string{true: project.CertManager, false: project.SelfSigned}[is == project.SelfSigned], is)
+		}),
 		"feature": of(func(o *scaffold.EditOptions, there bool) {
 			o.Features = map[string]bool{"network-policy": there, "prometheus": there}
 		}),
@@ -116,7 +121,7 @@ func TestEditThereAndBack(t *testing.T) {
 // TestEditMakesWhatInitWouldHaveMade: a project that nobody touched, edited, is the one that was made so from the start.
 func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 	for name, pair := range changesOf(&project.Project{Domain: "example.com", Repo: "example.com/guestbook", Name: "guestbook", License: "none"}) {
-		if name == "feature" || name == "repo" || name == "domain" || name == "name" || name == "license" || name == "owner" {
+		if name == "feature" || name == "certificates" || name == "repo" || name == "domain" || name == "name" || name == "license" || name == "owner" {
 			continue // which newMemoryProject does not choose
 		}
 		t.Run(name, func(t *testing.T) {
@@ -253,6 +258,7 @@ func TestEditKeepsLineEnds(t *testing.T) {
 		}
 		for file, text := range p.tree() {
 			made := strings.Contains(file, "zz_generated") || file == project.LockFile || path.Dir(file) == project.APIFolder
+			made = made || name == "certificates" && before[file] == nil
 			if lines := strings.Count(string(text), "\n"); !made && strings.Count(string(text), "\r\n") != lines {
 				t.Errorf("%s: %s has other line ends", name, file)
 			}

@@ -74,13 +74,16 @@ func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templ
 	return true
 }
 
-// goHeader returns what opens a new Go file: the boilerplate of the project and an empty line, or nothing.
+// goHeader returns what opens a new Go file: the boilerplate of the project, with a year, and an empty line, or nothing.
 func goHeader(p *plan.Plan) (string, error) {
 	text, err := p.Read(boilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
+		return "", err
+	}
+	if text, err = dated(p, text); err != nil {
 		return "", err
 	}
 	header := strings.TrimSpace(string(plain(text)))

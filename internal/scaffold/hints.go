@@ -16,6 +16,11 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 		Hint:    "the project has no kinds",
 		Class:   diagnostic.ErrUsage,
 	}
+	if r := notMade(proj, wanted); r != nil {
+		e.Message = fmt.Sprintf("kctrl create api has not made %s, whose types are in %s", r, r.Path)
+		e.Hint = "what kctrl did not write it neither renames nor deletes: change the code, and kctrl generate and kctrl manifests follow"
+		return e
+	}
 	var all []string
 	for _, r := range proj.Resources {
 		all = append(all, r.String())
@@ -28,6 +33,18 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 		e.Hint = "the kinds of the project are " + strings.Join(all, ", ")
 	}
 	return e
+}
+
+// notMade returns the kind that is wanted if the project knows it and somebody else wrote it, as in a project that was migrated.
+func notMade(proj *project.Project, wanted project.Resource) *project.Resource {
+	same := func(a, b string) bool { return a == b || a == "" || a == "*" }
+	for i, r := range proj.Resources {
+		group := wanted.Group == r.Group || wanted.APIGroup() == r.APIGroup()
+		if r.Path != "" && group && same(wanted.Version, r.Version) && same(wanted.Kind, r.Kind) {
+			return &proj.Resources[i]
+		}
+	}
+	return nil
 }
 
 // namesOf returns the flags that name a kind.

@@ -111,6 +111,15 @@ func certificatesOf(proj *project.Project) string {
 	return proj.Certificates
 }
 
+// setCertificates sets who makes the certificates of the webhooks of a project. The default is what a project has that says nothing, so that
+// a choice and its opposite leave no trace.
+func setCertificates(proj *project.Project, by string) {
+	if by == project.SelfSigned {
+		by = ""
+	}
+	proj.Certificates = by
+}
+
 // partsLost returns the parts of one state of a project that another does not have.
 func partsLost(before, after *project.Project) []part {
 	kept := map[string]bool{}

@@ -24,6 +24,9 @@ func scaffoldAgain(p *plan.Plan, proj *project.Project, kctrl Build) (*project.L
 	fsys := afero.NewIOFS(memory)
 	header, err := fs.ReadFile(p.FS(), boilerplateFile)
 	if err == nil {
+		header, err = dated(p, header)
+	}
+	if err == nil {
 		err = afero.WriteFile(memory, boilerplateFile, header, 0o644)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -128,6 +131,9 @@ func (f failure) of(command replayed) bool {
 func replay(p *plan.Plan, proj *project.Project, kctrl Build, header []byte, leaveOut []failure) (r replayedProject, err error) {
 	memory := afero.NewMemMapFs()
 	r.FS = afero.NewIOFS(memory)
+	if header, err = dated(p, header); err != nil {
+		return r, err
+	}
 	if err := afero.WriteFile(memory, boilerplateFile, header, 0o644); err != nil {
 		return r, err
 	}

@@ -236,6 +236,12 @@ func (r *restatement) mergedLines(from, to string, base, ours, theirs []byte) ([
 	}
 	content, conflicts := edit.Merge(base, ours, theirs, edit.Labels{Ours: "yours", Base: "kctrl, before", Theirs: "kctrl"})
 	if len(conflicts) > 0 && !r.force {
+		if others, err := r.isPageOfOthers(from); err != nil || others {
+			r.plan.Note(&diagnostic.Error{
+				Pos: token.Position{Filename: from}, Message: "was not written by kctrl, and is kept as it is", Hint: "bring it up to date by hand where it names what has changed",
+			})
+			return ours, err
+		}
 		return nil, &diagnostic.Error{
 			Pos:     token.Position{Filename: from, Line: conflicts[0]},
 			Message: "has been edited where kctrl has to change it",
@@ -243,6 +249,17 @@ func (r *restatement) mergedLines(from, to string, base, ours, theirs []byte) ([
 		}
 	}
 	return content, nil
+}
+
+// isPageOfOthers reports whether a file is somebody else's, and neither compiled nor deployed: a page or the configuration of a tool, without
+// which the project is whole.
+func (r *restatement) isPageOfOthers(name string) (bool, error) {
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return false, err
+	}
+	_, known := lock.Entry(name)
+	return !known && path.Ext(name) != ".go" && !strings.HasPrefix(name, "config/") && !slices.Contains([]string{"Makefile", "Dockerfile"}, name), nil
 }
 
 // mergedLists merges a kustomization: its lists by their items, the rest by lines.

@@ -201,7 +201,7 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		}
 	}
 	if opts.Certificates != "" {
-		proj.Certificates = opts.Certificates
+		setCertificates(proj, opts.Certificates)
 		err = checkCertified(proj)
 	}
 	return r, spokes, err
