@@ -537,6 +537,7 @@ type policyFrame struct {
 	params     *admissionv1.ParamKind
 	match      *admissionv1.MatchResources
 	conditions []admissionv1.MatchCondition
+	operations []admissionv1.OperationType // that rules may name; nil for all
 }
 
 // validate checks what policies of both kinds have; was is nil for a creation.
@@ -553,6 +554,9 @@ func (f *policyFrame) validate(was *policyFrame, path *field.Path) (problems fie
 		problems = append(problems, validateMatching(f.match, path.Child("matchConstraints"))...)
 		if len(f.match.ResourceRules) == 0 {
 			problems = append(problems, field.Required(path.Child("matchConstraints", "resourceRules"), ""))
+		}
+		if f.operations != nil {
+			problems = append(problems, operationsAmong(f.match, f.operations, path.Child("matchConstraints"))...)
 		}
 	}
 	known := sets.New[string]()
@@ -571,7 +575,7 @@ func validatingFrame(policy *admissionv1.ValidatingAdmissionPolicy) *policyFrame
 	if policy == nil {
 		return nil
 	}
-	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions}
+	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, nil}
 }
 
 // validatePolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.

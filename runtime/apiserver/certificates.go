@@ -192,15 +192,7 @@ func validateSigning(r, old *signingRequest) field.ErrorList {
 	if len(r.Spec.Usages) == 0 {
 		f.required(path.Child("usages"), "")
 	}
-	for i, usage := range r.Spec.Usages {
-		at := path.Child("usages").Index(i)
-		if !slices.Contains(keyUsages, usage) && (old == nil || !slices.ContainsFunc(old.Spec.Usages, func(u certificatesv1.KeyUsage) bool { return !slices.Contains(keyUsages, u) })) {
-			f.add(field.NotSupported(at, usage, keyUsages))
-		}
-		if slices.Contains(r.Spec.Usages[:i], usage) && (old == nil || sets.New(old.Spec.Usages...).Len() == len(old.Spec.Usages)) {
-			f.add(field.Duplicate(at, usage))
-		}
-	}
+	f.usages(r, old, path.Child("usages"))
 	if r.Spec.SignerName == legacySigner && (old == nil || old.Spec.SignerName != legacySigner) {
 		f.invalid(path.Child("signerName"), r.Spec.SignerName, "the legacy signerName is not allowed via this API version")
 	} else {
@@ -215,6 +207,24 @@ func validateSigning(r, old *signingRequest) field.ErrorList {
 		f.invalid(field.NewPath("status", "certificate"), "<certificate data>", err.Error())
 	}
 	return f.list
+}
+
+func (f *findings) usages(r, old *signingRequest, at *field.Path) {
+	unknown := func(usage certificatesv1.KeyUsage) bool { return !slices.Contains(keyUsages, usage) }
+	if old == nil || !slices.ContainsFunc(old.Spec.Usages, unknown) {
+		for i, usage := range r.Spec.Usages {
+			if unknown(usage) {
+				f.add(field.NotSupported(at.Index(i), usage, keyUsages))
+			}
+		}
+	}
+	if old == nil || sets.New(old.Spec.Usages...).Len() == len(old.Spec.Usages) {
+		for i, usage := range r.Spec.Usages {
+			if slices.Contains(r.Spec.Usages[:i], usage) {
+				f.add(field.Duplicate(at.Index(i), usage))
+			}
+		}
+	}
 }
 
 func parseRequest(data []byte) (*x509.CertificateRequest, error) {

@@ -191,11 +191,32 @@ func (c *podChecks) fileKey(file *corev1.FileKeySelector, at *field.Path) {
 	} else if slices.Contains(strings.Split(file.Path, "/"), "..") {
 		c.invalid(at.Child("path"), file.Path, "must not contain '..'")
 	}
-	switch i := slices.IndexFunc(c.spec.Volumes, func(v corev1.Volume) bool { return v.Name == file.VolumeName }); {
-	case i < 0:
-		c.add(field.NotFound(at.Child("volumeName"), file.VolumeName))
-	case c.spec.Volumes[i].EmptyDir == nil:
-		c.invalid(at.Child("volumeName"), file.VolumeName, "referenced volume must be of type emptyDir")
+}
+
+// fileKeyVolumes checks that files of variables are in volumes that are there, and empty at first.
+func (c *podChecks) fileKeyVolumes(at *field.Path) {
+	check := func(variables []corev1.EnvVar, at *field.Path) {
+		for i, variable := range variables {
+			if variable.ValueFrom == nil || variable.ValueFrom.FileKeyRef == nil {
+				continue
+			}
+			name, here := variable.ValueFrom.FileKeyRef.VolumeName, at.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName")
+			switch i := slices.IndexFunc(c.spec.Volumes, func(v corev1.Volume) bool { return v.Name == name }); {
+			case i < 0:
+				c.add(field.NotFound(here, name))
+			case c.spec.Volumes[i].EmptyDir == nil:
+				c.invalid(here, name, "referenced volume must be of type emptyDir")
+			}
+		}
+	}
+	for i := range c.spec.InitContainers {
+		check(c.spec.InitContainers[i].Env, at.Child("initContainers").Index(i))
+	}
+	for i := range c.spec.Containers {
+		check(c.spec.Containers[i].Env, at.Child("containers").Index(i))
+	}
+	for i := range c.spec.EphemeralContainers {
+		check(c.spec.EphemeralContainers[i].Env, at.Child("ephemeralContainers").Index(i))
 	}
 }
 
@@ -643,8 +664,8 @@ func (c *podChecks) security(context *corev1.SecurityContext, at *field.Path) {
 			c.invalid(at, context, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")
 		}
 	}
-	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
 	c.windowsOptions(context.WindowsOptions, at.Child("windowsOptions"))
+	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
 }
 
 func (c *podChecks) seccomp(profile *corev1.SeccompProfile, at *field.Path) {

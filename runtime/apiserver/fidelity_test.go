@@ -476,11 +476,43 @@ func sortCauses(value any) {
 	if len(causes) < 2 {
 		return
 	}
-	slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	if group, _ := details["group"].(string); builtIn(group) && status["reason"] == "Invalid" {
+		sortRuns(causes)
+	} else {
+		slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
 	message, _ := status["message"].(string)
 	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })
 	slices.Sort(words)
 	status["message"] = strings.Join(words, " ")
+}
+
+// builtIn reports whether kinds of a group have their problems in an order: those of definitions and custom resources are found by schemas, which
+// are maps.
+func builtIn(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "apiextensions.k8s.io"
+}
+
+// inMap is what is before the key of a map in the path of a field.
+var inMap = regexp.MustCompile(`^(.*?)(annotations\b|labels\b|nodeSelector\b|\[[^\]]*[^\]\d][^\]]*\]).*`)
+
+// sortRuns sorts what is wrong with neighbours in a map.
+func sortRuns(causes []any) {
+	place := func(cause any) string {
+		path := fmt.Sprint(cause.(map[string]any)["field"])
+		if found := inMap.FindStringSubmatch(path); found != nil {
+			return found[1]
+		}
+		return path
+	}
+	for from := 0; from < len(causes); {
+		to := from + 1
+		for to < len(causes) && place(causes[to]) == place(causes[from]) {
+			to++
+		}
+		slices.SortFunc(causes[from:to], func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		from = to
+	}
 }
 
 // sortTypeErrors leaves, of what is wrong with the type of a patch, what does not depend on the order of maps. The names of fields follow what ends with

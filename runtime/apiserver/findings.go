@@ -36,6 +36,13 @@ func (f *findings) invalid(path *field.Path, value any, messages ...string) {
 	}
 }
 
+// written is invalid for what a declaration would have found too, if it had looked.
+func (f *findings) written(path *field.Path, value any, messages ...string) {
+	before := len(f.list)
+	f.invalid(path, value, messages...)
+	f.list[before:].MarkFromImperative()
+}
+
 // oneOf checks that a value is one of some, which are named in their order in the alphabet.
 func oneOf[T ~string](f *findings, path *field.Path, value T, supported ...T) {
 	if !slices.Contains(supported, value) {

@@ -426,8 +426,8 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 	return problems
 }
 
-// ValidateDeclaratively leaves one of problems that are found twice, as it is with kinds that upstream checks by generated code too: all
-// but definitions.
+// ValidateDeclaratively leaves one of problems that are found twice, and sorts them, as it is with kinds that upstream checks by generated
+// code too: all but definitions.
 func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, problems field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) (distinct field.ErrorList) {
 	if s.kind == &definitionKind {
 		return problems
@@ -439,7 +439,7 @@ func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Obj
 			distinct = append(distinct, problem)
 		}
 	}
-	return distinct
+	return declaredLast(s.kind.gvk.Kind, distinct)
 }
 
 // DeclarativeValidationConfig is the usual one.

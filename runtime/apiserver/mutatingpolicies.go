@@ -79,19 +79,19 @@ func mutatingBindingKind() kind {
 
 func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	return append(validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path), validateMutated(spec.MatchResources, path.Child("matchResources"))...)
+	return append(validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path), operationsAmong(spec.MatchResources, mutatedOperations, path.Child("matchResources"))...)
 }
 
 // mutatedOperations are those of which there is an object that may be changed.
 var mutatedOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update}
 
-func validateMutated(match *admissionv1.MatchResources, path *field.Path) (problems field.ErrorList) {
+func operationsAmong(match *admissionv1.MatchResources, operations []admissionv1.OperationType, path *field.Path) (problems field.ErrorList) {
 	if match == nil {
 		return nil
 	}
 	for _, rule := range match.ResourceRules {
 		for i := range rule.Operations {
-			problems = append(problems, givenOneOf(path.Child("resourceRules", "operations"), &rule.Operations[i], mutatedOperations)...)
+			problems = append(problems, givenOneOf(path.Child("resourceRules", "operations"), &rule.Operations[i], operations)...)
 		}
 	}
 	return problems
@@ -101,14 +101,13 @@ func mutatingFrame(policy *admissionv1.MutatingAdmissionPolicy) *policyFrame {
 	if policy == nil {
 		return nil
 	}
-	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions}
+	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, mutatedOperations}
 }
 
 // validateMutatingPolicy checks the spec of a policy. Expressions that the old one has may be such as new ones may not be.
 func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	problems := mutatingFrame(policy).validate(mutatingFrame(old), path)
-	problems = append(problems, validateMutated(spec.MatchConstraints, path.Child("matchConstraints"))...)
 	compiler := newComposedCompiler()
 	checks := policyChecks{compiler: compiler, old: &admissionv1.ValidatingAdmissionPolicySpec{}, variables: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}}
 	for i, v := range spec.Variables {

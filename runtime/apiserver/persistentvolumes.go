@@ -66,7 +66,7 @@ func volumeClaims() kind {
 				}
 				return modesText(c.Status.AccessModes)
 			}),
-			col("StorageClass", "string", "StorageClass of the pvc", func(c *claim) any { return deref(c.Spec.StorageClassName) }),
+			col("StorageClass", "string", "StorageClass of the pvc", func(c *claim) any { return storageClassOf(c, deref(c.Spec.StorageClassName)) }),
 			col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c *claim) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
 			sinceColumn,
 			col("VolumeMode", "string wide", spec["volumeMode"], func(c *claim) any { return orUnset(c.Spec.VolumeMode) }),
@@ -104,7 +104,7 @@ func volumeClaims() kind {
 				return nil
 			}
 			protect(c, "kubernetes.io/pvc-protection")
-			if c.Spec.StorageClassName == nil {
+			if _, there := c.Annotations[corev1.BetaStorageClassAnnotation]; !there && c.Spec.StorageClassName == nil {
 				if class := s.defaultStorageClass(); class != "" {
 					c.Spec.StorageClassName = &class
 				}
@@ -131,7 +131,7 @@ func reviewGrowth(s *Server, a admission.Attributes) error {
 		//lint:ignore ST1005 the words of the real server
 		return admission.NewForbidden(a, errors.New("Only bound persistent volume claims can be expanded"))
 	}
-	if name := storageClassOf(now); name != "" && name == storageClassOf(was) {
+	if name := storageClassOf(now, deref(now.Spec.StorageClassName)); name != "" && name == storageClassOf(was, deref(was.Spec.StorageClassName)) {
 		object, err := s.readObject("storage.k8s.io", "v1", "storageclasses", "", name)
 		if class, ok := object.(*storagev1.StorageClass); err == nil && ok && deref(class.AllowVolumeExpansion) {
 			return nil
@@ -140,12 +140,12 @@ func reviewGrowth(s *Server, a admission.Attributes) error {
 	return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
 }
 
-// storageClassOf is the class of a claim, which an annotation may name as it did before there was a field.
-func storageClassOf(claim *corev1.PersistentVolumeClaim) string {
-	if class, there := claim.Annotations[corev1.BetaStorageClassAnnotation]; there {
+// storageClassOf is the class of a claim or volume, which an annotation may name as it did before there was a field.
+func storageClassOf(object metav1.Object, field string) string {
+	if class, there := object.GetAnnotations()[corev1.BetaStorageClassAnnotation]; there {
 		return class
 	}
-	return deref(claim.Spec.StorageClassName)
+	return field
 }
 
 // sameSources fills in whichever of the two ways to name a source is not given. The older one may name but a claim or a snapshot, unless it
@@ -188,7 +188,7 @@ func volumes() kind {
 				}
 				return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
 			}),
-			col("StorageClass", "string", "StorageClass of the pv", func(v *volume) any { return v.Spec.StorageClassName }),
+			col("StorageClass", "string", "StorageClass of the pv", func(v *volume) any { return storageClassOf(v, v.Spec.StorageClassName) }),
 			col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v *volume) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
 			col("Reason", "string", status["reason"], func(v *volume) any { return v.Status.Reason }),
 			sinceColumn,
@@ -305,9 +305,7 @@ func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorLi
 	if was.Spec.VolumeName == "" {
 		was.Spec.VolumeName = now.Spec.VolumeName
 	}
-	if was.Spec.StorageClassName == nil && now.Spec.StorageClassName != nil {
-		now.Spec.StorageClassName = nil
-	}
+	f.classUpgrade(now, was)
 	if claim.Status.Phase == corev1.ClaimBound {
 		if now.Spec.Resources.Requests != nil {
 			now.Spec.Resources.Requests["storage"] = was.Spec.Resources.Requests["storage"]
@@ -323,7 +321,28 @@ func validateClaimUpdate(claim, old *corev1.PersistentVolumeClaim) field.ErrorLi
 		f.forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity")
 	}
 	f.immutable(field.NewPath("volumeMode"), claim.Spec.VolumeMode, old.Spec.VolumeMode)
+	if old.Status.CurrentVolumeAttributesClassName != nil && !equality.Semantic.DeepEqual(claim.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName) {
+		switch class := claim.Spec.VolumeAttributesClassName; {
+		case class == nil:
+			f.forbidden(at.Child("volumeAttributesClassName"), "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")
+		case *class == "":
+			f.forbidden(at.Child("volumeAttributesClassName"), "update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
+		}
+	}
 	return f.list
+}
+
+// classUpgrade lets a claim name its class where it named none, or the same one by an annotation, which does not change otherwise.
+func (f *findings) classUpgrade(now, was *corev1.PersistentVolumeClaim) {
+	class, said := was.Annotations[corev1.BetaStorageClassAnnotation]
+	saysNow, says := now.Annotations[corev1.BetaStorageClassAnnotation]
+	named := was.Spec.StorageClassName == nil && now.Spec.StorageClassName != nil && (!said || *now.Spec.StorageClassName == class)
+	if moved := named && said && (!says || saysNow == class); !moved {
+		f.immutable(field.NewPath("metadata", "annotations", corev1.BetaStorageClassAnnotation), saysNow, class)
+	}
+	if named {
+		now.Spec.StorageClassName = nil
+	}
 }
 
 // Volumes.

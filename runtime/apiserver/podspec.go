@@ -115,6 +115,12 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 	if seconds := spec.ActiveDeadlineSeconds; seconds != nil && (*seconds < 1 || *seconds > math.MaxInt32) {
 		c.invalid(at.Child("activeDeadlineSeconds"), *seconds, utilvalidation.InclusiveRangeError(1, math.MaxInt32))
 	}
+	if spec.Hostname != "" {
+		c.label(at.Child("hostname"), spec.Hostname)
+	}
+	if spec.Subdomain != "" {
+		c.label(at.Child("subdomain"), spec.Subdomain)
+	}
 	c.add(validateTolerations(spec.Tolerations, at.Child("tolerations"))...)
 	for i, alias := range spec.HostAliases {
 		here := at.Child("hostAliases").Index(i)
@@ -123,6 +129,12 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 			c.subdomain(here.Child("hostnames").Index(j), name)
 		}
 	}
+	if spec.PriorityClassName != "" {
+		c.subdomain(at.Child("priorityClassName"), spec.PriorityClassName)
+	}
+	if spec.RuntimeClassName != nil {
+		c.subdomain(at.Child("runtimeClassName"), *spec.RuntimeClassName)
+	}
 	if spec.PreemptionPolicy != nil {
 		oneOfOrRequired(&c.findings, at.Child("preemptionPolicy"), *spec.PreemptionPolicy, corev1.PreemptLowerPriority, corev1.PreemptNever)
 	}
@@ -130,6 +142,7 @@ func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 		c.requirements(&corev1.ResourceRequirements{Limits: spec.Overhead}, at.Child("overhead"), containerResourceName)
 	}
 	c.system(at)
+	c.fileKeyVolumes(at)
 }
 
 // names are the references to other objects, and the names of hosts.
@@ -155,16 +168,6 @@ func (c *podChecks) names(at *field.Path) {
 	}
 	named("serviceAccountName", spec.ServiceAccountName)
 	named("nodeName", spec.NodeName)
-	if spec.Hostname != "" {
-		c.label(at.Child("hostname"), spec.Hostname)
-	}
-	if spec.Subdomain != "" {
-		c.label(at.Child("subdomain"), spec.Subdomain)
-	}
-	named("priorityClassName", spec.PriorityClassName)
-	if spec.RuntimeClassName != nil {
-		c.subdomain(at.Child("runtimeClassName"), *spec.RuntimeClassName)
-	}
 }
 
 func (c *podChecks) containers(at *field.Path) {
@@ -308,8 +311,8 @@ func (c *podChecks) podSecurity(at *field.Path) {
 		oneOf(&c.findings, at.Child("fsGroupChangePolicy"), *context.FSGroupChangePolicy, corev1.FSGroupChangeOnRootMismatch, corev1.FSGroupChangeAlways)
 	}
 	c.seccomp(context.SeccompProfile, at.Child("seccompProfile"))
-	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
 	c.windowsOptions(context.WindowsOptions, at.Child("windowsOptions"))
+	c.appArmor(context.AppArmorProfile, at.Child("appArmorProfile"))
 	if context.SupplementalGroupsPolicy != nil {
 		oneOf(&c.findings, at.Child("supplementalGroupsPolicy"), *context.SupplementalGroupsPolicy, corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)
 	}

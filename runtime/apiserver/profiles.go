@@ -17,11 +17,17 @@ const localProfile = "localhost/" // what names of profiles on nodes begin with,
 func (c *podChecks) profileAnnotations(annotations map[string]string, at *field.Path) {
 	containers := map[string]bool{}
 	eachContainer(c.spec, nil, func(container *corev1.Container, _ *field.Path) { containers[container.Name] = true })
-	for _, key := range sortedMap(annotations) {
-		value := annotations[key]
-		if key == corev1.SeccompPodAnnotationKey || strings.HasPrefix(key, corev1.SeccompContainerAnnotationKeyPrefix) {
-			c.seccompAnnotation(value, at.Child(key))
+	if value, there := annotations[corev1.SeccompPodAnnotationKey]; there {
+		c.seccompAnnotation(value, at.Child(corev1.SeccompPodAnnotationKey))
+	}
+	keys := sortedMap(annotations)
+	for _, key := range keys {
+		if strings.HasPrefix(key, corev1.SeccompContainerAnnotationKeyPrefix) {
+			c.seccompAnnotation(annotations[key], at.Child(key))
 		}
+	}
+	for _, key := range keys {
+		value := annotations[key]
 		if name, is := strings.CutPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); is {
 			if !containers[name] {
 				c.invalid(at.Key(key), name, "container not found")
@@ -70,16 +76,19 @@ func (f *findings) sameProfiles(annotations map[string]string, spec *corev1.PodS
 		armor = appArmorOf(context.AppArmorProfile)
 	}
 	eachContainer(spec, at, func(container *corev1.Container, here *field.Path) {
-		armor := armor
 		if context := container.SecurityContext; context != nil {
 			f.sameProfile(annotations, corev1.SeccompContainerAnnotationKeyPrefix+container.Name, seccompOf(context.SeccompProfile), here.Child("securityContext", "seccompProfile"))
-			if context.AppArmorProfile != nil {
-				armor = appArmorOf(context.AppArmorProfile)
-			}
 		}
-		if !isWindows(spec) {
-			f.sameProfile(annotations, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name, armor, here.Child("securityContext", "appArmorProfile"))
+	})
+	if isWindows(spec) {
+		return
+	}
+	eachContainer(spec, at, func(container *corev1.Container, here *field.Path) {
+		armor := armor
+		if context := container.SecurityContext; context != nil && context.AppArmorProfile != nil {
+			armor = appArmorOf(context.AppArmorProfile)
 		}
+		f.sameProfile(annotations, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+container.Name, armor, here.Child("securityContext", "appArmorProfile"))
 	})
 }
 

@@ -41,7 +41,7 @@ var roleKind = kind{
 		unconditional: true, creates: true,
 		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
 		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
-			return append(validatePolicyRules(object.(*rbacv1.Role).Rules, true), validateFinalizersTwice(object)...)
+			return append(validateFinalizersTwice(object), validatePolicyRules(object.(*rbacv1.Role).Rules, true)...)
 		},
 	},
 }
@@ -60,7 +60,7 @@ var clusterRoleKind = kind{
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			// A selector that was stored with a wrong value may stay.
 			options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: hasInvalidSelector(old.(*rbacv1.ClusterRole))}
-			return append(validateClusterRules(object.(*rbacv1.ClusterRole), options), validateFinalizersTwice(object)...)
+			return append(validateFinalizersTwice(object), validateClusterRules(object.(*rbacv1.ClusterRole), options)...)
 		},
 	},
 }
@@ -76,7 +76,7 @@ var roleBindingKind = kind{
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
-			problems := append(validateBinding(b.RoleRef, b.Subjects, true), validateFinalizersTwice(object)...)
+			problems := append(validateFinalizersTwice(object), validateBinding(b.RoleRef, b.Subjects, true)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
@@ -93,7 +93,7 @@ var clusterRoleBindingKind = kind{
 		},
 		validateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
-			problems := append(validateBinding(b.RoleRef, b.Subjects, false), validateFinalizersTwice(object)...)
+			problems := append(validateFinalizersTwice(object), validateBinding(b.RoleRef, b.Subjects, false)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},

@@ -21,11 +21,14 @@ func nodeKinds() []kind { return []kind{runtimeClasses()} }
 func runtimeClasses() kind {
 	type class = nodev1.RuntimeClass
 	metadata, handler := field.NewPath("metadata"), field.NewPath("handler")
-	check := func(c *class) field.ErrorList {
+	check := func(c, old *class) field.ErrorList {
 		f := findings{validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, metadata)} // whose finalizers may be of no domain
-		if c.Handler == "" {
+		switch {
+		case c.Handler == "":
 			f.required(handler, "")
-		} else {
+		case old != nil && c.Handler != old.Handler: // as it may not change, nothing else is declared to be wrong
+			f.written(handler, c.Handler, validation.NameIsDNSLabel(c.Handler, false)...)
+		default:
 			f.invalid(handler, c.Handler, content.IsDNS1123Label(c.Handler)...)
 		}
 		if c.Overhead != nil {
@@ -47,10 +50,10 @@ func runtimeClasses() kind {
 		},
 		rules: rules{
 			creates:  true,
-			validate: typed1(check),
+			validate: typed1(func(c *class) field.ErrorList { return check(c, nil) }),
 			warnings: typed1(runtimeClassWarnings),
 			validateUpdate: typed2(func(c, old *class) field.ErrorList {
-				f := findings{append(check(c), validation.ValidateObjectMetaAccessorUpdate(c, old, metadata)...)}
+				f := findings{append(check(c, old), validation.ValidateObjectMetaAccessorUpdate(c, old, metadata)...)}
 				f.unchanged(handler, c.Handler, old.Handler)
 				return f.list
 			}),

@@ -147,13 +147,18 @@ func (s *Server) allocated(service *corev1.Service) (addresses sets.Set[string],
 	return addresses, ports
 }
 
+// assignable reports whether Services may have an address: the first and the last of the range name the network and all of it.
+func assignable(address netip.Addr) bool {
+	return clusterRange.Contains(address) && clusterRange.Contains(address.Prev()) && clusterRange.Contains(address.Next())
+}
+
 // allocateAddress gives a service an address, or checks those that it asks for. A dry run takes none, and does not ask whether they are free.
 func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool, invalid func(*field.Path, any, string) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
 		return nil
 	}
 	if len(service.Spec.ClusterIPs) == 0 && service.Spec.ClusterIP == "" {
-		for address := firstAddress.Next(); clusterRange.Contains(address); address = address.Next() {
+		for address := firstAddress.Next(); assignable(address); address = address.Next() {
 			if !taken.Has(address.String()) {
 				service.Spec.ClusterIP, service.Spec.ClusterIPs = address.String(), []string{address.String()}
 				return nil
@@ -165,8 +170,8 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 		address, err := netip.ParseAddr(ip)
 		switch {
 		case err != nil: // validation says so
-		case !clusterRange.Contains(address):
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
+		case !assignable(address):
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
 		case !dryRun && (taken.Has(ip) || address == firstAddress):
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
 		}

@@ -262,9 +262,15 @@ func (f *findings) attacher(at *field.Path, name string) {
 
 func attachments() kind {
 	type attachment = storagev1.VolumeAttachment
-	check := func(a *attachment) field.ErrorList {
+	check := func(a, old *attachment) field.ErrorList {
 		f, at := findings{validateMetadata(&a.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
-		f.attacher(at.Child("attacher"), a.Spec.Attacher)
+		if old == nil || equality.Semantic.DeepEqual(a.Spec, old.Spec) {
+			f.attacher(at.Child("attacher"), a.Spec.Attacher)
+		} else { // as it may not change, nothing else is declared to be wrong
+			before := len(f.list)
+			f.driver(at.Child("attacher"), a.Spec.Attacher)
+			f.list[before:].MarkFromImperative()
+		}
 		switch source := a.Spec.Source; {
 		case source.InlineVolumeSpec == nil && source.PersistentVolumeName == nil:
 			f.required(at.Child("source"), "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
@@ -296,9 +302,9 @@ func attachments() kind {
 			reset:    []string{"status"},
 			create:   change1(func(a *attachment) { a.Status = storagev1.VolumeAttachmentStatus{} }),
 			update:   change2(func(a, old *attachment) { a.Status = old.Status }),
-			validate: typed1(check),
+			validate: typed1(func(a *attachment) field.ErrorList { return check(a, nil) }),
 			validateUpdate: typed2(func(a, old *attachment) field.ErrorList {
-				f := findings{check(a)}
+				f := findings{check(a, old)}
 				f.unchanged(field.NewPath("spec"), a.Spec, old.Spec)
 				return f.list
 			}),
@@ -309,7 +315,7 @@ func attachments() kind {
 				a.Spec = old.Spec
 				metav1.ResetObjectMetaForStatus(&a.ObjectMeta, &old.ObjectMeta)
 			}),
-			validateUpdate: typed2(func(a, _ *attachment) field.ErrorList { return check(a) }),
+			validateUpdate: typed2(check),
 		},
 	}
 }
