@@ -41,6 +41,7 @@ var subjects = map[string]subject{
 	"classes":     {"testdata/classes.json.gz", upTo(20), func(testing.TB) requester { return classRequests }, maskedKinds},
 	"signing":     {"testdata/signing.json.gz", upTo(20), func(testing.TB) requester { return signingRequests }, maskedSigning},
 	"addresses":   {"testdata/addresses.json.gz", upTo(20), func(testing.TB) requester { return addressRequests }, maskedKinds},
+	"claims":      {"testdata/claims.json.gz", upTo(12), func(testing.TB) requester { return claimRequests }, maskedKinds},
 	"readers":     {"testdata/readers.json.gz", upTo(20), func(testing.TB) requester { return readerRequests }, nil},
 	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
 	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},

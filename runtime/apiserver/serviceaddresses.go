@@ -170,6 +170,8 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 		address, err := netip.ParseAddr(ip)
 		switch {
 		case err != nil: // validation says so
+		case !assignable(address) && dryRun:
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
 		case !assignable(address):
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
 		case !dryRun && (taken.Has(ip) || address == firstAddress):
