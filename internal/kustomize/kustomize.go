@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -66,8 +67,12 @@ func (o *overlay) Exists(name string) bool {
 	return ok || o.FileSystem.Exists(name)
 }
 
-// CleanedAbs returns the folder and the name of a file that is only here as they are: there are no symbolic links to follow.
+// CleanedAbs returns the folder and the name of a file that is only here as they are, and a folder that has only such files: there are no
+// symbolic links to follow.
 func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	if absolute, err := filepath.Abs(name); err == nil && !o.FileSystem.Exists(name) && o.holds(absolute) {
+		return filesys.ConfirmedDir(absolute), "", nil
+	}
 	if _, ok := o.other(name); ok && !o.FileSystem.Exists(name) {
 		absolute, err := filepath.Abs(name)
 		folder := filepath.Dir(absolute)
@@ -77,4 +82,14 @@ func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) 
 		return filesys.ConfirmedDir(folder), filepath.Base(absolute), err
 	}
 	return o.FileSystem.CleanedAbs(name)
+}
+
+// holds reports whether a file that is only here is in a folder, or in one below.
+func (o *overlay) holds(folder string) bool {
+	for name := range o.contents {
+		if strings.HasPrefix(name, folder+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
 }

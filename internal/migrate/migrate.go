@@ -51,7 +51,7 @@ func Plan(ctx context.Context, dir string, fsys fs.FS, opts Options) (*plan.Plan
 	if err != nil {
 		return nil, nil, err
 	}
-	steps := []func(context.Context) error{m.rewriteCode, m.writeProject, m.editFiles, m.check}
+	steps := []func(context.Context) error{m.rewriteCode, m.writeProject, m.editFiles, m.makeComponents, m.check}
 	if opts.KeepRuntime {
 		steps = []func(context.Context) error{m.writeProject, m.editFiles}
 		m.report.Unchecked = "no Go code has changed"
