@@ -8,5 +8,7 @@
 // What has no rule stays as it is, below a comment that says so, and is an entry of the [Report]. When all is rewritten the result
 // is type-checked: what does not compile is in the report too.
 //
+// Of config/ only the optional parts move, and only where what is deployed stays the same to the byte.
+//
 // Everything is a plan: nothing is written unless all of it can be.
 package migrate
