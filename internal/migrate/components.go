@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -69,6 +70,8 @@ type feature struct {
 	folder, target string
 	// files are those of the folder, with their contents as they will be in the target.
 	files map[string][]byte
+	// irregular is one that is no file, such as a symbolic link, of which nobody knows whether it may move.
+	irregular string
 	// listedAt is the kustomization of config/default, in whose line it is listed, or could be.
 	listedAt string
 	line     int
@@ -94,15 +97,18 @@ func (m *migration) featureOf(name, listedAt string) (*feature, error) {
 	if !f.find() {
 		return nil, nil
 	}
-	if err := f.read(m.plan); err != nil {
+	if info, err := os.Lstat(filepath.Join(m.dir, filepath.FromSlash(f.folder))); err != nil || !info.IsDir() {
+		f.irregular = f.folder
+	} else if err := f.read(m.plan); err != nil {
 		return nil, err
 	}
 	if f.after, err = f.relisted(); err != nil {
 		return nil, nil // a kustomization in a shape that nobody edits but by hand
 	}
-	base := path.Base(kustomization)
-	if f.files[base] = component(f.files[base]); f.files[base] == nil {
-		return nil, nil
+	if base := path.Base(kustomization); f.irregular == "" {
+		if f.files[base] = component(f.files[base]); f.files[base] == nil {
+			return nil, nil
+		}
 	}
 	return f, nil
 }
@@ -142,8 +148,12 @@ func (f *feature) comment() *regexp.Regexp {
 func (f *feature) read(p *plan.Plan) error {
 	f.files = map[string][]byte{}
 	return fs.WalkDir(p.FS(), f.folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		switch {
+		case err != nil || entry.IsDir():
 			return err
+		case !entry.Type().IsRegular():
+			f.irregular = name
+			return nil
 		}
 		text, err := p.Read(name)
 		f.files[strings.TrimPrefix(name, f.folder+"/")] = text
@@ -234,6 +244,9 @@ var commentedItem = regexp.MustCompile(`^\s*#\s*-\s`)
 
 // reasonToStay says why a feature is not made a component, empty if it is.
 func (m *migration) reasonToStay(f *feature) (string, error) {
+	if f.irregular != "" {
+		return f.irregular + " is a link, or another file that is no regular one", nil
+	}
 	if where, err := m.namer(f); where != "" || err != nil {
 		return where + " names its folder", err
 	}

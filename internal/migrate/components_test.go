@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -176,7 +177,33 @@ components: [../components/network-policy, ../components/prometheus]
 	}
 }
 
-func becomesComponents(t *testing.T, files, want string, left []string) {
+func TestLinksDoNotBecomeComponents(t *testing.T) {
+	for _, link := range []string{"config/prometheus/linked.yaml", "config/network-policy"} {
+		t.Run(path.Base(link), func(t *testing.T) {
+			dir := configOf(t, "resources:\n- ../manager\n- ../"+strings.Split(link, "/")[1]+"\n")
+			name := filepath.Join(dir, filepath.FromSlash(link))
+			if err := os.RemoveAll(name); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(dir, "config", "manager"), name); err != nil {
+				t.Fatal(err)
+			}
+			m := &migration{plan: plan.New(os.DirFS(dir)), dir: dir, report: &Report{}}
+			if err := m.makeComponents(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.report.Left) != 1 || !strings.HasSuffix(m.report.Left[0].Reason, link+" is a link, or another file that is no regular one") {
+				t.Errorf("left: %v", m.report.Left)
+			}
+			if c, err := m.plan.Lookup(link); err == nil && c.Op == plan.Delete {
+				t.Error("moves a link")
+			}
+		})
+	}
+}
+
+// configOf makes a project of files in a folder, and returns the folder.
+func configOf(t *testing.T, files string) string {
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(strings.TrimPrefix(optional, "\n") + files)).Files {
 		name := filepath.Join(dir, filepath.FromSlash(f.Name))
@@ -187,6 +214,11 @@ func becomesComponents(t *testing.T, files, want string, left []string) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+func becomesComponents(t *testing.T, files, want string, left []string) {
+	dir := configOf(t, files)
 	m := &migration{plan: plan.New(os.DirFS(dir)), dir: dir, report: &Report{}}
 	before, _ := m.build(nil)
 	if err := m.makeComponents(t.Context()); err != nil {
