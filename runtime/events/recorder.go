@@ -175,8 +175,21 @@ func NewTextRecorder(size int) *TextRecorder {
 	return &TextRecorder{Recorder: Of(texts(events)), Events: events}
 }
 
+// TextOf returns the recorder that [NewTextRecorder] made, of which r is the Recorder; nil if r is another one. A test that is given a
+// reconciler finds by it what the reconciler has recorded.
+func TextOf(r *Recorder) *TextRecorder {
+	if r == nil {
+		return nil
+	}
+	events, ok := r.instead.(texts)
+	if !ok {
+		return nil
+	}
+	return &TextRecorder{Recorder: r, Events: events}
+}
+
 // texts is an [Eventer].
-type texts chan<- string
+type texts chan string
 
 func (t texts) Eventf(_, _ runtime.Object, eventType, reason, _, format string, args ...any) {
 	select {

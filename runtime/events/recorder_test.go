@@ -277,6 +277,24 @@ func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {
 	}
 }
 
+// TestTextOfIsTheTextRecorder asks for what is recorded by the recorder that a reconciler has.
+func TestTextOfIsTheTextRecorder(t *testing.T) {
+	made := NewTextRecorder(1)
+	given := TextOf(made.WithAnnotations(map[string]string{"a": "b"}))
+	if given == nil {
+		t.Fatal("a recorder of texts is not known")
+	}
+	given.Eventf(aPod, nil, Normal, "Created", "Create", "made %s", "it")
+	if got, want := <-made.Events, "Normal Created made it"; got != want || len(given.Events) != 0 {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for name, other := range map[string]*Recorder{"none": nil, "of a broadcaster": NewFakeRecorder(1).Recorder} {
+		if TextOf(other) != nil {
+			t.Errorf("%s: is one of texts", name)
+		}
+	}
+}
+
 // TestTextRecorderTellsTexts compares with what client-go's recorder for tests tells.
 func TestTextRecorderTellsTexts(t *testing.T) {
 	r := NewTextRecorder(2)
