@@ -55,7 +55,7 @@ var recorderRules = []Rule{
 			spec := n.(*ast.ValueSpec)
 			f.wrapped[spec.Values[0]] = true
 			of := "{events}.Eventer"
-			if strings.HasPrefix(typeKey(f.info.TypeOf(spec.Type)), "record.") {
+			if strings.HasPrefix(typeKey(f.info.TypeOf(spec.Type)), "record.") && declaresMethod(f.info.TypeOf(spec.Values[0]), "Event") {
 				of = "{events}.CoreEventer"
 			}
 			return "_ " + fill(of) + " = " + f.text(spec.Values[0])
@@ -201,17 +201,28 @@ var recorderRules = []Rule{
 			if !ok || f.wrapped[n] || !f.info.Types[e].IsValue() {
 				return false
 			}
-			switch f.typeOf(e) {
-			case "record.FakeRecorder", "toolsevents.FakeRecorder":
-				return isRecorder(typeKey(f.wanted(e)))
-			}
-			return false
+			return isFakeRecorder(f.typeOf(e)) && isRecorder(typeKey(f.wanted(e)))
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
 			return f.text(n) + ".Recorder"
 		},
 		Reason: "a recorder for tests has the one that the reconciler gets",
+	},
+	{
+		Name: "a recorder that is asked whether it is one for tests",
+		Matches: func(f *file, n ast.Node) bool {
+			assertion, ok := n.(*ast.TypeAssertExpr)
+			return ok && assertion.Type != nil && isFakeRecorder(f.typeOf(assertion.Type)) && isRecorder(f.typeOf(assertion.X)) && (isName(assertion.X) || !f.isPair())
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			text := fill("{events}.TextOf(") + f.text(n.(*ast.TypeAssertExpr).X) + ")"
+			if f.isPair() {
+				text += ", " + text + " != nil"
+			}
+			return text
+		},
+		Reason: "a recorder is a struct, which knows the one for tests that it is of",
 	},
 	{
 		Name: "a literal of a recorder for tests",
@@ -221,7 +232,7 @@ var recorderRules = []Rule{
 				return false
 			}
 			literal, ok := unary.X.(*ast.CompositeLit)
-			return ok && (f.typeOf(literal) == "record.FakeRecorder" || f.typeOf(literal) == "toolsevents.FakeRecorder") && (f.roomFor(literal) != nil || keyed(literal)["Events"] == nil)
+			return ok && isFakeRecorder(f.typeOf(literal)) && (f.roomFor(literal) != nil || keyed(literal)["Events"] == nil)
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			room := f.roomFor(n.(*ast.UnaryExpr).X.(*ast.CompositeLit))
@@ -232,6 +243,18 @@ var recorderRules = []Rule{
 		},
 		Reason: "what it records is told to its channel by a recorder",
 	},
+}
+
+// declaresMethod reports whether a type has a method of its own, and none of a type that it embeds.
+func declaresMethod(t types.Type, name string) bool {
+	method, path, _ := types.LookupFieldOrMethod(t, true, nil, name)
+	_, ok := method.(*types.Func)
+	return ok && len(path) == 1
+}
+
+// isFakeRecorder reports whether a type is that of recorders for tests of client-go.
+func isFakeRecorder(key string) bool {
+	return key == "record.FakeRecorder" || key == "toolsevents.FakeRecorder"
 }
 
 // related adds to the arguments of an event what the old API lacks: no related object, and the reason once more as the action.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"go/ast"
 	"go/constant"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"slices"
@@ -167,11 +168,20 @@ func existing(f *file, value ast.Expr) string {
 	return removed
 }
 
+// unset is the text of a field whose value is the one that the runtime's field has by itself: a literal goes without it, and an assignment
+// sets it, as it may have another one from before.
+func (f *file) unset(text string) string {
+	if _, assigned := f.around(0).(*ast.AssignStmt); assigned {
+		return text
+	}
+	return removed
+}
+
 func negated(name string) func(*file, ast.Expr) string {
 	return func(f *file, value ast.Expr) string {
 		if v, known := f.boolean(value); known {
 			if v {
-				return removed
+				return f.unset(name + ": false")
 			}
 			return name + ": true"
 		}
@@ -183,7 +193,7 @@ func negatedPointer(name string) func(*file, ast.Expr) string {
 	return func(f *file, value ast.Expr) string {
 		if v, known := f.boolean(pointee(f, value)); known {
 			if v {
-				return removed
+				return f.unset(name + ": false")
 			}
 			return name + ": true"
 		}
@@ -195,7 +205,7 @@ func election(f *file, value ast.Expr) string {
 	text := "!" + f.deref(value)
 	if v, known := f.boolean(pointee(f, value)); known {
 		if v {
-			return removed
+			return f.unset("Election: " + fill("{controller}.Election{}"))
 		}
 		text = "true"
 	}
@@ -312,18 +322,65 @@ func metricsOf(f *file, value ast.Expr) string {
 	if literal, ok := value.(*ast.CompositeLit); ok {
 		text := f.inside(literal)
 		if _, after, found := strings.Cut(text, "{"); found {
-			return strings.TrimRight(strings.TrimSpace(strings.TrimSuffix(after, "}")), ",")
+			return spread(strings.TrimSpace(strings.TrimSuffix(after, "}")))
 		}
 	}
 	if star, ok := value.(*ast.StarExpr); ok {
 		value = star.X // of whose fields a selector is enough
 	}
-	text := f.text(value)
+	text := f.named[value]
+	if text == "" {
+		text = f.text(value)
+	}
 	var fields []string
 	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts", "MetricsHandlers"} {
 		fields = append(fields, name+": "+text+"."+name)
 	}
 	return strings.Join(fields, ",\n")
+}
+
+// spread returns fields of a literal as some of those of the literal around it, whose comma comes behind them.
+func spread(fields string) string {
+	if !strings.Contains(fields, "//") {
+		return strings.TrimRight(fields, ",")
+	}
+	return strings.Join(fieldsOf(fields), ",\n")
+}
+
+// fieldsOf splits the fields of a literal. A comment behind a field goes to the line above it.
+func fieldsOf(text string) (fields []string) {
+	var s scanner.Scanner
+	set := token.NewFileSet()
+	file := set.AddFile("", -1, len(text))
+	s.Init(file, []byte(text), func(token.Position, string) {}, scanner.ScanComments) // placeholders of imports are no tokens
+	from, depth := 0, 0
+	for {
+		pos, t, _ := s.Scan()
+		at := file.Offset(pos)
+		switch t {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			depth--
+		}
+		if t == token.EOF {
+			if rest := strings.TrimSpace(text[min(from, len(text)):]); rest != "" {
+				fields = append(fields, rest)
+			}
+			return fields
+		}
+		if t != token.COMMA || depth > 0 || at < from {
+			continue
+		}
+		field := strings.TrimSpace(text[from:at])
+		from = at + 1
+		behind, _, _ := strings.Cut(text[from:], "\n")
+		if comment := strings.TrimSpace(behind); strings.HasPrefix(comment, "//") {
+			above, rest := splitComments(field)
+			field, from = above+comment+"\n"+rest, from+len(behind)
+		}
+		fields = append(fields, field)
+	}
 }
 
 // installed are the fields of an environment that those of the options of an installation of definitions are.
@@ -388,7 +445,20 @@ func development(f *file, value ast.Expr) string {
 	case v:
 		return "Level: " + fill("{slog}.LevelDebug")
 	}
-	return removed
+	if f.usesLevelOfZap() {
+		return removed // which stands over it, whatever comes first
+	}
+	return f.unset("Level: " + fill("{slog}.LevelInfo"))
+}
+
+// usesLevelOfZap reports whether the package has to do with the level in the options of zap.
+func (f *file) usesLevelOfZap() bool {
+	for _, object := range f.info.Uses {
+		if field, ok := object.(*types.Var); ok && field.IsField() && field.Name() == "Level" && short(field.Pkg().Path()) == "log/zap" {
+			return true
+		}
+	}
+	return false
 }
 
 // levelOfZap is the field of the level in the options of zap.
@@ -703,15 +773,16 @@ var valuedFields = Rule{
 			text = "Cache.DisableFor: " + strings.TrimSuffix(kinds, "}") // beside what the cache has already
 		}
 		parts := []string{text}
-		if key == "manager#Metrics" || key == "manager#Controller" || key == "controller#RateLimiter" || key == "envtest#CRDInstallOptions" {
-			parts = strings.Split(text, ",\n")
+		if key == "manager#Metrics" || key == "metrics/server#BindAddress" || key == "manager#MetricsBindAddress" || key == "manager#Controller" || key == "controller#RateLimiter" || key == "envtest#CRDInstallOptions" {
+			parts = fieldsOf(text)
 		}
 		var out []string
 		for _, part := range parts {
+			comments, part := splitComments(part)
 			if name, rest, found := strings.Cut(part, ": "); found {
-				out = append(out, f.text(target)+"."+name+" = "+rest)
+				out = append(out, comments+f.text(target)+"."+name+" = "+rest)
 			} else {
-				out = append(out, part)
+				out = append(out, comments+part)
 			}
 		}
 		return strings.Join(out, "\n")

@@ -60,7 +60,7 @@ func (f *file) finish(text string) (string, error) {
 		}
 		return again[importPath]
 	})
-	return replaceImports(text, gone, added)
+	return f.replaceImports(text, gone, added)
 }
 
 // placeholders returns the import paths that a text has placeholders for, in order.
@@ -205,8 +205,9 @@ func importLine(importPath, name string) string {
 	return name + " " + strconv.Quote(importPath)
 }
 
-// replaceImports takes import lines away and puts others in the place of the first one of controller-runtime.
-func replaceImports(text string, gone map[string]bool, added []string) (string, error) {
+// replaceImports takes import lines away and puts others in the place of the first one of controller-runtime; where there is none, beside
+// those that they are most like.
+func (f *file) replaceImports(text string, gone map[string]bool, added []string) (string, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, "", text, parser.ImportsOnly|parser.ParseComments)
 	if err != nil {
@@ -226,6 +227,11 @@ func replaceImports(text string, gone map[string]bool, added []string) (string, 
 			e.text = strings.Join(added, "\n") + "\n"
 		}
 		edits = append(edits, e)
+	}
+	if place < 0 {
+		var beside []edit
+		beside, added = f.besideOthers(helper, parsed, gone, added)
+		edits = append(edits, beside...)
 	}
 	if place < 0 && len(added) > 0 {
 		block := "\n\nimport (\n" + strings.Join(added, "\n") + "\n)\n"
@@ -247,6 +253,49 @@ func replaceImports(text string, gone map[string]bool, added []string) (string, 
 	return dropEmptyImports(out), nil
 }
 
+// besideOthers puts import lines beside those imports of other modules whose paths begin most like theirs, and returns the lines that have
+// no such import.
+func (f *file) besideOthers(helper *file, parsed *ast.File, gone map[string]bool, added []string) (edits []edit, others []string) {
+	for _, line := range added {
+		var nearest *ast.ImportSpec
+		most := 0
+		importPath, _ := strconv.Unquote(line[strings.Index(line, `"`):])
+		for _, spec := range parsed.Imports {
+			other := importPathOf(spec)
+			if gone[other] || isStd(other) || f.isOwn(other) || !hasParens(parsed, spec) {
+				continue
+			}
+			if n := commonElements(importPath, other); n >= most {
+				nearest, most = spec, n
+			}
+		}
+		if nearest == nil || isStd(importPath) {
+			others = append(others, line)
+			continue
+		}
+		edits = append(edits, beforeLine(helper, nearest, line))
+	}
+	return edits, others
+}
+
+// commonElements returns how many elements two import paths have in common before they differ.
+func commonElements(a, b string) int {
+	n := 0
+	for as, bs := strings.Split(a, "/"), strings.Split(b, "/"); n < min(len(as), len(bs)) && as[n] == bs[n]; {
+		n++
+	}
+	return n
+}
+
+// beforeLine puts an import line before another one: gofmt sorts them.
+func beforeLine(f *file, spec *ast.ImportSpec, line string) edit {
+	at := f.offset(spec.Pos())
+	for at > 0 && (f.source[at-1] == ' ' || f.source[at-1] == '\t') {
+		at-- // not within the line, which may go
+	}
+	return edit{at, at, line + "\n"}
+}
+
 // besideStd puts those of the import lines that are of the standard library behind the last one that is there, and returns the others.
 func besideStd(f *file, parsed *ast.File, added []string) (edits []edit, others []string) {
 	var last *ast.ImportSpec
@@ -261,11 +310,7 @@ func besideStd(f *file, parsed *ast.File, added []string) (edits []edit, others 
 			others = append(others, line)
 			continue
 		}
-		at := f.offset(last.Pos())
-		for at > 0 && (f.source[at-1] == ' ' || f.source[at-1] == '\t') {
-			at-- // not within the line, which may go
-		}
-		edits = append(edits, edit{at, at, line + "\n"}) // gofmt sorts
+		edits = append(edits, beforeLine(f, last, line))
 	}
 	return edits, others
 }

@@ -78,6 +78,27 @@ var loggingRules = []Rule{
 		Reason: "a sink of logr is a handler of slog",
 	},
 	{
+		Name: "options of zap for another library",
+		Matches: func(f *file, n ast.Node) bool {
+			if !f.isLiteral(n, "log/zap.Options") {
+				return false
+			}
+			wanted, foreign := f.place(n.(ast.Expr))
+			return foreign && typeKey(wanted) == "log/zap.Options"
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.raw(n) },
+		Reason:  "other libraries have controller-runtime's zap",
+	},
+	{
+		Name: "a line that a logger of another library logs",
+		Matches: func(f *file, n ast.Node) bool {
+			_, selector, key := f.method(n)
+			return (key == "logr#Info" || key == "logr#Error" || key == "logr#Enabled") && f.isForeignLogger(origin(f, selector.X))
+		},
+		Rewrite: keepLine,
+		Reason:  "other libraries have a logr.Logger, which logs by itself",
+	},
+	{
 		Name: "a logger of another library, among other results",
 		Matches: func(f *file, n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -587,6 +608,28 @@ func (f *file) isForeignLogger(e ast.Expr) bool {
 		return foreign
 	}
 	return false
+}
+
+// origin returns what a logger is made of by names, values and levels: where it comes from.
+func origin(f *file, e ast.Expr) ast.Expr {
+	for {
+		switch _, selector, key := f.method(e); key {
+		case "logr#V", "logr#WithValues", "logr#WithName", "logr#WithCallDepth":
+			e = selector.X
+		default:
+			return e
+		}
+	}
+}
+
+// keepLine returns a call of a method of logr as it is, with its arguments rewritten, and so the calls that its logger is made by.
+func keepLine(f *file, n ast.Node) string {
+	call, selector, _ := f.method(n)
+	logger := f.inside(selector.X)
+	if inner, _, key := f.method(selector.X); strings.HasPrefix(key, "logr#") {
+		logger = keepLine(f, inner)
+	}
+	return logger + string(f.source[f.offset(selector.X.End()):f.offset(call.Lparen)+1]) + f.arguments(call, f.texts(call.Args)) + ")"
 }
 
 // givesLoggers reports whether a call has several results, of which one is a logger.

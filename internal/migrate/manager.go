@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -92,7 +94,7 @@ var managerRules = []Rule{
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			call := f.registered(n.(*ast.ExprStmt).X)
-			m := f.text(f.serves(call.Fun.(*ast.SelectorExpr).X))
+			m := f.text(f.servedBy(call.Fun.(*ast.SelectorExpr).X))
 			f.managed = m
 			defer func() { f.managed = "" }()
 			failed := "panic(err)"
@@ -100,6 +102,9 @@ var managerRules = []Rule{
 				failed = "return err"
 			}
 			handler := f.admissionHandler(m, call.Args[1])
+			if callee := f.callee(call); callee != nil && callee.FullName() == "(*net/http.ServeMux).HandleFunc" {
+				handler = fill("{http}.HandlerFunc(") + handler + ")"
+			}
 			return "if err := " + fill("{webhook}.Handle(") + m + ", " + f.text(call.Args[0]) + ", " + handler + "); err != nil {\n" + failed + "\n}"
 		},
 		Reason: "the server is the manager's",
@@ -120,6 +125,27 @@ var managerRules = []Rule{
 			return removed
 		},
 		Reason: "the runtime does it always, or in one way",
+	},
+	{
+		Name: "options of metrics that a call gives",
+		Matches: func(f *file, n ast.Node) bool {
+			_, inBlock := f.around(0).(*ast.BlockStmt)
+			return inBlock && f.metricsCall(n) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call := f.metricsCall(n)
+			name := "metricsOptions"
+			for taken := f.declaredNames(); taken[name] || slices.Contains(slices.Collect(maps.Values(f.named)), name); {
+				name = "kctrl" + strings.ToUpper(name[:1]) + name[1:]
+			}
+			text := f.text(call)
+			if f.named == nil {
+				f.named = map[ast.Expr]string{}
+			}
+			f.named[call] = name
+			return name + " := " + text + "\n" + f.text(n)
+		},
+		Reason: "each of them is an option of the manager, and the call is made once",
 	},
 	{
 		Name: "the options of metrics, which are the manager's",
@@ -211,7 +237,11 @@ var managerRules = []Rule{
 			return ok && assertion.Type != nil && f.typeOf(assertion.Type) == "webhook.DefaultServer"
 		},
 		Rewrite: func(f *file, n ast.Node) string {
-			text := "&" + f.text(n.(*ast.TypeAssertExpr).X)
+			text := f.text(n.(*ast.TypeAssertExpr).X)
+			if _, inPath := f.around(1).(*ast.SelectorExpr); inPath {
+				return text // of whose fields it is one
+			}
+			text = "&" + text
 			if assign, ok := f.around(1).(*ast.AssignStmt); ok && len(assign.Lhs) == 2 && len(assign.Rhs) == 1 {
 				text += ", true"
 			}
@@ -371,16 +401,59 @@ func (f *file) probe(call *ast.CallExpr) string {
 	return f.text(selector.X) + "." + name + "(" + f.arguments(call, f.texts(call.Args)) + ")"
 }
 
-// registered returns the call m.GetWebhookServer().Register(path, handler), or that of a variable which the server is given, else nil.
-func (f *file) registered(e ast.Expr) *ast.CallExpr {
-	call, selector, key := f.method(e)
-	if key != "webhook#Register" || len(call.Args) != 2 {
+// metricsCall returns the call in a statement that gives a literal of the options of a manager those of metrics, unless a variable has them; or nil.
+func (f *file) metricsCall(n ast.Node) (call *ast.CallExpr) {
+	switch n.(type) {
+	case *ast.AssignStmt, *ast.DeclStmt, *ast.ExprStmt, *ast.ReturnStmt, *ast.IfStmt:
+	default:
 		return nil
 	}
-	if f.serves(selector.X) == nil {
+	ast.Inspect(n, func(inner ast.Node) bool {
+		switch inner := inner.(type) {
+		case *ast.BlockStmt:
+			return false
+		case *ast.KeyValueExpr:
+			key, value, _ := f.fieldSet(inner)
+			if given, ok := value.(*ast.CallExpr); ok && key == "manager#Metrics" && f.named[given] == "" {
+				call = given
+			}
+		}
+		return call == nil
+	})
+	return call
+}
+
+// registered returns the call m.GetWebhookServer().Register(path, handler), or that of a variable which the server is given, or of Handle and
+// HandleFunc of its WebhookMux; else nil.
+func (f *file) registered(e ast.Expr) *ast.CallExpr {
+	call, selector, key := f.method(e)
+	if selector == nil || len(call.Args) != 2 {
+		return nil
+	}
+	_, ofMux := f.muxOf(selector.X)
+	callee := f.callee(call)
+	handles := ofMux && callee != nil && (callee.Name() == "Handle" || callee.Name() == "HandleFunc")
+	if key != "webhook#Register" && !handles || f.servedBy(selector.X) == nil {
 		return nil
 	}
 	return call
+}
+
+// servedBy returns the manager whose server of webhooks an expression is, or whose server's mux, or nil.
+func (f *file) servedBy(e ast.Expr) ast.Expr {
+	if server, ok := f.muxOf(e); ok {
+		e = server
+	}
+	return f.serves(e)
+}
+
+// muxOf returns the server of webhooks whose mux an expression is.
+func (f *file) muxOf(e ast.Expr) (server ast.Expr, ok bool) {
+	_, selector, key := f.method(e)
+	if key != "webhook#WebhookMux" {
+		return nil, false
+	}
+	return selector.X, true
 }
 
 // serves returns the manager whose server of webhooks an expression is, or nil.
@@ -402,7 +475,7 @@ func (f *file) isServer(assign *ast.AssignStmt) bool {
 	}
 	registering := true
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		if selector, ok := n.(*ast.SelectorExpr); ok && (selector.Sel.Name == "Register" || selector.Sel.Name == "StartedChecker") {
+		if selector, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Register", "StartedChecker", "WebhookMux"}, selector.Sel.Name) {
 			_, isVariable := selector.X.(*ast.Ident)
 			return !isVariable
 		}

@@ -47,11 +47,37 @@ func oldWebhook(name string) func(f *file, value ast.Expr) string {
 // plainMetrics says where metrics are served, and that it is without TLS, as it was where nothing asks for it.
 func plainMetrics(f *file, value ast.Expr) string {
 	text := "MetricsAddress: " + f.text(value)
-	_, alone := f.around(0).(*ast.AssignStmt)
-	if v := f.info.Types[value].Value; v != nil && v.ExactString() == `"0"` || alone || f.sibling("SecureServing") != nil {
+	assign, assigned := f.around(0).(*ast.AssignStmt)
+	if v := f.info.Types[value].Value; v != nil && v.ExactString() == `"0"` || assigned && f.choosesTLS(assign) || !assigned && f.sibling("SecureServing") != nil {
 		return text
 	}
 	return text + ",\nMetricsInsecure: true"
+}
+
+// choosesTLS reports whether something says if metrics are served over TLS, other than after the assignment of their address and on a condition:
+// in the same function, or anywhere else in the package, from where the options may come.
+func (f *file) choosesTLS(assign *ast.AssignStmt) bool {
+	chooses := false
+	if block, ok := f.around(1).(*ast.BlockStmt); ok {
+		chooses = slices.ContainsFunc(block.List, func(statement ast.Stmt) bool {
+			key, _, _ := f.fieldSet(statement)
+			return key == "metrics/server#SecureServing"
+		})
+	}
+	for ident, object := range f.info.Uses {
+		field, ok := object.(*types.Var)
+		if !ok || !field.IsField() || field.Name() != "SecureServing" || short(field.Pkg().Path()) != "metrics/server" {
+			continue
+		}
+		after := assign.End() <= ident.Pos() && ident.Pos() < f.declaration().End()
+		chooses = chooses || !after
+	}
+	return chooses
+}
+
+// declaration returns the declaration that the node which is looked at is in.
+func (f *file) declaration() ast.Node {
+	return f.stack[slices.IndexFunc(f.stack, func(n ast.Node) bool { _, ok := n.(ast.Decl); return ok })]
 }
 
 // olderRules are about suites and webhooks of that time.

@@ -49,6 +49,8 @@ type program struct {
 	// collected is the first place where something is registered with the registry of controller-runtime, and served says that a manager is told.
 	collected *token.Position
 	served    bool
+	// byPrometheus are the variables and fields whose collectors are registered with prometheus by themselves too, by where they are declared.
+	byPrometheus map[string]bool
 	// filtersMetrics says that something decides who may read metrics.
 	filtersMetrics bool
 	// standsForReader says that something of the project answers GetAPIReader as a manager does.
@@ -102,7 +104,7 @@ func load(ctx context.Context, declared *declarations, dir string, modules []goM
 func loadOn(ctx context.Context, declared *declarations, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
-		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{},
+		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{}, byPrometheus: map[string]bool{},
 		peers: map[string]*types.Package{}, adapterFolder: adapterFolder(os.DirFS(dir), modules), adapters: map[string]map[string]bool{}, kept: map[string]bool{}, keptLiterals: map[*ast.FuncLit]bool{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -383,6 +385,7 @@ func (f *file) surveyNode(n ast.Node) {
 	if f.symbol(n) == "metrics.Registry" && f.collected == nil && !isOfTests(f.name) {
 		f.collected = &token.Position{Filename: f.name, Line: f.fset.PositionFor(n.Pos(), false).Line}
 	}
+	f.surveyCollectors(n)
 	if spec, ok := n.(*ast.ValueSpec); ok {
 		f.surveyValue(spec)
 	}

@@ -15,7 +15,7 @@ var unsetLoggers = []Rule{
 		Name: "a struct without its logger",
 		Matches: func(f *file, n ast.Node) bool {
 			literal, ok := n.(*ast.CompositeLit)
-			return ok && !f.wrapped[n] && len(f.loggersUnset(literal)) > 0
+			return ok && !f.wrapped[n] && !f.isAsserted() && len(f.loggersUnset(literal)) > 0
 		},
 		Rewrite: func(f *file, n ast.Node) string {
 			f.wrapped[n] = true
@@ -58,6 +58,16 @@ var unsetLoggers = []Rule{
 		},
 		Reason: "a slog.Logger that is nil panics",
 	},
+}
+
+// isAsserted reports whether what is looked at is a value of which only the type is asked: var _ Interface = &T{}.
+func (f *file) isAsserted() bool {
+	for i := range 2 {
+		if spec, ok := f.around(i).(*ast.ValueSpec); ok {
+			return isAssertion(spec)
+		}
+	}
+	return false
 }
 
 // loggersUnset returns the fields with loggers that a literal of a struct of the project does not set, and could.

@@ -19,6 +19,9 @@ type Told struct {
 // Log is where the library logs.
 var Log logr.Logger
 
+// NewLog returns a logger of a name.
+func NewLog(name string) logr.Logger { return Log.WithName(name) }
+
 // NewContext returns a logger and a context that has it.
 func NewContext() (logr.Logger, context.Context) { return Log, context.Background() }
 

@@ -11,6 +11,7 @@ import (
 type TypedOptions[request comparable] struct {
 	MaxConcurrentReconciles int
 	RecoverPanic            *bool
+	NeedLeaderElection      *bool
 	RateLimiter             any
 	Reconciler              reconcile.TypedReconciler[request]
 }

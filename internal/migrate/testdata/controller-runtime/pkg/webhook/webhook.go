@@ -21,6 +21,7 @@ type Options struct {
 type Server interface {
 	Register(path string, hook http.Handler)
 	StartedChecker() func(*http.Request) error
+	WebhookMux() *http.ServeMux
 }
 
 type Admission = admission.Webhook
@@ -30,6 +31,8 @@ type DefaultServer struct{ Options Options }
 
 func (*DefaultServer) Register(path string, hook http.Handler)   {}
 func (*DefaultServer) StartedChecker() func(*http.Request) error { return nil }
+
+func (*DefaultServer) WebhookMux() *http.ServeMux { return nil }
 
 func NewServer(o Options) Server { return nil }
 
