@@ -23,6 +23,19 @@ var testRules = []Rule{
 		Reason:  "the API server is in memory, or compiled by kctrl",
 	},
 	{
+		Name: "a suite that makes definitions by the scheme of client-go",
+		Matches: func(f *file, n ast.Node) bool {
+			statement, ok := n.(ast.Stmt)
+			return ok && !f.wrapped[n] && slices.Contains(listOf(f.around(0)), statement) && f.startsServer(statement) && f.leansOnDefinitions()
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return "// The scheme of client-go has definitions wherever envtest is imported.\n" +
+				fill("if err := {apiextensionsv1}.AddToScheme({clientgoscheme}.Scheme); err != nil {\npanic(err)\n}\n") + f.text(n)
+		},
+		Reason: "what imports the server in memory changes no scheme of others",
+	},
+	{
 		Name: "a user of an API server",
 		Matches: func(f *file, n ast.Node) bool {
 			selector, ok := n.(*ast.SelectorExpr)
@@ -214,4 +227,39 @@ func (f *file) groupVersion(builder ast.Expr) string {
 		return local
 	}
 	return f.groupVersions[f.info.Uses[ident].Pkg().Path()+"."+ident.Name]
+}
+
+// startsServer reports whether a statement starts an environment, outside of the blocks and functions in it.
+func (f *file) startsServer(statement ast.Stmt) bool {
+	starts := false
+	ast.Inspect(statement, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause, *ast.FuncLit:
+			return false
+		}
+		_, _, key := f.method(n)
+		starts = starts || key == "envtest#Start"
+		return !starts
+	})
+	return starts
+}
+
+// leansOnDefinitions reports whether the package has to do with CustomResourceDefinitions and with the scheme of client-go, and does not add the
+// one to the other.
+func (f *file) leansOnDefinitions() bool {
+	var definitions, scheme bool
+	for _, object := range f.info.Uses {
+		if object.Pkg() == nil {
+			continue
+		}
+		switch object.Pkg().Path() + "." + object.Name() {
+		case importNicknames["apiextensionsv1"] + ".CustomResourceDefinition", importNicknames["apiextensionsv1"] + ".CustomResourceDefinitionList":
+			definitions = true
+		case importNicknames["clientgoscheme"] + ".Scheme":
+			scheme = true
+		case importNicknames["apiextensionsv1"] + ".AddToScheme":
+			return false
+		}
+	}
+	return definitions && scheme
 }
