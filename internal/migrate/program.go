@@ -111,21 +111,80 @@ func loadOn(ctx context.Context, declared *declarations, dir string, modules []g
 	if len(tags) > 0 {
 		config.BuildFlags = []string{"-tags=" + strings.Join(tags, ",")}
 	}
-	for _, module := range modules {
-		config.Dir = filepath.Join(dir, filepath.FromSlash(module.folder))
-		loaded, err := packages.Load(config, "./...")
-		if err != nil {
+	for rest := modules; len(rest) > 0; {
+		var err error
+		if rest, err = p.loadWidest(config, rest); err != nil {
 			return nil, &diagnostic.Error{
 				Message: "cannot load the Go packages: " + complaint(err.Error()),
 				Hint:    "go build ./... is to work before a project is migrated",
 				Cause:   err,
 			}
 		}
-		p.packages = append(p.packages, loaded...)
 	}
 	// A package with its tests has all files of the one without.
 	slices.SortStableFunc(p.packages, func(a, b *packages.Package) int { return cmp.Compare(len(b.Syntax), len(a.Syntax)) })
 	return p, nil
+}
+
+// loadWidest reads the packages of the module that builds with most of the others, and of these all that compile as it builds them: what they
+// import is read once then. It returns the modules that are left to read.
+func (p *program) loadWidest(config *packages.Config, modules []goModule) (rest []goModule, err error) {
+	lead, others := widest(modules)
+	patterns := []string{"./..."}
+	for _, other := range others {
+		patterns = append(patterns, other.path+"/...")
+	}
+	config.Dir = p.folderOf(lead)
+	loaded, err := packages.Load(config, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	read := map[string][]*packages.Package{} // by the path of the module
+	for _, pkg := range loaded {
+		of := lead.path
+		if pkg.Module != nil {
+			of = pkg.Module.Path
+		}
+		read[of] = append(read[of], pkg)
+	}
+	for _, module := range modules {
+		found := read[module.path]
+		switch {
+		case module.folder == lead.folder, len(found) > 0 && p.compilesIn(p.folderOf(module), found):
+			p.packages = append(p.packages, found...)
+		default:
+			rest = append(rest, module)
+		}
+	}
+	return rest, nil
+}
+
+// widest returns the module that builds with most of the others, and these.
+func widest(modules []goModule) (lead goModule, others []goModule) {
+	for _, module := range modules {
+		used := slices.DeleteFunc(slices.Clone(modules), func(other goModule) bool {
+			return other.folder == module.folder || !slices.Contains(module.uses, other.folder)
+		})
+		if lead.path == "" || len(used) > len(others) {
+			lead, others = module, used
+		}
+	}
+	return lead, others
+}
+
+func (p *program) folderOf(module goModule) string {
+	return filepath.Join(p.dir, filepath.FromSlash(module.folder))
+}
+
+// compilesIn reports whether packages compile, tests included, and have their files in a folder, and not in a vendor folder or the cache of
+// modules.
+func (p *program) compilesIn(folder string, all []*packages.Package) bool {
+	return !slices.ContainsFunc(all, func(pkg *packages.Package) bool {
+		isHere := func(name string) bool {
+			return filepath.Ext(name) != ".go" || strings.HasPrefix(name, folder+string(filepath.Separator))
+		}
+		return len(pkg.Errors) > 0 || slices.ContainsFunc(pkg.GoFiles, func(name string) bool { return !isHere(name) })
+	})
 }
 
 // brokenTags returns the build tags of the files that do not compile.

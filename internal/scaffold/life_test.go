@@ -27,12 +27,14 @@ type renaming struct {
 	plan func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)
 }
 
-// upgrading is an upgrade from what git has: nothing.
-type upgrading struct{}
+// upgrading is an upgrade from what version control has, which may be nothing.
+type upgrading struct{ base scaffold.History }
 
-func (upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
-	none := func(string, string) ([]byte, bool) { return nil, false }
-	return scaffold.PlanUpgrade(fsys, proj, scaffold.UpgradeOptions{Base: none, Kctrl: memoryKctrl})
+func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
+	if u.base == nil {
+		u.base = func(string, string) ([]byte, bool) { return nil, false }
+	}
+	return scaffold.PlanUpgrade(fsys, proj, scaffold.UpgradeOptions{Base: u.base, Kctrl: memoryKctrl})
 }
 
 // randomRenaming renames a kind, a version or a group of a project to names with a number; back takes it back.
@@ -86,8 +88,10 @@ func TestLifeOfAProject(t *testing.T) {
 			for i := range length(seed, 5) {
 				for range 3 {
 					p.run(randomOptions(r))
+					p.commit()
 				}
 				p.userEdits(r)
+				p.commit()
 				before := p.tree()
 				mine := editsByFile(before)
 				var there, back any
@@ -108,6 +112,7 @@ func TestLifeOfAProject(t *testing.T) {
 				if sameTree(before, p.tree()) == "" {
 					continue // it was so already, and would not be what it was
 				}
+				p.commit()
 				p.check()
 				if left := editsByFile(p.tree()); sum(left) != sum(mine) {
 					t.Fatalf("%+v leaves %d of %d edits: of\n%v\nthere are\n%v", there, sum(left), sum(mine), mine, left)

@@ -21,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
@@ -28,7 +29,42 @@ import (
 // kustomizations list.
 type randomProject struct {
 	*testing.T
-	fs afero.Fs
+	fs      afero.Fs
+	commits map[version][]byte
+}
+
+// version is one of a file, by its hash, as version control has them.
+type version struct{ name, sum string }
+
+// commit has version control know the files as they are.
+func (p *randomProject) commit() {
+	p.Helper()
+	for name, content := range p.tree() {
+		content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+		p.commits[version{name, hashOf(content)}] = content
+	}
+}
+
+func (p *randomProject) committed(name, sum string) ([]byte, bool) {
+	content, found := p.commits[version{name, sum}]
+	return content, found
+}
+
+// plan plans a command, with what version control has.
+func (p *randomProject) plan(opts any) (*plan.Plan, error) {
+	p.Helper()
+	switch o := opts.(type) {
+	case change:
+		o.Base = p.committed
+		opts = o
+	case renaming:
+		o.Base = p.committed
+		opts = o
+	case upgrading:
+		o.base = p.committed
+		opts = o
+	}
+	return planOf(afero.NewIOFS(p.fs), p.load(), opts)
 }
 
 func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
@@ -71,7 +107,7 @@ func length(seed uint64, usual int) int {
 // newMemoryProject is a project in memory with the layout and scope of opts.
 func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	t.Helper()
-	p := &randomProject{t, afero.NewMemMapFs()}
+	p := &randomProject{t, afero.NewMemMapFs(), map[version][]byte{}}
 	opts.Domain, opts.Repo, opts.License, opts.Year = "example.com", "example.com/guestbook", "none", 2026
 	// Without hundreds of files that are the same every time.
 	opts.Runtime, opts.Kctrl = project.Module, memoryKctrl
@@ -91,12 +127,7 @@ var memoryKctrl = scaffold.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAA
 // run does what a create command does, and reports whether the command line was one that makes sense here.
 func (p *randomProject) run(opts any) bool {
 	p.Helper()
-	fsys := afero.NewIOFS(p.fs)
-	proj, err := project.Load(fsys)
-	if err != nil {
-		p.Fatal(err)
-	}
-	plan, err := planOf(fsys, proj, opts)
+	plan, err := p.plan(opts)
 	if errors.Is(err, diagnostic.ErrUsage) || err != nil && strings.Contains(err.Error(), "which is there") {
 		return false
 	}
@@ -112,12 +143,7 @@ func (p *randomProject) run(opts any) bool {
 // wantNothing runs a command once more, on what nobody has touched since.
 func (p *randomProject) wantNothing(opts any) {
 	p.Helper()
-	fsys := afero.NewIOFS(p.fs)
-	proj, err := project.Load(fsys)
-	if err != nil {
-		p.Fatal(err)
-	}
-	plan, err := planOf(fsys, proj, forced(opts))
+	plan, err := p.plan(forced(opts))
 	if err != nil {
 		p.Fatalf("%+v again: %v", opts, err)
 	}
