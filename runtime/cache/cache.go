@@ -6,7 +6,8 @@
 //     starts nothing. The first such read of a kind is told in the log, at info.
 //   - A read of a declared kind waits until the informer has synced, or until its context ends; then the error says why
 //     the informer has not. It fails at once when nothing can come: with [ErrNotRunning] before [Cache.Run], or
-//     [Cache.Begin], with [ErrEnded] after it, and with [ErrNamespaceRemoved].
+//     [Cache.Begin], with [ErrEnded] after it, and with [ErrNamespaceRemoved] or
+//     [ErrInformerRemoved].
 //   - What [Cache.Get] and [Cache.List] return belongs to the caller. What a handler of an informer gets is shared, and so
 //     is what [View], [Each] and an [Index] return: that must not be modified.
 //   - Of a kind that is kept packed, see [Options].Packed, all that is read is the caller's.
@@ -53,6 +54,9 @@ var (
 	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed it. Another
 	// read is live.
 	ErrNamespaceRemoved = errors.New("the namespace is not cached any more")
+	// ErrInformerRemoved is in the error of who holds an informer or an index, or waited for one, of a kind that [Cache.RemoveInformer] has
+	// removed. Another read of the cache is live.
+	ErrInformerRemoved = errors.New("the cache has this informer no more: declare the kind again")
 	// errAllNamespaces is the error for one who adds a namespace where all are cached, or removes one.
 	errAllNamespaces = errors.New("cache: all namespaces are cached")
 )
@@ -190,7 +194,7 @@ func (c *Cache) Wait(ctx context.Context) error {
 	all := slices.Collect(maps.Values(c.informers))
 	c.mu.Unlock()
 	for _, i := range all {
-		if err := i.Wait(ctx); err != nil {
+		if err := i.Wait(ctx); err != nil && !errors.Is(err, ErrInformerRemoved) {
 			return err
 		}
 	}

@@ -155,6 +155,9 @@ func (r *reading) await(ctx context.Context, p *part, w *write) error {
 			if w.kind == deletion || w.kind == outside {
 				return nil // the object is looked at again
 			}
+		case <-r.informer.removed:
+			p.ledger.leave(w, waiting)
+			return r.informer.isRemoved()
 		case <-within.Done():
 			p.ledger.leave(w, waiting)
 			if ctx.Err() != nil {

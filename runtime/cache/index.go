@@ -168,6 +168,10 @@ func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all f
 			return
 		}
 		parts := ix.informer.in(o.Namespace)
+		if isClosed(ix.informer.removed) {
+			yield(none, fmt.Errorf("read an index of %w", ix.informer.isRemoved()))
+			return
+		}
 		if len(parts) == 0 && o.Namespace != "" {
 			yield(none, fmt.Errorf("read an index of %s: namespace %s is not cached", ix.informer.gvk.Kind, o.Namespace))
 			return

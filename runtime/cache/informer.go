@@ -133,6 +133,7 @@ type kind struct {
 	patience time.Duration // how long a read waits for the writes before it
 	logger   *slog.Logger
 	begun    <-chan struct{} // closed when the cache runs, or is about to
+	removed  chan struct{}   // closed, before the parts go, when the cache has no informer of the kind any more
 
 	stored atomic.Pointer[stored] // replaced under mu
 
@@ -207,6 +208,34 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 	return c.Informer(o)
 }
 
+// RemoveInformer makes the cache have no informer of the kind of prototype any more, as for a kind that users name and that nobody asks for
+// now: nothing of it is watched and nothing kept. Reads of the kind are live then, until somebody declares it again, which makes a new
+// informer without the indexes of this one. Handlers are not told, since nothing was deleted, and hear nothing more; those of controllers
+// too. A call of a handler that is under way may go on after RemoveInformer has returned, and a handler may call it; [Cache.Run] waits for
+// it. Who holds the informer gets [ErrInformerRemoved] of a wait, and of a read of an [Index]; a handler that is added then hears nothing, and
+// its registration has ended. Removing what is not there does nothing.
+func (c *Cache) RemoveInformer(prototype object.Object) error {
+	if c.standIn != nil {
+		return c.standInRemoveInformer(prototype)
+	}
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, known := c.informers[gvk]
+	if !known {
+		return nil
+	}
+	delete(c.informers, gvk)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	close(i.removed)
+	i.stored.Load().informers.forget()
+	return nil
+}
+
 // viewLocked returns known in the Go type of prototype.
 func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer, error) {
 	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
@@ -247,6 +276,7 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 		patience: c.opts.ConsistencyTimeout,
 		logger:   cmp.Or(c.opts.Logger, slog.Default()),
 		begun:    c.begun,
+		removed:  make(chan struct{}),
 	}
 	for _, disabled := range c.opts.DisableFor {
 		live, err := object.GVK(disabled, c.live.Scheme())
@@ -347,7 +377,7 @@ func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Regis
 
 // Wait blocks until the informer has synced, also before [Cache.Run]. When ctx ends earlier, the error holds its cause and
 // that of [Informer.Err]; when the cache does, [ErrEnded]. It does not wait for a namespace that is removed, nor for a kind
-// that the server does not know, which is an error.
+// that the server does not know, which is an error, as is one that [Cache.RemoveInformer] has removed.
 func (i *Informer) Wait(ctx context.Context) error {
 	if i.standIn != nil {
 		return i.standIn.wait(ctx)
@@ -362,7 +392,11 @@ func (i *Informer) Wait(ctx context.Context) error {
 }
 
 func (i *Informer) wait(ctx context.Context) error {
-	for _, p := range i.in("") {
+	parts := i.in("")
+	if isClosed(i.removed) {
+		return i.isRemoved()
+	}
+	for _, p := range parts {
 		if err := i.ready(ctx, p); err != nil && !errors.Is(err, ErrNamespaceRemoved) {
 			return err
 		}
@@ -374,11 +408,17 @@ func (i *Informer) wait(ctx context.Context) error {
 // know, or knows no longer.
 func (k *kind) ready(ctx context.Context, p *part) error {
 	err := p.informer.Wait(ctx)
+	if err != nil && errors.Is(err, ErrEnded) && isClosed(k.removed) {
+		return k.isRemoved()
+	}
 	if err != nil && errors.Is(err, ErrEnded) && !slices.Contains(k.in(""), p) {
 		return fmt.Errorf("%s has not synced: %w", p.informer.Name(), ErrNamespaceRemoved)
 	}
 	return err
 }
+
+// isRemoved is the error for who holds an informer that was removed.
+func (k *kind) isRemoved() error { return fmt.Errorf("%s: %w", k.gvk.Kind, ErrInformerRemoved) }
 
 // Err returns why the informer is not in step with the API server: an *[informer.SyncError] for each namespace in which it
 // is not, joined, or nil.

@@ -85,7 +85,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	}
 	convert, ok := i.to(prototype)
 	p := i.stored.Load().informers.of(key.Namespace)
-	if !ok || p == nil {
+	if !ok || p == nil || isClosed(i.removed) {
 		return nil, false, nil
 	}
 	cached, err := i.get(ctx, p, key, o)
@@ -268,8 +268,8 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, 
 		return nil, nil, nil
 	}
 	parts := i.in(o.Namespace)
-	// The namespace is not cached; without a namespace there is nothing to list, which is an answer.
-	if len(parts) == 0 && o.Namespace != "" {
+	// The namespace is not cached; without a namespace there is nothing to list, which is an answer, unless the informer has gone meanwhile.
+	if len(parts) == 0 && o.Namespace != "" || isClosed(i.removed) {
 		return nil, nil, nil
 	}
 	return i, parts, convert

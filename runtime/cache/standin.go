@@ -17,7 +17,7 @@ import (
 )
 
 // Of returns a cache that asks standIn for what this has methods for, under the names that controller-runtime has for them: Get and List,
-// IndexField, GetInformer, GetInformerForKind, WaitForCacheSync and Start, each of which it may have or not. GetInformer and
+// IndexField, GetInformer, GetInformerForKind, RemoveInformer, WaitForCacheSync and Start, each of which it may have or not. GetInformer and
 // GetInformerForKind return an *[Informer], mostly one of [InformerOf], and have further parameters of no type but any. It is for tests, in which a type of their own stands for the cache; one
 // that embeds a *Cache is asked first, and that cache for the rest. Without, what standIn has no method for is an error, as there is no
 // API server. What reads through a client of the manager, and [View], [Each] and [NewIndex], do not ask standIn. Of a *Cache returns it.
@@ -98,6 +98,16 @@ func (c *Cache) standInInformerForKind(gvk schema.GroupVersionKind) (*Informer, 
 		return c.under.InformerForKind(gvk)
 	}
 	return i.ofKind(gvk, nil), err
+}
+
+// standInRemoveInformer removes the informer of the kind of prototype that a stand-in has.
+func (c *Cache) standInRemoveInformer(prototype object.Object) error {
+	if s, ok := c.standIn.(interface {
+		RemoveInformer(context.Context, object.Object) error
+	}); ok {
+		return s.RemoveInformer(context.Background(), prototype)
+	}
+	return c.under.RemoveInformer(prototype)
 }
 
 // ofKind returns an informer that knows its kind, of one that stands for an informer of any; all others as they are.

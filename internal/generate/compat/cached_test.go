@@ -3,6 +3,7 @@ package compat_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ func results(t *testing.T, dir, line string, store incremental.Store) (result *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := modified(t, store)
+	before := entries(t, store)
 	result, err = command.Run(t.Context(), compat.Options{Dir: dir, Cache: store})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func results(t *testing.T, dir, line string, store incremental.Store) (result *c
 	if diff := cmp.Diff(texts(plain.Warnings), texts(result.Warnings)); diff != "" {
 		t.Errorf("warnings differ (-plain +cached):\n%s", diff)
 	}
-	after := modified(t, store)
+	after := entries(t, store)
 	return result, len(after) > 0 && cmp.Equal(before, after)
 }
 
@@ -61,7 +62,15 @@ func texts(errs []error) []string {
 	return all
 }
 
-// modified returns which entries there are, and since when.
+// entries returns which entries there are, and since when. Stamps are written again as soon as they can be trusted, which takes seconds.
+func entries(t *testing.T, store incremental.Store) map[string]int64 {
+	t.Helper()
+	found := modified(t, store)
+	maps.DeleteFunc(found, func(name string, _ int64) bool { return filepath.Ext(name) != ".entry" })
+	return found
+}
+
+// modified returns which files there are, and since when.
 func modified(t *testing.T, store incremental.Store) map[string]int64 {
 	t.Helper()
 	files, err := os.ReadDir(store.Dir)
@@ -302,8 +311,11 @@ func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 		t.Errorf("behind a shim the files are others (-without +with):\n%s", diff)
 	}
 	_ = calls()
-	if _, hit := results(t, dir, line, store); !hit || calls() != "env env" {
+	if _, hit := results(t, dir, line, store); !hit {
 		t.Error("the cache was of no use")
+	}
+	if got := calls(); got != "env env" {
+		t.Errorf("two runs of which nothing has changed have called it for %s", got)
 	}
 
 	// It runs a go command for another system.
