@@ -1,12 +1,14 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -24,14 +26,54 @@ import (
 // Problems returns what is wrong with packages that another loader made, as [Program.Problems] does. File names are made
 // relative to dir.
 func Problems(dir string, roots []*loader.Package) error {
+	placeFound(dir, roots)
 	return (&Program{dir: dir}).Problems(roots)
+}
+
+// placeFound says where errors of packages are from anywhere. The loader of controller-tools runs the go command in the folder of each
+// pattern, and does not say in which: it is one of those around the packages that has such a file, of the package or with an import of it.
+func placeFound(dir string, roots []*loader.Package) {
+	folders := around(dir, roots)
+	for pkg := range Reachable(roots) {
+		for i, e := range pkg.Errors {
+			pos := parsePosition(e.Pos)
+			if pos.Filename == "" || filepath.IsAbs(pos.Filename) {
+				continue
+			}
+			at := slices.IndexFunc(folders, func(folder string) bool {
+				name := filepath.Join(folder, pos.Filename)
+				content, err := os.ReadFile(name)
+				return err == nil && (filepath.Dir(name) == pkg.Dir || importsOn(content, pos.Line, pkg.PkgPath))
+			})
+			if at >= 0 {
+				pkg.Errors[i].Pos = filepath.Join(folders[at], e.Pos)
+			}
+		}
+	}
+}
+
+// around returns the folders of packages and those around them, from dir on.
+func around(dir string, roots []*loader.Package) []string {
+	folders := map[string]bool{dir: true}
+	for _, root := range roots {
+		for folder := root.Dir; strings.HasPrefix(folder, dir+string(filepath.Separator)); folder = filepath.Dir(folder) {
+			folders[folder] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(folders))
+}
+
+// importsOn reports whether there is an import of a package on a line.
+func importsOn(content []byte, line int, importPath string) bool {
+	lines := bytes.Split(content, []byte("\n"))
+	return line >= 1 && line <= len(lines) && bytes.Contains(lines[line-1], []byte(strconv.Quote(importPath)))
 }
 
 // Problems returns what loaders and generators found wrong with the packages and with all that they import, each
 // problem once, joined from *diagnostic.Error. Errors of the type checker count only where a generator could not do
 // without the type: no more was checked than output needs.
 func (p *Program) Problems(roots []*loader.Package) error {
-	reached := Reachable(withoutRuntime(roots))
+	reached := reachable(withoutRuntime(roots))
 	typeErrors := map[line][]packages.Error{}
 	for pkg := range reached {
 		for _, e := range pkg.Errors {
@@ -74,14 +116,20 @@ func (p *Program) Problems(roots []*loader.Package) error {
 	return errors.Join(errs...)
 }
 
-// withoutRuntime returns the packages without those of a bundled runtime, if there are others: that has the modules which the project
-// needs of it, and not those of all its packages, and what is wrong with it is told by who imports it.
-func withoutRuntime(roots []*loader.Package) []*loader.Package {
-	isOurs := func(pkg *loader.Package) bool { return strings.HasPrefix(pkg.PkgPath, "github.com/kctrl-dev/kctrl/") }
-	if !slices.ContainsFunc(roots, func(pkg *loader.Package) bool { return !isOurs(pkg) }) {
-		return roots
+// withoutRuntime returns the packages without those of a bundled runtime, and these, if there are others: a runtime has the modules which the
+// project needs of it, and not those of all its packages, and what is wrong with it is told by who imports it.
+func withoutRuntime(roots []*loader.Package) (others, runtime []*loader.Package) {
+	for _, pkg := range roots {
+		if strings.HasPrefix(pkg.PkgPath, "github.com/kctrl-dev/kctrl/") {
+			runtime = append(runtime, pkg)
+		} else {
+			others = append(others, pkg)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(roots), isOurs)
+	if len(others) == 0 {
+		return runtime, nil
+	}
+	return others, runtime
 }
 
 func compareProblems(a, b diagnostic.Error) int {

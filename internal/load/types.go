@@ -59,11 +59,14 @@ func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
 }
 
 // Reachable returns the packages and all that they import.
-func Reachable(roots []*loader.Package) map[*loader.Package]bool {
+func Reachable(roots []*loader.Package) map[*loader.Package]bool { return reachable(roots, nil) }
+
+// reachable returns the packages and all that they import but by way of others.
+func reachable(roots, others []*loader.Package) map[*loader.Package]bool {
 	seen := map[*loader.Package]bool{}
 	var visit func(*loader.Package)
 	visit = func(pkg *loader.Package) {
-		if seen[pkg] {
+		if seen[pkg] || slices.Contains(others, pkg) {
 			return
 		}
 		seen[pkg] = true
