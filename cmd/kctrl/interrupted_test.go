@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -396,7 +397,7 @@ func eachCommand(t *testing.T, test func(t *testing.T, w *workbench, from, line 
 }
 
 // TestMigrateThatIsDisturbedLeavesTheProject sends a signal to a migration, or changes the project beside it, while it compiles the
-// result: nothing is written, and the copy in which it is compiled is gone.
+// result: nothing is written, and the copy in which it is compiled is gone. See faultsVariable for how many are tried.
 func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 	w := newWorkbench(t)
 	project := w.peer(t)
@@ -410,18 +411,22 @@ func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 			return errors.Join(err, file.Close())
 		}
 	}
-	for name, test := range map[string]struct {
+	type disturbance struct {
 		disturb func(dir string, process *os.Process) error
 		code    int
 		says    string
-	}{
+	}
+	disturbances := map[string]disturbance{
 		"interrupt":   {func(_ string, p *os.Process) error { return p.Signal(syscall.SIGINT) }, 130, ""},
 		"termination": {func(_ string, p *os.Process) error { return p.Signal(syscall.SIGTERM) }, 143, ""},
 		"an edit":     {add("controllers/guestbook_controller.go"), 1, "controllers/guestbook_controller.go: has changed while"},
 		"a new file":  {add("controllers/shelf_controller.go"), 1, "controllers/shelf_controller.go: has changed while"},
 		"go.mod":      {add("go.mod"), 1, "go.mod: has changed"},
 		"a Makefile":  {add("Makefile"), 1, "Makefile: "},
-	} {
+	}
+	names := slices.Collect(maps.Keys(disturbances)) // in a random order
+	for _, name := range names[:faults(len(names), 2)] {
+		test := disturbances[name]
 		t.Run(name, func(t *testing.T) {
 			dir, scratch := w.copy(t, project), t.TempDir()
 			watcher, err := fsnotify.NewWatcher()
@@ -491,9 +496,10 @@ func faults(all, few int) int {
 	return few
 }
 
-// chosenSteps returns steps, the first and the last but one among them: as many more as are asked for, from all parts of a run.
+// chosenSteps returns steps: as many as are asked for, from all parts of a run, and the first and the last but one, of which without being asked
+// it is one.
 func chosenSteps(steps int) []int {
-	n := faults(steps, 2)
+	n := faults(steps, 1)
 	if n == steps {
 		chosen := make([]int, steps)
 		for i := range chosen {
@@ -502,6 +508,9 @@ func chosenSteps(steps int) []int {
 		return chosen
 	}
 	chosen := []int{1, steps - 2}
+	if n == 1 {
+		chosen = chosen[rand.IntN(2):][:1]
+	}
 	for i := range n {
 		from, to := 1+i*steps/n, 1+(i+1)*steps/n
 		chosen = append(chosen, from+rand.IntN(max(to-from, 1)))
