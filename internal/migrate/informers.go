@@ -72,6 +72,18 @@ var informerRules = []Rule{
 		Reason: "a kind is declared, and asks nobody",
 	},
 	{
+		Name: "an informer that is removed",
+		Matches: func(f *file, n ast.Node) bool {
+			call, _, key := f.method(n)
+			return key == "cache#RemoveInformer" && len(call.Args) == 2
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			call, selector, _ := f.method(n)
+			return f.text(selector.X) + ".RemoveInformer(" + f.text(call.Args[1]) + ")"
+		},
+		Reason: "it asks nobody",
+	},
+	{
 		Name: "a cache that has not synced",
 		Matches: func(f *file, n ast.Node) bool {
 			not, ok := n.(*ast.UnaryExpr)

@@ -114,6 +114,15 @@ var loggingRules = []Rule{
 		Reason:  "other libraries have a logr.Logger",
 	},
 	{
+		Name:    "a pointer to a logger for another library",
+		Matches: matchLoggerPointer,
+		Rewrite: func(f *file, n ast.Node) string {
+			f.wrapped[n] = true
+			return fill("new({logr}.FromSlogHandler(") + f.text(n) + ".Handler()))"
+		},
+		Reason: "other libraries want a logr.Logger",
+	},
+	{
 		Name:    "a logger for another library",
 		Matches: matchLoggerArgument,
 		Rewrite: func(f *file, n ast.Node) string {
@@ -657,6 +666,11 @@ func isLogger(t types.Type) bool {
 	return !isPointer && typeKey(t) == "logr.Logger"
 }
 
+func isLoggerPointer(t types.Type) bool {
+	pointer, ok := types.Unalias(t).(*types.Pointer)
+	return ok && isLogger(pointer.Elem())
+}
+
 // loggersOf returns a call with the loggers among its results as those of slog.
 func (f *file) loggersOf(call *ast.CallExpr) string {
 	f.wrapped[call] = true
@@ -691,6 +705,27 @@ func matchLoggerArgument(f *file, n ast.Node) bool {
 	}
 	wanted, foreign := f.place(e)
 	return foreign && isLogger(wanted)
+}
+
+// matchLoggerPointer is for what is given to other libraries as a pointer to a logr.Logger.
+func matchLoggerPointer(f *file, n ast.Node) bool {
+	e, ok := n.(ast.Expr)
+	if !ok || len(f.stack) == 0 || f.wrapped[n] || !isValue(f, e) || f.info.Types[e].IsNil() {
+		return false
+	}
+	address, ok := e.(*ast.UnaryExpr)
+	return f.wantsLoggerPointer(e) && isLoggerPointer(f.info.TypeOf(e)) && !(ok && f.isForeignLogger(address.X))
+}
+
+// wantsLoggerPointer reports whether an expression is where other libraries want a pointer to a logr.Logger.
+func (f *file) wantsLoggerPointer(e ast.Expr) bool {
+	wanted, foreign := f.place(e)
+	return foreign && isLoggerPointer(wanted)
+}
+
+// isAmongLibraries reports whether an address is that of a logger of a library, and given to one.
+func (f *file) isAmongLibraries(address *ast.UnaryExpr) bool {
+	return len(f.stack) > 0 && f.isForeignLogger(address.X) && f.wantsLoggerPointer(address)
 }
 
 // takesLogger reports whether a function has a parameter that is a logr.Logger, and not any value.

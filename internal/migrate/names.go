@@ -312,7 +312,7 @@ var pointerRules = []Rule{
 		Name: "a pointer to what is one now",
 		Matches: func(f *file, n ast.Node) bool {
 			unary, ok := n.(*ast.UnaryExpr)
-			return ok && unary.Op == token.AND && isPointerNow(f.info.TypeOf(unary.X))
+			return ok && unary.Op == token.AND && isPointerNow(f.info.TypeOf(unary.X)) && !f.isAmongLibraries(unary)
 		},
 		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.UnaryExpr).X) },
 		Reason:  "it is a pointer itself",

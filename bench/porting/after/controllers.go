@@ -102,6 +102,10 @@ func Informer(_ context.Context, m *manager.Manager, h toolscache.ResourceEventH
 	return err
 }
 
+func RemoveInformer(m *manager.Manager) error {
+	return m.Cache().RemoveInformer(&corev1.Secret{})
+}
+
 func Handler() handler.Handler[client.Object, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[client.Object], queue handler.Queue[reconcile.Request]) {
 		if e.Type == informer.Deleted {

@@ -119,6 +119,11 @@ func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHan
 	return err
 }
 
+// A kind that nobody asks for any more
+func RemoveInformer(ctx context.Context, m ctrl.Manager) error {
+	return m.GetCache().RemoveInformer(ctx, &corev1.Secret{})
+}
+
 // A handler of one's own
 func Handler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {

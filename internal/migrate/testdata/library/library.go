@@ -22,6 +22,9 @@ var Log logr.Logger
 // NewLog returns a logger of a name.
 func NewLog(name string) logr.Logger { return Log.WithName(name) }
 
+// SetLog has the library log elsewhere.
+func SetLog(log *logr.Logger) { Log = *log }
+
 // NewContext returns a logger and a context that has it.
 func NewContext() (logr.Logger, context.Context) { return Log, context.Background() }
 

@@ -50,6 +50,7 @@ type Cache interface {
 type Informers interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...InformerGetOption) (Informer, error)
 	GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...InformerGetOption) (Informer, error)
+	RemoveInformer(ctx context.Context, obj client.Object) error
 	WaitForCacheSync(ctx context.Context) bool
 }
 
