@@ -222,10 +222,10 @@ var loggingRules = []Rule{
 		Name:    "a named logger",
 		Matches: matchMethod("logr#WithName"),
 		Rewrite: func(f *file, n ast.Node) string {
-			call, selector, _ := f.method(n)
-			return f.text(selector.X) + `.With("logger", ` + f.text(call.Args[0]) + ")"
+			logger, names := f.loggerNames(n)
+			return f.text(logger) + `.With("logger", ` + f.joined(names) + ")"
 		},
-		Reason: "a name is an attribute",
+		Reason: "a name is an attribute, in which logr has dots between the names",
 	},
 	{
 		Name:    "a logger that may be none",
@@ -726,6 +726,36 @@ func (f *file) wantsLoggerPointer(e ast.Expr) bool {
 // isAmongLibraries reports whether an address is that of a logger of a library, and given to one.
 func (f *file) isAmongLibraries(address *ast.UnaryExpr) bool {
 	return len(f.stack) > 0 && f.isForeignLogger(address.X) && f.wantsLoggerPointer(address)
+}
+
+// loggerNames returns the logger that an expression names, once or several times, and the names.
+func (f *file) loggerNames(n ast.Node) (logger ast.Expr, names []ast.Expr) {
+	call, selector, key := f.method(n)
+	if key != "logr#WithName" {
+		return n.(ast.Expr), nil
+	}
+	logger, names = f.loggerNames(ast.Unparen(selector.X))
+	return logger, append(names, call.Args[0])
+}
+
+// joined returns an expression for names with dots between them.
+func (f *file) joined(names []ast.Expr) string {
+	if len(names) == 1 {
+		return f.text(names[0])
+	}
+	var values, texts []string
+	for _, name := range names {
+		texts = append(texts, f.text(name))
+		if literal, ok := name.(*ast.BasicLit); ok {
+			if value, err := strconv.Unquote(literal.Value); err == nil {
+				values = append(values, value)
+			}
+		}
+	}
+	if len(values) == len(names) {
+		return strconv.Quote(strings.Join(values, "."))
+	}
+	return strings.Join(texts, ` + "." + `)
 }
 
 // takesLogger reports whether a function has a parameter that is a logr.Logger, and not any value.
