@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -258,5 +260,58 @@ func TestComplaintOfTheGoCommandNamesTheModule(t *testing.T) {
 	const out = "go: downloading k8s.io/b v1.0.0\ngo: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden\n\tserver response: This module version is not available.\n"
 	if got, want := complaint(out), "go: k8s.io/a@v1.0.0: reading https://proxy/a.mod: 403 Forbidden"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestModulesAreReadTogether has a module that builds with three others: what these import is read once, unless one does not compile as it
+// builds it, as its tests want a module of their own, or is not in its folder.
+func TestModulesAreReadTogether(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":          "module example.com/root\n\ngo 1.26\n\nrequire (\n\texample.com/api v0.0.0\n\texample.com/lib v0.0.0\n)\n\nreplace (\n\texample.com/api => ./api\n\texample.com/lib => ./lib\n\texample.com/absent => ./absent\n)\n",
+		"main.go":         "package main\n\nimport (\n\t\"example.com/api\"\n\t\"example.com/lib\"\n)\n\nfunc main() { lib.Do(api.One) }\n",
+		"api/go.mod":      "module example.com/api\n\ngo 1.26\n",
+		"api/api.go":      "package api\n\nconst One = 1\n",
+		"api/api_test.go": "package api\n\nvar _ = One\n",
+		"lib/go.mod":      "module example.com/lib\n\ngo 1.26\n\nrequire example.com/only v0.0.0\n\nreplace example.com/only => ../only\n",
+		"lib/lib.go":      "package lib\n\nfunc Do(int) {}\n",
+		"lib/lib_test.go": "package lib\n\nimport \"example.com/only\"\n\nfunc init() { Do(only.One) }\n",
+		"only/go.mod":     "module example.com/only\n\ngo 1.26\n",
+		"only/only.go":    "package only\n\nconst One = 1\n",
+		"absent/go.mod":   "module example.com/absent\n\ngo 1.26\n",
+		"absent/a.go":     "package absent\n",
+	} {
+		write(t, filepath.Join(dir, filepath.FromSlash(name)), []byte(text))
+	}
+	modules, err := modulesOf(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := load(t.Context(), newDeclarations(), dir, modules, []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range p.problems() {
+		t.Errorf("%s: %s", problem.Pos, problem.Msg)
+	}
+	var names []string
+	for _, f := range p.files() {
+		names = append(names, f.name)
+	}
+	if want := []string{"absent/a.go", "api/api.go", "api/api_test.go", "lib/lib.go", "lib/lib_test.go", "main.go", "only/only.go"}; !slices.Equal(names, want) {
+		t.Errorf("read are %v, want %v", names, want)
+	}
+	read := map[string]*packages.Package{}
+	for _, pkg := range p.packages {
+		if pkg.ID == pkg.PkgPath {
+			read[pkg.PkgPath] = pkg
+		}
+	}
+	main := read["example.com/root"]
+	if main.Imports["example.com/api"] != read["example.com/api"] {
+		t.Error("a module that compiles as another builds it is read twice")
+	}
+	if main.Imports["example.com/lib"] == read["example.com/lib"] {
+		t.Error("a module that does not is not read as it is built alone")
 	}
 }
