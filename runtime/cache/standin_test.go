@@ -61,6 +61,7 @@ type fakeCache struct {
 	*cache.Cache
 	informer *fakeInformer
 	indexed  []string
+	removed  []client.Object
 	started  bool
 }
 
@@ -86,6 +87,11 @@ func (f *fakeCache) IndexField(_ context.Context, _ client.Object, field string,
 	return nil
 }
 
+func (f *fakeCache) RemoveInformer(_ context.Context, obj client.Object) error {
+	f.removed = append(f.removed, obj)
+	return errors.New("no removal")
+}
+
 func (f *fakeCache) WaitForCacheSync(context.Context) bool { return f.informer.synced.Load() }
 func (f *fakeCache) Start(context.Context) error           { f.started = true; return nil }
 
@@ -101,6 +107,9 @@ func TestACacheAsksItsStandIn(t *testing.T) {
 	}
 	if err := c.IndexField(t.Context(), pod, "node", nil); err != nil || !slices.Equal(f.indexed, []string{"node"}) {
 		t.Errorf("IndexField: %v; indexed %q, want node", err, f.indexed)
+	}
+	if err := c.RemoveInformer(pod); err == nil || err.Error() != "no removal" || !slices.Equal(f.removed, []client.Object{pod}) {
+		t.Errorf("RemoveInformer: %v; removed %v, want the pod and the error of the stand-in", err, f.removed)
 	}
 	if err := c.Wait(t.Context()); err != nil {
 		t.Errorf("Wait: %v", err)

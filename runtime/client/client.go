@@ -75,11 +75,19 @@ type SubResourceWriter interface {
 	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
 }
 
-// SubResourceClient reads and writes a subresource of objects, such as scale or eviction.
-type SubResourceClient interface {
-	SubResourceWriter
+// StatusWriter is the name that [SubResourceWriter] has for authors who know it as the type of Status.
+type StatusWriter = SubResourceWriter
+
+// SubResourceReader reads a subresource of objects.
+type SubResourceReader interface {
 	// Get reads the subresource of the object that obj names into sub.
 	Get(ctx context.Context, obj, sub object.Object, opts ...GetOption) error
+}
+
+// SubResourceClient reads and writes a subresource of objects, such as scale or eviction.
+type SubResourceClient interface {
+	SubResourceReader
+	SubResourceWriter
 	// Create posts sub to the subresource of the object that obj names, whose name and namespace it gets if it has none. sub
 	// is set to the answer, unless the server answers with a bare success.
 	Create(ctx context.Context, obj, sub object.Object, opts ...CreateOption) error

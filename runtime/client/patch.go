@@ -28,6 +28,10 @@ func RawPatch(patchType types.PatchType, data []byte) Patch {
 	return rawPatch{patchType: patchType, data: data}
 }
 
+// Merge is the JSON merge patch that is the object itself, as it is passed to Patch: all that it says, with its resourceVersion if it has
+// one, and nothing that it leaves out. [MergeFrom] is the one that says what has changed.
+var Merge Patch = wholePatch{}
+
 // MergeFrom is the JSON merge patch from base, a copy taken before the changes, to the object that is passed to Patch.
 // It names only the fields that differ; a list that differs is sent whole. The resourceVersion is never part of it, so
 // the last writer wins. base must not be modified until Patch has returned. An object that a cache has in parts is compared
@@ -52,6 +56,21 @@ type rawPatch struct {
 func (p rawPatch) Type() types.PatchType { return p.patchType }
 
 func (p rawPatch) Data(object.Object) ([]byte, error) { return p.data, nil }
+
+type wholePatch struct{}
+
+func (wholePatch) Type() types.PatchType { return types.MergePatchType }
+
+func (wholePatch) Data(obj object.Object) ([]byte, error) {
+	fields, err := configuration.Map(obj)
+	if err != nil {
+		return nil, err
+	}
+	if object.Mask(obj) != nil { // the mark is no field of it
+		dropManagedFields(fields)
+	}
+	return json.Marshal(fields)
+}
 
 type mergePatch struct {
 	base object.Object

@@ -116,6 +116,7 @@ func TestPatchSendsTypeAndData(t *testing.T) {
 		media, body string
 	}{
 		"merge":     {client.MergeFrom(configMap("a")), "application/merge-patch+json", `{"data":{"x":"y"}}`},
+		"whole":     {client.Merge, "application/merge-patch+json", `{"data":{"x":"y"},"metadata":{"name":"a","namespace":"default"}}`},
 		"json":      {client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/data"}]`)), "application/json-patch+json", `[{"op":"remove","path":"/data"}]`},
 		"strategic": {client.RawPatch(types.StrategicMergePatchType, []byte(`{"$patch":"replace"}`)), "application/strategic-merge-patch+json", `{"$patch":"replace"}`},
 		"apply":     {client.RawPatch(types.ApplyYAMLPatchType, []byte(`{}`)), "application/apply-patch+yaml", `{}`},

@@ -85,3 +85,30 @@ func TestQueueOfAddsByTheMethodsOfTheOther(t *testing.T) {
 		t.Errorf("it was asked for %q, want %q", to.calls, want)
 	}
 }
+
+// counted embeds a handler, and counts what is deleted.
+type counted struct {
+	handler.TypedEnqueueRequestForObject[*corev1.Pod]
+	deleted int
+}
+
+func (c *counted) Delete(ctx context.Context, e informer.Event[*corev1.Pod], queue handler.Queue[reconcile.Request]) {
+	c.deleted++
+	c.TypedEnqueueRequestForObject.Delete(ctx, e, queue)
+}
+
+func TestHandlersForTheObjectMayBeEmbedded(t *testing.T) {
+	own := &counted{}
+	h := handler.Of(own)
+	for _, event := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted, informer.Sync} {
+		queue := workqueue.New[reconcile.Request](workqueue.Options{})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: event.String()}}
+		h(t.Context(), informer.Event[*corev1.Pod]{Type: event, Object: pod, Old: pod}, queue)
+		if request, ok := queue.Get(t.Context()); !ok || request.Name != event.String() {
+			t.Errorf("%v: requested %v", event, request)
+		}
+	}
+	if own.deleted != 1 {
+		t.Errorf("%d deletions were counted, want 1", own.deleted)
+	}
+}

@@ -217,6 +217,32 @@ func Of[T object.Object, R comparable](h Events[T, R]) Handler[T, R] {
 	}
 }
 
+// EnqueueRequestForObject is [Events] that request the object of the event, as [ForObject] does, for types that embed it and do more.
+type EnqueueRequestForObject = TypedEnqueueRequestForObject[object.Object]
+
+// TypedEnqueueRequestForObject is [EnqueueRequestForObject] for objects of one Go type. The zero value is ready for use.
+type TypedEnqueueRequestForObject[T object.Object] struct{}
+
+// Create implements Events.
+func (TypedEnqueueRequestForObject[T]) Create(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+	ForObject[T]()(ctx, e, queue)
+}
+
+// Update implements Events.
+func (TypedEnqueueRequestForObject[T]) Update(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+	ForObject[T]()(ctx, e, queue)
+}
+
+// Delete implements Events.
+func (TypedEnqueueRequestForObject[T]) Delete(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+	ForObject[T]()(ctx, e, queue)
+}
+
+// Generic implements Events.
+func (TypedEnqueueRequestForObject[T]) Generic(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+	ForObject[T]()(ctx, e, queue)
+}
+
 // Funcs is [Events] of functions, for objects of any Go type. What has none is left out.
 type Funcs = FuncsOf[object.Object, reconcile.Request]
 

@@ -89,6 +89,9 @@ type Options struct {
 	GroupKindConcurrency map[string]int
 	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
 	ProbeAddress string
+	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes, below which a check alone is asked by its name, such as
+	// /readyz/webhooks. Empty is /healthz and /readyz. What is no path, and one for both, is an error of [New].
+	LivenessEndpointName, ReadinessEndpointName string
 	// MetricsAddress is where /metrics is served, such as ":8443". Empty is [Off].
 	MetricsAddress string
 	// MetricsInsecure serves metrics over plain HTTP to everybody. Otherwise they are served over TLS to those whose
@@ -177,6 +180,9 @@ var ErrStopped = errors.New("has been stopped")
 func New(config *rest.Config, opts Options) (*Manager, error) {
 	if opts.LeaderElection && opts.LeaderElectionID == "" {
 		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
+	}
+	if err := opts.setProbePaths(); err != nil {
+		return nil, err
 	}
 	if opts.Scheme == nil {
 		opts.Scheme = runtime.NewScheme()

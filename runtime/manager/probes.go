@@ -1,11 +1,14 @@
 package manager
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
@@ -92,15 +95,32 @@ func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// probeServer returns the server of /healthz and /readyz.
-func probeServer(address string, healthz, readyz *checks) httpserver.Options {
+// probeServer returns the server of the two probes.
+func probeServer(opts Options, healthz, readyz *checks) httpserver.Options {
 	mux := http.NewServeMux()
-	mux.Handle("GET /healthz", healthz)
-	mux.Handle("GET /readyz", readyz)
-	return httpserver.Options{Name: "probes", Address: address, Handler: mux}
+	for path, all := range map[string]*checks{opts.LivenessEndpointName: healthz, opts.ReadinessEndpointName: readyz} {
+		mux.Handle("GET "+path, all)
+		mux.Handle("GET "+path+"/{name...}", http.HandlerFunc(all.serveOne))
+	}
+	return httpserver.Options{Name: "probes", Address: opts.ProbeAddress, Handler: mux}
 }
 
-// AddHealthz adds a check to /healthz, whose failure makes the kubelet restart the pod.
+// setProbePaths sets the paths of the probes that the options do not say, and checks those that they do.
+func (o *Options) setProbePaths() error {
+	o.LivenessEndpointName = cmp.Or(o.LivenessEndpointName, "/healthz")
+	o.ReadinessEndpointName = cmp.Or(o.ReadinessEndpointName, "/readyz")
+	for field, name := range map[string]string{"LivenessEndpointName": o.LivenessEndpointName, "ReadinessEndpointName": o.ReadinessEndpointName} {
+		if name == "/" || !strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.ContainsAny(name, "{}?#%") || strings.ContainsFunc(name, unicode.IsSpace) {
+			return fmt.Errorf("%s is %q: want the path of a probe, such as /readyz", field, name)
+		}
+	}
+	if o.LivenessEndpointName == o.ReadinessEndpointName {
+		return fmt.Errorf("LivenessEndpointName and ReadinessEndpointName are both %q: want two paths", o.ReadinessEndpointName)
+	}
+	return nil
+}
+
+// AddHealthz adds a check to the liveness probe, /healthz, whose failure makes the kubelet restart the pod.
 func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
 	if s, ok := answering[interface {
 		AddHealthzCheck(string, func(*http.Request) error) error
@@ -111,7 +131,7 @@ func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
 	m.healthz.set(m.Owner(), name, check)
 }
 
-// AddReadyz adds a check to /readyz.
+// AddReadyz adds a check to the readiness probe, /readyz.
 func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
 	if s, ok := answering[interface {
 		AddReadyzCheck(string, func(*http.Request) error) error
@@ -120,6 +140,21 @@ func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
 		return
 	}
 	m.readyz.set(m.Owner(), name, check)
+}
+
+// serveOne answers for the check that the path names alone; without a name it answers for all.
+func (c *checks) serveOne(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if name == "" {
+		c.ServeHTTP(w, r)
+		return
+	}
+	one := checks{all: slices.DeleteFunc(c.snapshot(), func(other *check) bool { return other.name != name })}
+	if len(one.all) == 0 {
+		http.NotFound(w, r)
+		return
+	}
+	one.ServeHTTP(w, r)
 }
 
 // results returns what each check says: "ok", or what is wrong.

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
@@ -111,3 +113,49 @@ func TestProbesAreRead(t *testing.T) {
 
 // cut stands for an answer that the API server breaks off, which it does if the time is up when it has begun to answer.
 const cut = 0
+
+func TestChecksAreAskedAlone(t *testing.T) {
+	url := probes(t, func(m *manager.Manager) {
+		m.AddReadyz("peers", func(*http.Request) error { return errBroken })
+		m.AddReadyz("a disk/0", func(*http.Request) error { return nil })
+	})
+	wantAnswer(t, url+"/readyz/peers", 500, "[-] peers: broken\n")
+	wantAnswer(t, url+"/readyz/a%20disk/0", 200, "ok\n")
+	wantAnswer(t, url+"/readyz/", 500, "[+] a disk/0\n[-] peers: broken\n")
+	wantAnswer(t, url+"/readyz/queue", 404, "404 page not found\n")
+	wantAnswer(t, url+"/healthz/peers", 404, "404 page not found\n")
+}
+
+func TestPathsOfProbesAreChosen(t *testing.T) {
+	m, log := newManager(t, newAPIServer(), manager.Options{
+		ProbeAddress: loopback, LivenessEndpointName: "/probes", ReadinessEndpointName: "/probes/ready",
+	})
+	m.AddHealthz("live", func(*http.Request) error { return nil })
+	m.AddReadyz("peers", func(*http.Request) error { return errBroken })
+	start(t, m)
+	url := log.url(t, "probes")
+	wantAnswer(t, url+"/probes", 200, "ok\n")
+	wantAnswer(t, url+"/probes/live", 200, "ok\n")
+	wantAnswer(t, url+"/probes/ready", 500, "[-] peers: broken\n")
+	wantAnswer(t, url+"/probes/ready/peers", 500, "[-] peers: broken\n")
+	wantAnswer(t, url+"/healthz", 404, "404 page not found\n")
+	wantAnswer(t, url+"/readyz", 404, "404 page not found\n")
+}
+
+func TestPathsOfProbesAreChecked(t *testing.T) {
+	for path, want := range map[string]string{
+		"livez":   `LivenessEndpointName is "livez": want the path of a probe, such as /readyz`,
+		"/":       `LivenessEndpointName is "/": want the path of a probe, such as /readyz`,
+		"/a/../b": `LivenessEndpointName is "/a/../b": want the path of a probe, such as /readyz`,
+		"/live/":  `LivenessEndpointName is "/live/": want the path of a probe, such as /readyz`,
+		"/{x}":    `LivenessEndpointName is "/{x}": want the path of a probe, such as /readyz`,
+		"/a b":    `LivenessEndpointName is "/a b": want the path of a probe, such as /readyz`,
+		"/live?x": `LivenessEndpointName is "/live?x": want the path of a probe, such as /readyz`,
+		"/readyz": `LivenessEndpointName and ReadinessEndpointName are both "/readyz": want two paths`,
+	} {
+		_, err := manager.New(&rest.Config{Host: "https://127.0.0.1:1"}, manager.Options{LivenessEndpointName: path})
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", path, err, want)
+		}
+	}
+}

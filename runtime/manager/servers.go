@@ -22,7 +22,7 @@ const Off = "0"
 // addServers adds the servers that the options ask for.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.ProbeAddress) {
-		m.addServer(probeServer(m.opts.ProbeAddress, m.healthz, m.readyz))
+		m.addServer(probeServer(m.opts, m.healthz, m.readyz))
 	}
 	if wanted(m.opts.MetricsAddress) {
 		opts, err := metricsServer(m)

@@ -99,6 +99,14 @@ func Denied(message string) Response {
 	return Response{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
 }
 
+// ValidationResponse returns [Allowed] or [Denied] with the message.
+func ValidationResponse(allowed bool, message string) Response {
+	if allowed {
+		return Allowed(message)
+	}
+	return Denied(message)
+}
+
 // Errored returns a response that refuses the operation with a code such as http.StatusBadRequest. The user sees the error.
 func Errored(code int32, err error) Response {
 	return Response{Result: &metav1.Status{Code: code, Message: err.Error()}}

@@ -301,6 +301,8 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
 	for name, c := range map[string]struct{ got, want admission.Response }{
 		"denied":  {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}}},
+		"refused": {admission.ValidationResponse(false, "no"), admission.Denied("no")},
+		"let":     {admission.ValidationResponse(true, "well"), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200, Message: "well"}}},
 		"errored": {admission.Errored(400, errors.New("bad")), admission.Response{Result: &metav1.Status{Code: 400, Message: "bad"}}},
 		"allowed": {admission.Allowed(""), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200}}},
 		"patched": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{"a":"b"}`)), admission.Response{Allowed: true, Patches: []admission.Operation{admission.NewOperation("add", "/a", "b")}}},
