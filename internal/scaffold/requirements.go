@@ -161,7 +161,39 @@ func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum tem
 	if err != nil {
 		return err
 	}
+	if complete, err := hasSums(p, folder, needed); err != nil || complete {
+		return errors.Join(err, addRequirements(p, folder, needed))
+	}
 	return errors.Join(addRequirements(p, folder, needed), addSumsIn(p, folder, sums))
+}
+
+// hasSums reports whether a module requires all that another go.mod does, in these versions or newer ones, and has the checksum of each: so
+// those of versions that it does not build with would be of no use.
+func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
+	wanted, err := modfile.Parse("needed "+goModFile, needed, nil)
+	if err != nil {
+		return false, err
+	}
+	text, err := p.Read(path.Join(folder, goModFile))
+	if err != nil {
+		return false, missingFile(path.Join(folder, goModFile), err, "kctrl works on Go modules: restore it")
+	}
+	file, err := parseGoMod(text)
+	if err != nil {
+		return false, err
+	}
+	sums, err := p.Read(path.Join(folder, "go.sum"))
+	if err != nil {
+		return false, nil // nobody has written it
+	}
+	sums = append([]byte("\n"), plain(sums)...)
+	return !slices.ContainsFunc(wanted.Require, func(r *modfile.Require) bool {
+		at := requirement(file, r.Mod.Path)
+		if at < 0 || semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
+			return true
+		}
+		return !bytes.Contains(sums, []byte("\n"+r.Mod.Path+" "+file.Require[at].Mod.Version+" h1:"))
+	}), nil
 }
 
 // addRequirements adds to go.mod the modules of another go.mod that it does not require, and says which of them the
