@@ -108,6 +108,33 @@ var uncachedKinds = []Rule{
 		Reason: "the cache has it",
 	},
 	{
+		Name: "what is not cached, set by itself",
+		Matches: func(f *file, n ast.Node) bool {
+			key, value, target := f.fieldSet(n)
+			return key == "client#Cache" && target != nil && f.ofManager(target) != nil && disabled(value) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			_, value, target := f.fieldSet(n)
+			return f.text(f.ofManager(target)) + ".Cache.DisableFor = " + f.text(disabled(value))
+		},
+		Reason: "the cache has it",
+	},
+	{
+		Name: "the list of what is not cached",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || f.member(selector.Sel) != "client#DisableFor" {
+				return false
+			}
+			cached, ok := selector.X.(*ast.SelectorExpr)
+			return ok && f.member(cached.Sel) == "client#Cache" && f.ofManager(cached.X) != nil
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return f.text(f.ofManager(n.(*ast.SelectorExpr).X.(*ast.SelectorExpr).X)) + ".Cache.DisableFor"
+		},
+		Reason: "the cache has it",
+	},
+	{
 		Name: "options of the cache that are set where something is not cached",
 		Matches: func(f *file, n ast.Node) bool {
 			key, _, target := f.fieldSet(n)
@@ -123,6 +150,14 @@ var uncachedKinds = []Rule{
 		},
 		Reason: "what is not cached is one of them, and stays",
 	},
+}
+
+// ofManager returns the options of the manager whose options of a client an expression is, or nil.
+func (f *file) ofManager(options ast.Expr) ast.Expr {
+	if selector, ok := options.(*ast.SelectorExpr); ok && f.member(selector.Sel) == "manager#Client" {
+		return selector.X
+	}
+	return nil
 }
 
 // disablesKinds reports whether the function that is looked at says somewhere what is not cached.

@@ -19,6 +19,14 @@ var eventRules = []Rule{
 		Reason:  "a queue of one's own stays client-go's",
 	},
 	{
+		Name: "a queue that does not say what is in it",
+		Matches: func(f *file, n ast.Node) bool {
+			return f.symbol(n) == "workqueue.RateLimitingInterface" && f.typedQueues()
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.raw(n) },
+		Reason:  "a queue of one's own stays client-go's",
+	},
+	{
 		Name: "a request again, with backoff",
 		Matches: func(f *file, n ast.Node) bool {
 			_, selector, key := f.method(n)
@@ -316,10 +324,13 @@ func (f *file) isRequestQueue(e ast.Expr) bool {
 		return false
 	}
 	if named.TypeArgs().Len() == 0 {
-		return true
+		return !f.typedQueues()
 	}
 	return isRequest(named.TypeArgs().At(0))
 }
+
+// typedQueues reports whether the queues of handlers say what is in them, as they do since v0.19. Others are not of handlers then.
+func (f *file) typedQueues() bool { return f.peerObject("handler", "TypedEventHandler") != nil }
 
 func (f *file) handlesRequests(e ast.Expr) bool { return isRequest(f.info.TypeOf(e)) }
 

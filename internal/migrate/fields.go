@@ -22,8 +22,6 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"manager#Namespace":                     wrapped("Namespaces: []string{", "}"),
 	"manager#LeaderElectionReleaseOnCancel": dropped(""), // the runtime always does
 	"manager#LeaderElectionResourceLock":    dropped(""), // a Lease, always
-	"manager#ReadinessEndpointName":         probePath("/readyz"),
-	"manager#LivenessEndpointName":          probePath("/healthz"),
 	"manager#Port":                          oldWebhook("Port"),
 	"manager#Host":                          oldWebhook("Host"),
 	"manager#CertDir":                       oldWebhook("CertDir"),
@@ -127,21 +125,6 @@ func dropped(reason string) func(*file, ast.Expr) string {
 	return func(f *file, value ast.Expr) string {
 		if reason != "" {
 			f.note(f.around(0), "left out: "+reason)
-		}
-		return removed
-	}
-}
-
-// probePath leaves out the path of a probe. One that is another than the runtime's is left to do: what asks for it would find nothing, and a
-// kubelet would restart the pod for that.
-func probePath(path string) func(*file, ast.Expr) string {
-	return func(f *file, value ast.Expr) string {
-		v := f.info.Types[value].Value
-		if v == nil || v.Kind() != constant.String || constant.StringVal(v) != path && constant.StringVal(v) != "" {
-			f.left = append(f.left, Left{
-				File: f.name, Line: f.fset.PositionFor(value.Pos(), false).Line, Code: oneLine(f.raw(f.around(0))),
-				Reason: "left out: the probe is at " + path + ", and is to be asked for there by deployments", Snippet: "path: " + path,
-			})
 		}
 		return removed
 	}
@@ -328,13 +311,17 @@ func metricsOf(f *file, value ast.Expr) string {
 	if star, ok := value.(*ast.StarExpr); ok {
 		value = star.X // of whose fields a selector is enough
 	}
-	text := f.named[value]
-	if text == "" {
-		text = f.text(value)
+	if selector, ok := value.(*ast.SelectorExpr); ok && f.member(selector.Sel) == "manager#Metrics" {
+		return metricsFields(f.text(selector.X))
 	}
+	return metricsFields(cmp.Or(f.named[value], f.text(value)))
+}
+
+// metricsFields returns the fields of a literal that has the options of metrics of other options.
+func metricsFields(options string) string {
 	var fields []string
 	for _, name := range []string{"MetricsAddress", "MetricsInsecure", "MetricsCertDir", "MetricsCertName", "MetricsKeyName", "MetricsTLSOpts", "MetricsHandlers"} {
-		fields = append(fields, name+": "+text+"."+name)
+		fields = append(fields, name+": "+options+"."+name)
 	}
 	return strings.Join(fields, ",\n")
 }

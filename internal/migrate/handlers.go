@@ -126,7 +126,9 @@ var handlerRules = []Rule{
 	},
 	{
 		Name:    "a handler for the object",
-		Matches: func(f *file, n ast.Node) bool { return f.isLiteral(n, "handler.EnqueueRequestForObject") },
+		Matches: func(f *file, n ast.Node) bool {
+			return f.isLiteral(n, "handler.EnqueueRequestForObject") && !f.fillsObjectHandler()
+		},
 		Rewrite: func(f *file, n ast.Node) string {
 			if unary, ok := n.(*ast.UnaryExpr); ok {
 				n = unary.X
@@ -218,6 +220,16 @@ var handlerRules = []Rule{
 		},
 		Reason: "an event says what it is by its Type",
 	},
+}
+
+// fillsObjectHandler reports whether what is looked at fills a field that a type embeds.
+func (f *file) fillsObjectHandler() bool {
+	field, ok := f.around(0).(*ast.KeyValueExpr)
+	if !ok {
+		return false
+	}
+	key, ok := field.Key.(*ast.Ident)
+	return ok && isObjectHandler(key.Name)
 }
 
 var eventTypes = map[string]string{"CreateEvent": "Added", "UpdateEvent": "Updated", "DeleteEvent": "Deleted", "GenericEvent": "Sync"}

@@ -96,9 +96,11 @@ var informerRules = []Rule{
 		Name:    "a cache that has synced",
 		Matches: func(f *file, n ast.Node) bool { return f.isWait(n) },
 		Rewrite: func(f *file, n ast.Node) string {
-			switch f.around(0).(type) {
-			case *ast.BinaryExpr, *ast.UnaryExpr:
-				return "(" + f.waits(n) + " == nil)"
+			switch parent := f.around(1).(type) {
+			case *ast.BinaryExpr:
+				if parent.Op == token.EQL || parent.Op == token.NEQ {
+					return "(" + f.waits(n) + " == nil)"
+				}
 			case *ast.ExprStmt:
 				return "_ = " + f.waits(n)
 			}

@@ -18,11 +18,15 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 		{"a test of the program", "cmd/other_test.go", false},
 		{"a test of what it imports", "used/other_test.go", false},
 		{"what nothing imports but tests", "framework/other.go", false},
+		{"a program that has nothing to rewrite", "tool/other.go", false},
+		{"what only that imports", "helpers/other.go", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := newModule(t, peerStub)
 			for name, text := range map[string]string{
-				"cmd/main.go":            "package main\n\nimport _ \"example.com/cases/used\"\n\nfunc main() {}\n",
+				"cmd/main.go":            "package main\n\nimport (\n\t_ \"example.com/cases/used\"\n\t_ \"sigs.k8s.io/controller-runtime\"\n)\n\nfunc main() {}\n",
+				"tool/main.go":           "package main\n\nimport (\n\t_ \"example.com/cases/helpers\"\n\t_ \"example.com/cases/used\"\n)\n\nfunc main() {}\n",
+				"helpers/helpers.go":     "package helpers\n",
 				"used/used.go":           "package used\n",
 				"framework/framework.go": "package framework\n",
 				"e2e/e2e_test.go":        "package e2e\n\nimport _ \"example.com/cases/framework\"\n",
@@ -30,7 +34,7 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 				write(t, filepath.Join(dir, filepath.FromSlash(name)), []byte(text))
 			}
 			pkg := filepath.Base(filepath.Dir(test.file))
-			if pkg == "cmd" {
+			if pkg == "cmd" || pkg == "tool" {
 				pkg = "main"
 			}
 			write(t, filepath.Join(dir, filepath.FromSlash(test.file)), []byte(strings.Replace(broken, "PKG", pkg, 1)))

@@ -161,6 +161,17 @@ var managerRules = []Rule{
 		Reason:  "the manager has the options of its metrics itself",
 	},
 	{
+		Name: "the options of metrics by themselves",
+		Matches: func(f *file, n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			return ok && f.member(selector.Sel) == "manager#Metrics" && isPath(selector.X) && !f.isAssigned(selector)
+		},
+		Rewrite: func(f *file, n ast.Node) string {
+			return fill("{manager}.Options{") + metricsFields(f.text(n.(*ast.SelectorExpr).X)) + "}"
+		},
+		Reason: "they are options of a manager that has no others",
+	},
+	{
 		Name: "the options of all controllers, which are the manager's",
 		Matches: func(f *file, n ast.Node) bool {
 			selector, ok := n.(*ast.SelectorExpr)
@@ -327,8 +338,6 @@ func isGatherer(t types.Type) bool {
 // goneFields are fields without a counterpart, and why.
 var goneFields = map[string]string{
 	"metrics/server#FilterProvider":      "metrics over TLS are only for those who may read them",
-	"manager#ReadinessEndpointName":      "probes are at /readyz",
-	"manager#LivenessEndpointName":       "probes are at /healthz",
 	"manager#LeaderElectionResourceLock": "the lock is a Lease always",
 }
 

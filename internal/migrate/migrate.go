@@ -113,8 +113,9 @@ type migration struct {
 	adapted map[string]bool
 	// raisesPeer says that the controller-runtime which libraries speak is to be raised.
 	raisesPeer bool
-	// brokenBefore are the files that did not compile before.
-	brokenBefore map[string]bool
+	// brokenBefore are the files that did not compile before, and missingBefore is why a package of another module could not be loaded.
+	brokenBefore  map[string]bool
+	missingBefore string
 }
 
 // rewriteCode rewrites the Go code.
@@ -138,6 +139,7 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 		name, _ := positionOf(e.Pos, m.dir)
 		m.brokenBefore[name] = true
 	}
+	m.missingBefore = p.missing()
 	var errs []error
 	for _, f := range files {
 		after, err := m.rewriteFile(f)
@@ -321,7 +323,11 @@ func (m *migration) check(ctx context.Context) error {
 		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Broken: true})
 	}
 	if missing := p.missing(); missing != "" {
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: "does not compile: " + missing, Broken: true})
+		reason := "does not compile: "
+		if m.missingBefore != "" {
+			reason = "does not compile, as before: "
+		}
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: reason + missing, Broken: true})
 	}
 	for _, e := range p.outdated() {
 		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Broken: true})

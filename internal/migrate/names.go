@@ -115,7 +115,6 @@ var renamed = map[string]string{
 	"logr.FromContextOrDiscard":                "{log}.FromContext",
 	"client.IndexerFunc":                       "{cache}.IndexerFunc",
 	"client.FieldIndexer":                      "{cache}.FieldIndexer",
-	"client.StatusWriter":                      "{client}.SubResourceWriter",
 	"client.SubResourceUpdateOption":           "{client}.UpdateOption",
 	"client.SubResourcePatchOption":            "{client}.PatchOption",
 	"client.SubResourceCreateOption":           "{client}.CreateOption",
@@ -255,6 +254,7 @@ var members = map[string]string{
 	"recorder#GetEventRecorderFor":         "EventRecorderFor",
 	"manager#GetLogger":                    "Logger",
 	"manager#Start":                        "Run",
+	"certwatcher#Start":                    "Run",
 	"manager#AddMetricsServerExtraHandler": "Handle",
 	"manager#AddMetricsExtraHandler":       "Handle", // before v0.16
 	"manager#HealthProbeBindAddress":       "ProbeAddress",

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -77,7 +78,7 @@ func readPeer(fsys fs.FS) (*peer, error) {
 		return nil, atProject("this is a project of kctrl already", "kctrl create api adds a kind to it")
 	}
 	if version, _, _ := strings.Cut(p.Version, "-"); version != "2" && version != "3" {
-		return nil, atProject(fmt.Sprintf("version %s of PROJECT is not one that can be migrated", diagnostic.Quote(p.Version)), "kctrl migrate takes projects of version 2 and 3")
+		return nil, atProject(fmt.Sprintf("version %s of PROJECT is not one that can be migrated", diagnostic.Quote(p.Version)), "kctrl migrate takes projects of version 2 and 3; one whose PROJECT nothing reads any more can go without it, and gets one made from its code")
 	}
 	return p, p.complete(fsys)
 }
@@ -90,7 +91,10 @@ func atProject(message, hint string) error {
 func (p *peer) complete(fsys fs.FS) error {
 	text, err := fs.ReadFile(fsys, "go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		return &diagnostic.Error{Pos: token.Position{Filename: "go.mod"}, Message: "the file is missing", Hint: "kctrl migrates projects in Go: one of Ansible or Helm has no code to migrate", Cause: err}
+		return &diagnostic.Error{
+			Pos: token.Position{Filename: "go.mod"}, Message: "the file is missing", Cause: err,
+			Hint: "kctrl migrates Go modules: name the folder of go.mod with -C where that is above this one; a project of Ansible or Helm has no code to migrate",
+		}
 	}
 	if err != nil {
 		return diagnostic.AtFile("go.mod", "cannot read", err)
@@ -167,8 +171,9 @@ func (p *peer) target(name string) string {
 	return name
 }
 
-// project returns the project as kctrl will know it. Its kinds keep the registration that they have: they are listed with their path.
-func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
+// project returns the project as kctrl will know it. Its kinds keep the registration that they have: they are listed with their path. declared
+// are those that the code shows, whose groups stand over what PROJECT says.
+func (p *peer) project(fsys fs.FS, kctrl scaffold.Build, declared []foundKind) *project.Project {
 	proj := &project.Project{
 		Domain: p.Domain, Repo: p.Repo, Name: p.ProjectName, MultiGroup: p.MultiGroup, Namespaced: p.Namespaced, License: "none", Runtime: project.Bundled, Kctrl: kctrl.Name(),
 	}
@@ -194,6 +199,9 @@ func (p *peer) project(fsys fs.FS, kctrl scaffold.Build) *project.Project {
 		if resource.Path == "" {
 			resource.Path = p.apiPath(fsys, r)
 		}
+		if i := slices.IndexFunc(declared, func(k foundKind) bool { return k.path == resource.Path && k.kind == resource.Kind }); i >= 0 {
+			resource.Group, resource.Domain = declared[i].groupBelow(p.Domain)
+		}
 		_, listed := proj.Find(resource.APIGroup(), resource.Version, resource.Kind)
 		if resource.Path != "" && resource.APIGroup() != "" && !listed {
 			proj.Resources = append(proj.Resources, resource)
@@ -214,10 +222,14 @@ func (p *peer) apiPath(fsys fs.FS, r peerResource) string {
 
 // writeProject plans PROJECT, the runtime, and the registration of what kctrl will create.
 func (m *migration) writeProject(context.Context) error {
-	proj := m.peer.project(m.plan.FS(), m.opts.Kctrl)
 	if m.opts.KeepRuntime {
 		return nil
 	}
+	declared, err := kindsIn(m.plan.FS(), m.peer.Repo)
+	if err != nil {
+		return err
+	}
+	proj := m.peer.project(m.plan.FS(), m.opts.Kctrl, declared)
 	m.reportUnlisted(proj)
 	text, err := proj.Marshal()
 	if err != nil {

@@ -284,22 +284,39 @@ func (p *program) problems() []packages.Error {
 }
 
 // programProblems returns what does not compile of the programs of the project, and of the packages that these are made of; of all packages
-// that are no tests where there is no program.
+// that are no tests where there is no program. Packages that have nothing to rewrite, and that none imports which has, do not count.
 func (p *program) programProblems() []packages.Error {
-	plain := slices.DeleteFunc(slices.Clone(p.packages), func(pkg *packages.Package) bool { return isOfTest(pkg) })
+	plain := slices.DeleteFunc(slices.Clone(p.packages), isOfTest)
 	programs := slices.DeleteFunc(slices.Clone(plain), func(pkg *packages.Package) bool { return pkg.Name != "main" })
 	if len(programs) == 0 {
 		programs = plain
 	}
-	made := map[string]bool{} // import paths
-	packages.Visit(programs, nil, func(pkg *packages.Package) { made[pkg.PkgPath] = true })
+	rewritten := slices.DeleteFunc(slices.Clone(plain), func(pkg *packages.Package) bool { return !importsRewritten(pkg) })
+	if len(rewritten) == 0 {
+		rewritten = plain
+	}
+	made, known := closureOf(programs), closureOf(rewritten)
 	var all []packages.Error
 	for _, pkg := range plain {
-		if made[pkg.PkgPath] {
+		if made[pkg.PkgPath] && known[pkg.PkgPath] {
 			all = append(all, pkg.Errors...)
 		}
 	}
 	return all
+}
+
+// closureOf returns the import paths of packages and of all that these are made of.
+func closureOf(roots []*packages.Package) map[string]bool {
+	made := map[string]bool{}
+	packages.Visit(roots, nil, func(pkg *packages.Package) { made[pkg.PkgPath] = true })
+	return made
+}
+
+// importsRewritten reports whether a package imports something whose use is rewritten.
+func importsRewritten(pkg *packages.Package) bool {
+	return slices.ContainsFunc(pkg.Syntax, func(file *ast.File) bool {
+		return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return isPeer(importPathOf(spec)) })
+	})
 }
 
 // isOfTest reports whether a package is the program of a test, or one that was compiled with tests.

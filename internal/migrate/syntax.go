@@ -29,7 +29,12 @@ func (f *file) inStruct() bool {
 // isSelf reports whether an expression is the embedded Funcs of a type of one's own.
 func (f *file) isSelf(e ast.Expr) bool {
 	selector, ok := e.(*ast.SelectorExpr)
-	return ok && (selector.Sel.Name == "Funcs" || knownPredicates[selector.Sel.Name] != "")
+	return ok && (selector.Sel.Name == "Funcs" || isObjectHandler(selector.Sel.Name) || knownPredicates[selector.Sel.Name] != "")
+}
+
+// isObjectHandler reports whether a name is that of a handler for the object of an event, as a type embeds it.
+func isObjectHandler(name string) bool {
+	return name == "EnqueueRequestForObject" || name == "TypedEnqueueRequestForObject"
 }
 
 // typeText returns the type of an expression as the file writes it.

@@ -65,20 +65,24 @@ type foundKind struct {
 
 // resource is the kind as a PROJECT file tells of it.
 func (k foundKind) resource(domain string) peerResource {
-	group, own := k.group, domain
-	switch rest, below := strings.CutSuffix(group, "."+domain); {
-	case below:
-		group = rest
-	case group == domain:
-		group = ""
-	default:
-		group, own, _ = strings.Cut(group, ".")
-	}
+	group, own := k.groupBelow(domain)
 	r := peerResource{Group: group, Domain: &own, Version: k.version, Kind: k.kind, Plural: k.plural, Path: k.path}
 	r.API = &struct {
 		Namespaced bool `yaml:"namespaced"`
 	}{!k.clusterWide}
 	return r
+}
+
+// groupBelow splits the group of the kind into the part before a domain and that domain; where it does not end in this, behind its first label.
+func (k foundKind) groupBelow(domain string) (group, own string) {
+	switch rest, below := strings.CutSuffix(k.group, "."+domain); {
+	case below:
+		return rest, domain
+	case k.group == domain:
+		return "", domain
+	}
+	group, own, _ = strings.Cut(k.group, ".")
+	return group, own
 }
 
 // commonDomain is what the groups of a project end in. Of one group it is what follows the first label; where the groups have nothing in

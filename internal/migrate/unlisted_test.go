@@ -60,7 +60,7 @@ func TestKindsOfAProjectWithoutPROJECT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proj := p.project(test.files, scaffold.Build{})
+			proj := p.project(test.files, scaffold.Build{}, nil)
 			got := []string{proj.Domain}
 			for _, r := range proj.Resources {
 				scope := "cluster"

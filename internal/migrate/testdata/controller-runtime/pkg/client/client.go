@@ -72,7 +72,7 @@ type Patch interface {
 	Data(obj Object) ([]byte, error)
 }
 
-var Apply Patch
+var Apply, Merge Patch
 
 func MergeFrom(o Object) Patch { return nil }
 

@@ -53,20 +53,22 @@ type Server struct {
 func (*Server) Start(ctx context.Context) error { return nil }
 
 type Options struct {
-	Scheme                  *runtime.Scheme
-	Metrics                 metricsserver.Options
-	WebhookServer           webhook.Server
-	HealthProbeBindAddress  string
-	LeaderElection          bool
-	LeaderElectionID        string
-	LeaseDuration           *time.Duration
-	ReadinessEndpointName   string
-	GracefulShutdownTimeout *time.Duration
-	BaseContext             func() context.Context
-	Cache                   cache.Options
-	NewCache                cache.NewCacheFunc
-	Controller              config.Controller
-	Client                  client.Options
+	Scheme                     *runtime.Scheme
+	Metrics                    metricsserver.Options
+	WebhookServer              webhook.Server
+	HealthProbeBindAddress     string
+	LeaderElection             bool
+	LeaderElectionID           string
+	LeaseDuration              *time.Duration
+	ReadinessEndpointName      string
+	LivenessEndpointName       string
+	LeaderElectionResourceLock string
+	GracefulShutdownTimeout    *time.Duration
+	BaseContext                func() context.Context
+	Cache                      cache.Options
+	NewCache                   cache.NewCacheFunc
+	Controller                 config.Controller
+	Client                     client.Options
 
 	// Until version 0.15.
 	MetricsBindAddress string
