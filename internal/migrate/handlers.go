@@ -125,7 +125,7 @@ var handlerRules = []Rule{
 		Reason: "an embedded Funcs stays one",
 	},
 	{
-		Name:    "a handler for the object",
+		Name: "a handler for the object",
 		Matches: func(f *file, n ast.Node) bool {
 			return f.isLiteral(n, "handler.EnqueueRequestForObject") && !f.fillsObjectHandler()
 		},
