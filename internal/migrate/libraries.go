@@ -47,6 +47,7 @@ var conversions = map[string]conversion{
 	"client.DeleteAllOfOption":   {name: "DeleteAllOfOption", part: scaffold.AdapterClient},
 	"predicate.TypedPredicate":   {name: "Predicate", part: scaffold.AdapterPredicate},
 	"predicate.Predicate":        {name: "Predicate", part: scaffold.AdapterPredicate},
+	"handler.TypedEventHandler":  {name: "EventHandler", part: scaffold.AdapterHandler, to: no},
 	"reconcile.TypedReconciler":  {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Reconciler":       {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Request":          {name: "Request", part: scaffold.AdapterReconcile},
@@ -74,6 +75,14 @@ var libraryRules = []Rule{
 			return text
 		},
 		Reason: "the library goes on to speak controller-runtime",
+	},
+	{
+		Name: "an object that a type of a library is of",
+		Matches: func(f *file, n ast.Node) bool {
+			return f.converts && f.symbol(n) == "client.Object" && f.isOfForeignType(n)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.adapterName(scaffold.AdapterClient) + ".Object" },
+		Reason:  "the library goes on to speak controller-runtime",
 	},
 	{
 		Name: "a value for a library, or of one",
@@ -118,6 +127,12 @@ var libraryRules = []Rule{
 		},
 		Reason: "the library goes on to speak controller-runtime",
 	},
+}
+
+// isOfForeignType reports whether what is looked at is what a generic type of a library is of.
+func (f *file) isOfForeignType(n ast.Node) bool {
+	generic, ok := f.around(0).(*ast.IndexExpr)
+	return ok && generic.Index == n && f.info.Types[generic].IsType() && f.isForeignType(f.info.TypeOf(generic))
 }
 
 // crossing returns the function that converts an expression where it is, if it is of a library and its place is not, or the other way round.
@@ -186,12 +201,10 @@ func conversionOf(t types.Type) (conversion, bool) {
 	if !ok {
 		return conversion{}, false
 	}
-	if named.TypeArgs().Len() == 1 { // of generic types those of all objects and of requests
-		if key := typeKey(named.TypeArgs().At(0)); objects[key] == "" && key != "reconcile.Request" {
+	for argument := range named.TypeArgs().Types() { // of generic types those of all objects and of requests
+		if key := typeKey(argument); objects[key] == "" && key != "reconcile.Request" {
 			return conversion{}, false
 		}
-	} else if named.TypeArgs().Len() > 1 {
-		return conversion{}, false
 	}
 	c, ok := conversions[typeKey(named)]
 	return c, ok

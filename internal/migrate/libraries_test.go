@@ -67,9 +67,12 @@ func libraryModules(t *testing.T, version string) string {
 	copyFolder(t, "testdata/libraries/library", library)
 	write(t, filepath.Join(library, "go.mod"), []byte("module example.com/library\n\ngo 1.26.0\n"))
 	copyFolder(t, "testdata/libraries/before", filepath.Join(dir, "operator"))
-	if semver.Compare(version, "v0.16.0") < 0 { // which has no package for what serves metrics
-		for _, name := range []string{filepath.Join(library, "metrics.go"), filepath.Join(dir, "operator", "metrics.go")} {
-			if err := os.Remove(name); err != nil {
+	for file, since := range map[string]string{"metrics.go": "v0.16.0", "handlers.go": "v0.19.0"} { // what older ones have no package or types for
+		if semver.Compare(version, since) >= 0 {
+			continue
+		}
+		for _, folder := range []string{library, filepath.Join(dir, "operator")} {
+			if err := os.Remove(filepath.Join(folder, file)); err != nil {
 				t.Fatal(err)
 			}
 		}

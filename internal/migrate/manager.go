@@ -60,15 +60,6 @@ var managerRules = []Rule{
 		Reason: "the manager makes it from its options",
 	},
 	{
-		Name: "a variable that is the server of webhooks",
-		Matches: func(f *file, n ast.Node) bool {
-			assign, ok := n.(*ast.AssignStmt)
-			return ok && f.isServer(assign)
-		},
-		Rewrite: func(*file, ast.Node) string { return removed },
-		Reason:  "the server is the manager's",
-	},
-	{
 		Name: "a registry that is asked for metrics",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)
@@ -85,29 +76,6 @@ var managerRules = []Rule{
 		},
 		Rewrite: func(*file, ast.Node) string { return fill("{prometheus}.DefaultGatherer.Gather") },
 		Reason:  "collectors are registered with the registry of the library, which the manager serves too",
-	},
-	{
-		Name: "a path of the server of webhooks",
-		Matches: func(f *file, n ast.Node) bool {
-			statement, ok := n.(*ast.ExprStmt)
-			return ok && f.registered(statement.X) != nil
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			call := f.registered(n.(*ast.ExprStmt).X)
-			m := f.text(f.servedBy(call.Fun.(*ast.SelectorExpr).X))
-			f.managed = m
-			defer func() { f.managed = "" }()
-			failed := "panic(err)"
-			if t := f.function(); t != nil && t.Results != nil && t.Results.NumFields() == 1 && isIdent(t.Results.List[0].Type, "error") {
-				failed = "return err"
-			}
-			handler := f.admissionHandler(m, call.Args[1])
-			if callee := f.callee(call); callee != nil && callee.FullName() == "(*net/http.ServeMux).HandleFunc" {
-				handler = fill("{http}.HandlerFunc(") + handler + ")"
-			}
-			return "if err := " + fill("{webhook}.Handle(") + m + ", " + f.text(call.Args[0]) + ", " + handler + "); err != nil {\n" + failed + "\n}"
-		},
-		Reason: "the server is the manager's",
 	},
 	{
 		Name: "a field that is set when it is empty, and that the runtime has not",
@@ -430,82 +398,6 @@ func (f *file) metricsCall(n ast.Node) (call *ast.CallExpr) {
 		return call == nil
 	})
 	return call
-}
-
-// registered returns the call m.GetWebhookServer().Register(path, handler), or that of a variable which the server is given, or of Handle and
-// HandleFunc of its WebhookMux; else nil.
-func (f *file) registered(e ast.Expr) *ast.CallExpr {
-	call, selector, key := f.method(e)
-	if selector == nil || len(call.Args) != 2 {
-		return nil
-	}
-	_, ofMux := f.muxOf(selector.X)
-	callee := f.callee(call)
-	handles := ofMux && callee != nil && (callee.Name() == "Handle" || callee.Name() == "HandleFunc")
-	if key != "webhook#Register" && !handles || f.servedBy(selector.X) == nil {
-		return nil
-	}
-	return call
-}
-
-// servedBy returns the manager whose server of webhooks an expression is, or whose server's mux, or nil.
-func (f *file) servedBy(e ast.Expr) ast.Expr {
-	if server, ok := f.muxOf(e); ok {
-		e = server
-	}
-	return f.serves(e)
-}
-
-// muxOf returns the server of webhooks whose mux an expression is.
-func (f *file) muxOf(e ast.Expr) (server ast.Expr, ok bool) {
-	_, selector, key := f.method(e)
-	if key != "webhook#WebhookMux" {
-		return nil, false
-	}
-	return selector.X, true
-}
-
-// serves returns the manager whose server of webhooks an expression is, or nil.
-func (f *file) serves(e ast.Expr) ast.Expr {
-	if _, selector, key := f.method(e); key == "manager#GetWebhookServer" {
-		return selector.X
-	}
-	if ident, ok := e.(*ast.Ident); ok {
-		return f.servers[f.info.Uses[ident]]
-	}
-	return nil
-}
-
-// isServer reports whether a statement gives the server of webhooks to a variable by which it is only told handlers.
-func (f *file) isServer(assign *ast.AssignStmt) bool {
-	ident, m := f.givenServer(assign)
-	if m == nil {
-		return false
-	}
-	registering := true
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		if selector, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Register", "StartedChecker", "WebhookMux"}, selector.Sel.Name) {
-			_, isVariable := selector.X.(*ast.Ident)
-			return !isVariable
-		}
-		used, ok := n.(*ast.Ident)
-		registering = registering && !(ok && f.info.Uses[used] != nil && f.info.Uses[used] == f.info.Defs[ident])
-		return registering
-	})
-	return registering
-}
-
-// givenServer returns the variable that a statement gives the server of webhooks of a manager to, and the manager; or nil.
-func (f *file) givenServer(assign *ast.AssignStmt) (*ast.Ident, ast.Expr) {
-	if assign.Tok != token.DEFINE || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
-		return nil, nil
-	}
-	ident, ok := assign.Lhs[0].(*ast.Ident)
-	_, selector, key := f.method(assign.Rhs[0])
-	if !ok || key != "manager#GetWebhookServer" {
-		return nil, nil
-	}
-	return ident, selector.X
 }
 
 // admissionHandler returns an http.Handler for what is registered at a path.

@@ -44,6 +44,8 @@ type program struct {
 	convertibles []types.Type
 	// servers are the variables that the server of webhooks of a manager is given to, with the manager.
 	servers map[types.Object]ast.Expr
+	// registering are the places of parameters that the manager is given in place of its server of webhooks.
+	registering map[string]bool
 	// groupVersions are what the builders of schemes are for, by package and name.
 	groupVersions map[string]string
 	// collected is the first place where something is registered with the registry of controller-runtime, and served says that a manager is told.
@@ -104,7 +106,7 @@ func load(ctx context.Context, declared *declarations, dir string, modules []goM
 func loadOn(ctx context.Context, declared *declarations, dir string, modules []goModule, env, tags []string, release string) (*program, error) {
 	p := &program{
 		rules: Rules, dir: dir, tags: tags, release: release, modules: modules, fset: declared.fset, declared: declared,
-		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{}, byPrometheus: map[string]bool{},
+		runnables: map[string]bool{}, running: map[string]*types.Interface{}, untyped: map[string]types.Type{}, anyObject: map[string]bool{}, groupVersions: map[string]string{}, servers: map[types.Object]ast.Expr{}, registering: map[string]bool{}, byPrometheus: map[string]bool{},
 		peers: map[string]*types.Package{}, adapterFolder: adapterFolder(os.DirFS(dir), modules), adapters: map[string]map[string]bool{}, kept: map[string]bool{}, keptLiterals: map[*ast.FuncLit]bool{},
 	}
 	config := &packages.Config{Context: ctx, Mode: loadMode, Dir: dir, Fset: p.fset, Tests: true, Env: append(os.Environ(), env...), ParseFile: p.parseFile}
@@ -401,6 +403,12 @@ func (p *program) files() []*file {
 // survey finds out what rules must know of all files.
 func (p *program) survey(files []*file) {
 	p.surveyPeers()
+	for before := -1; before < len(p.registering); { // until functions that pass a server on are found too
+		before = len(p.registering)
+		for _, f := range files {
+			f.surveyServers()
+		}
+	}
 	for _, f := range files {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if n == nil {

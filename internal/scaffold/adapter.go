@@ -10,12 +10,12 @@ import (
 // AdapterFeatures are what the version of controller-runtime declares that libraries of a project speak.
 type AdapterFeatures = templates.AdapterFeatures
 
-// The parts of the package that converts values of controller-runtime and of the runtime: clients with their options, predicates, what
-// reconcilers are, are told and return, how long what failed waits, managers, and how
-// metrics are served.
+// The parts of the package that converts values of controller-runtime and of the runtime: clients with their options, predicates, handlers of
+// events, what reconcilers are, are told and return, how long what failed waits, managers, and how metrics are served.
 const (
 	AdapterClient    = "client.go"
 	AdapterPredicate = "predicate.go"
+	AdapterHandler   = "handler.go"
 	AdapterReconcile = "reconcile.go"
 	AdapterLimiter   = "ratelimiter.go"
 	AdapterManager   = "manager.go"
@@ -26,6 +26,7 @@ const (
 var adapterParts = map[string][]string{
 	AdapterClient:    {AdapterClient, "options.go"},
 	AdapterPredicate: {AdapterPredicate},
+	AdapterHandler:   {AdapterHandler, AdapterReconcile},
 	AdapterReconcile: {AdapterReconcile},
 	AdapterLimiter:   {AdapterLimiter, AdapterReconcile},
 	AdapterMetrics:   {AdapterMetrics},

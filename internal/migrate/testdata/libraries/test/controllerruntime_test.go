@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	crhandler "sigs.k8s.io/controller-runtime/pkg/handler"
 	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,6 +31,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/testenv/inmemory"
+	kctrlworkqueue "github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
 // library is a client whose type nobody knows: only its methods are there.
@@ -340,6 +342,55 @@ func TestPredicates(t *testing.T) {
 		if back(e) != (e.Type == informer.Updated) || told[len(told)-1] != e {
 			t.Errorf("%v is told as %v", e, told[len(told)-1])
 		}
+	}
+}
+
+func TestHandlersOfLibrariesRequestByTheQueueOfTheRuntime(t *testing.T) {
+	var told []string
+	tell := func(what string, o crclient.Object, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) {
+		told = append(told, what)
+		request := crreconcile.Request{NamespacedName: crclient.ObjectKeyFromObject(o)}
+		switch what {
+		case "create":
+			q.Add(request)
+		case "update":
+			q.AddAfter(request, time.Hour)
+		default:
+			q.AddRateLimited(request)
+		}
+		if _, shutdown := q.Get(); !shutdown || q.Len() != 0 {
+			t.Error("the queue gives requests")
+		}
+	}
+	h := FromEventHandler(crhandler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) {
+			tell("create", e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) {
+			tell("update", e.ObjectOld, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) {
+			if e.DeleteStateUnknown {
+				tell("delete", e.Object, q)
+			}
+		},
+		GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) {
+			tell("generic", e.Object, q)
+		},
+	})
+	queue := kctrlworkqueue.New[reconcile.Request](kctrlworkqueue.Options{})
+	o := configMap("a", nil)
+	for _, e := range []informer.Event[client.Object]{{Type: informer.Updated, Object: o, Old: o}, {Type: informer.Added, Object: o}, {Type: informer.Deleted, Object: o, FinalStateUnknown: true}, {Object: o}} {
+		h(t.Context(), e, queue)
+	}
+	if want := "update create delete generic"; strings.Join(told, " ") != want {
+		t.Errorf("told %v, want %s", told, want)
+	}
+	if r, ok := queue.Get(t.Context()); !ok || r.Name != "a" || r.Namespace != "default" {
+		t.Errorf("requested %v", r)
+	}
+	if FromEventHandler(nil) != nil {
+		t.Error("no handler is one")
 	}
 }
 

@@ -1,0 +1,24 @@
+package library
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Instrumented requests the object, and counts.
+type Instrumented[T client.Object] struct {
+	handler.TypedEnqueueRequestForObject[T]
+}
+
+// Create implements EventHandler.
+func (h Instrumented[T]) Create(ctx context.Context, e event.TypedCreateEvent[T], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	h.TypedEnqueueRequestForObject.Create(ctx, e, q)
+}
+
+// Enqueue returns a handler.
+func Enqueue(name string) handler.EventHandler { return &handler.EnqueueRequestForObject{} }
