@@ -3,6 +3,7 @@ package migrate
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 )
@@ -194,6 +195,21 @@ var schemeRules = []Rule{
 		Reason:  "API packages import apimachinery only",
 	},
 	{
+		Name:    "the type of builders of schemes",
+		Matches: func(f *file, n ast.Node) bool { return f.symbol(n) == "scheme.Builder" },
+		Rewrite: func(*file, ast.Node) string { return fill("{runtimepkg}.SchemeBuilder") },
+		Reason:  "API packages import apimachinery only",
+	},
+	{
+		Name: "a builder of a scheme that is passed on",
+		Matches: func(f *file, n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			return ok && f.isBuilder(e) && !f.isAssigned(e) && !isBase(f.around(0), e)
+		},
+		Rewrite: func(f *file, n ast.Node) string { return "&" + f.inside(n) },
+		Reason:  "it was a pointer",
+	},
+	{
 		Name: "kinds for a scheme",
 		Matches: func(f *file, n ast.Node) bool {
 			call, selector, key := f.method(n)
@@ -220,13 +236,33 @@ func isPointer(n ast.Node) bool {
 // groupVersion returns the group version of the builder of a scheme, as its package writes it.
 func (f *file) groupVersion(builder ast.Expr) string {
 	ident, ok := builder.(*ast.Ident)
-	if !ok || f.info.Uses[ident] == nil {
+	if !ok || f.info.Uses[ident] == nil || f.info.Uses[ident].Pkg() == nil {
 		return ""
 	}
 	if local := f.groupVersions[f.placeOf(f.info.Uses[ident])]; local != "" {
 		return local
 	}
 	return f.groupVersions[f.info.Uses[ident].Pkg().Path()+"."+ident.Name]
+}
+
+// isBuilder reports whether an expression is a variable that points to a builder of a scheme, which is a value with the migration.
+func (f *file) isBuilder(e ast.Expr) bool {
+	if _, isPointer := types.Unalias(f.info.TypeOf(e)).(*types.Pointer); !isPointer || f.typeOf(e) != "scheme.Builder" {
+		return false
+	}
+	if selector, ok := e.(*ast.SelectorExpr); ok {
+		e = selector.Sel
+	}
+	return f.groupVersion(e) != ""
+}
+
+// isBase reports whether an expression is what a selector is of, or a part of one, or what a method is called of.
+func isBase(around ast.Node, e ast.Expr) bool {
+	if call, ok := around.(*ast.CallExpr); ok {
+		around = call.Fun
+	}
+	selector, ok := around.(*ast.SelectorExpr)
+	return ok && (selector.X == e || selector.Sel == e)
 }
 
 // startsServer reports whether a statement starts an environment, outside of the blocks and functions in it.
