@@ -109,7 +109,8 @@ func probeServer(opts Options, healthz, readyz *checks) httpserver.Options {
 func (o *Options) setProbePaths() error {
 	o.LivenessEndpointName = cmp.Or(o.LivenessEndpointName, "/healthz")
 	o.ReadinessEndpointName = cmp.Or(o.ReadinessEndpointName, "/readyz")
-	for field, name := range map[string]string{"LivenessEndpointName": o.LivenessEndpointName, "ReadinessEndpointName": o.ReadinessEndpointName} {
+	for _, probe := range [][2]string{{"LivenessEndpointName", o.LivenessEndpointName}, {"ReadinessEndpointName", o.ReadinessEndpointName}} {
+		field, name := probe[0], probe[1]
 		if name == "/" || !strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.ContainsAny(name, "{}?#%") || strings.ContainsFunc(name, unicode.IsSpace) {
 			return fmt.Errorf("%s is %q: want the path of a probe, such as /readyz", field, name)
 		}
