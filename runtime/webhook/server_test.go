@@ -134,8 +134,8 @@ func crdStoring(version string) string {
 	return strings.NewReplacer("STORED_V1", stored[version == "v1"], "STORED_V2", stored[version == "v2"]).Replace(crd)
 }
 
-// run runs a manager with webhooks until the test ends, and returns once it is ready.
-func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error) {
+// run runs a manager with webhooks until the test ends, and returns once the API server calls what calls ask about.
+func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error, calls ...func(context.Context, *manager.Manager) error) {
 	t.Helper()
 	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	m, err := manager.New(config, opts)
@@ -162,18 +162,32 @@ func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*ma
 			t.Fatalf("the manager ended: %v", err)
 		default:
 		}
-		return called(t.Context(), m)
+		for _, called := range calls {
+			if err := called(t.Context(), m); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// called returns an error unless the API server calls the webhooks: a dry run of a guestbook shows it.
-func called(ctx context.Context, m *manager.Manager) error {
+// defaulted returns an error unless the API server calls the defaulter: a dry run of a guestbook shows it.
+func defaulted(ctx context.Context, m *manager.Manager) error {
 	probe := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
 	if err := m.Live().Create(ctx, probe, client.DryRunAll); err != nil {
 		return err
 	}
 	if probe.Spec.Replicas == nil {
-		return errors.New("the API server does not call the webhooks")
+		return errors.New("the API server does not call the defaulter")
+	}
+	return nil
+}
+
+// validated returns an error unless the API server calls the validator, whose configuration is installed after that of the defaulter.
+func validated(ctx context.Context, m *manager.Manager) error {
+	err := m.Live().Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}, Spec: specV1{Message: "bad"}}, client.DryRunAll)
+	if !apierrors.IsInvalid(err) {
+		return fmt.Errorf("the API server does not call the validator: %v", err)
 	}
 	return nil
 }
@@ -239,7 +253,7 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
 	}, func(m *manager.Manager) error {
 		return webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete()
-	})
+	}, defaulted, validated)
 	var shown warnings
 	config := rest.CopyConfig(env.Config)
 	config.WarningHandler = &shown
@@ -340,7 +354,7 @@ func testSelection(t *testing.T, env *testenv.Env) {
 			err = errors.Join(err, webhook.For[*guestbookV1](m).WithValidatePath(path).WithValidatingHandler(tell).Complete())
 		}
 		return err
-	})
+	}, defaulted)
 	var shown warnings
 	config := rest.CopyConfig(env.Config)
 	config.WarningHandler = &shown
@@ -414,7 +428,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 			webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete(),
 			webhook.For[*guestbookV2](m).WithSpokes(conversion.NewSpoke(fromV2, toV2)).Complete(),
 		)
-	})
+	}, defaulted, validated)
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
 		t.Fatal(err)
