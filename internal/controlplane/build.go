@@ -112,9 +112,28 @@ func (b *build) recipe() recipe {
 	}
 }
 
-// compilerFlags are the flags for compilers in GOFLAGS.
+// compilerFlags are the flags in GOFLAGS that make other packages of the same source.
 func compilerFlags(goflags string) []string {
-	return slices.DeleteFunc(strings.Fields(goflags), func(flag string) bool { return !strings.HasPrefix(strings.TrimLeft(flag, "-"), "gcflags=") })
+	return slices.DeleteFunc(splitFlags(goflags), func(flag string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		return name != "gcflags" && name != "trimpath"
+	})
+}
+
+// splitFlags splits GOFLAGS as the go command does: at spaces, but for what is in quotes.
+func splitFlags(goflags string) (flags []string) {
+	for rest := strings.TrimLeft(goflags, " \t\r\n"); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
+		ends, flag := " \t\r\n", rest
+		if rest[0] == '\'' || rest[0] == '"' {
+			ends, flag = rest[:1], rest[1:]
+		}
+		rest = ""
+		if end := strings.IndexAny(flag, ends); end >= 0 {
+			flag, rest = flag[:end], flag[end+1:]
+		}
+		flags = append(flags, flag)
+	}
+	return flags
 }
 
 // run compiles the binary unless another process does, for which it waits.

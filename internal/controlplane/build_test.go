@@ -262,6 +262,8 @@ func TestTheServerInMemoryIsCompiledAsItsUsersCompile(t *testing.T) {
 		"-mod=vendor -race":                 nil,
 		"-gcflags=all=-dwarf=false -v":      {"-gcflags=all=-dwarf=false"},
 		" --gcflags=-N  -ldflags=gcflags=x": {"--gcflags=-N"},
+		"-trimpath -v --trimpath=false":     {"-trimpath", "--trimpath=false"},
+		"-v '-gcflags=all=-dwarf=false -l' \"-gcflags=b=-N -l\" -x": {"-gcflags=all=-dwarf=false -l", "-gcflags=b=-N -l"},
 	} {
 		t.Setenv("GOFLAGS", goflags)
 		flags := (&build{program: inMemory}).recipe().flags
