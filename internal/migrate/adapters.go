@@ -140,9 +140,12 @@ func (p *program) libraryFeatures() scaffold.AdapterFeatures {
 	}
 }
 
+// adapterFolders are the names that the folder of the package that converts may have, the first one where it is free.
+var adapterFolders = []string{"controllerruntime", "controllerruntimeadapter", "kctrlcontrollerruntime"}
+
 // adapterFolder returns the folder of the package that converts: one that the project does not have yet.
 func adapterFolder(fsys fs.FS, modules []goModule) string {
-	for _, name := range []string{"controllerruntime", "controllerruntimeadapter", "kctrlcontrollerruntime"} {
+	for _, name := range adapterFolders {
 		folder := path.Join("internal", name)
 		if !slices.ContainsFunc(modules, func(m goModule) bool {
 			_, err := fs.Stat(fsys, path.Join(m.folder, folder))

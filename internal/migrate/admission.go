@@ -186,7 +186,7 @@ func (f *file) injected(handler ast.Expr) string {
 			continue
 		}
 		if m == "" {
-			return f.leave(handler, "nobody calls "+injection.method+": give the handler what it wants where it is made", "") + text
+			return f.leave(handler, "nobody calls "+injection.method+": give the handler what it wants where it is made", "handler := &Handler{Client: m.Client()} // a field in place of "+injection.method) + text
 		}
 		calls += "if err := handler." + injection.method + "(" + strings.ReplaceAll(fill(injection.value), "MANAGER", m) + "); err != nil {\npanic(err)\n}\n"
 	}

@@ -20,7 +20,7 @@ func newCache(f *file, value ast.Expr) string {
 			return "Cache: " + text
 		}
 	}
-	return f.leave(value, "the manager makes its cache itself, of the options Cache and Namespaces", "Cache: cache.Options{...}") + "NewCache: " + f.raw(value)
+	return f.leave(value, "the manager makes its cache itself, of the options Cache and Namespaces", "Cache: cache.Options{ByKind: kinds}, Namespaces: namespaces") + "NewCache: " + f.raw(value)
 }
 
 // withUncached returns the options of a cache with the kinds that are not cached, which are beside the function that makes it, or were set

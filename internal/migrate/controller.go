@@ -342,7 +342,7 @@ func (f *file) watch(name string, link *ast.CallExpr) string {
 		case f.symbol(arg) == "builder.MatchEveryOwner":
 			note += f.leave(arg, "owners that do not control are watched by handler.ForOwner", "Watches(prototype, handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), false))")
 		default:
-			text = f.leave(arg, "this option of a watch has no counterpart", "") + f.text(arg)
+			text = f.leave(arg, "this option of a watch has no counterpart", "Watches(prototype, h, predicates...)") + f.text(arg)
 		}
 		if text == "" {
 			from = f.offset(link.Args[i-1].End()) // with the comma before it
@@ -370,7 +370,7 @@ func (f *file) forLater(args []ast.Expr) string {
 			texts = append(texts, f.text(option))
 			continue
 		}
-		texts = append(texts, f.leave(option, "this option of For has no counterpart", "For(&metav1.PartialObjectMetadata{TypeMeta: ...})")+f.text(option))
+		texts = append(texts, f.leave(option, "this option of For has no counterpart", "For("+metadataPrototype+")")+f.text(option))
 	}
 	return strings.Join(texts, ", ")
 }

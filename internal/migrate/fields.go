@@ -400,7 +400,7 @@ func installOf(f *file, value ast.Expr) string {
 		case key.Name == "CRDs" && f.sibling("CRDs") == nil:
 			fields = append(fields, "CRDs: "+f.text(field.Value))
 		case key.Name == "Paths", key.Name == "CRDs":
-			fields = append(fields, f.leave(field, "definitions are installed from CRDDirectoryPaths alone", "CRDDirectoryPaths: []string{...}")+f.raw(field))
+			fields = append(fields, f.leave(field, "definitions are installed from CRDDirectoryPaths alone", "CRDDirectoryPaths: []string{folder}")+f.raw(field))
 		}
 	}
 	if len(fields) == 0 {

@@ -143,7 +143,7 @@ var handlerRules = []Rule{
 		Rewrite: func(f *file, n ast.Node) string {
 			call, _ := f.called(n)
 			if len(call.Args) < 3 {
-				return f.leave(n, "handler.ForOwnerOf wants scheme, mapper and owner", "") + f.inside(n)
+				return f.leave(n, "handler.ForOwnerOf wants scheme, mapper and owner", snippets["handler.EnqueueRequestForOwner"]) + f.inside(n)
 			}
 			only := "false"
 			for _, option := range call.Args[3:] {

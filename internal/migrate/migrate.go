@@ -175,7 +175,7 @@ func (m *migration) rewriteFile(f *file) (after []byte, err error) {
 	if len(m.brokenBefore) > 0 {
 		defer func() {
 			if recover() != nil {
-				f.left, after, err = []Left{{File: f.name, Reason: "is not rewritten, as what it imports does not compile"}}, f.source, nil
+				f.left, after, err = []Left{{File: f.name, Reason: "is not rewritten, as what it imports does not compile", Snippet: "go vet ./" + path.Dir(f.name) + " # repair what it says, git restore ., and kctrl migrate again"}}, f.source, nil
 			}
 		}()
 	}
@@ -200,11 +200,12 @@ func (m *migration) reportUnread(files []*file) error {
 		if err != nil || !slices.ContainsFunc(parsed.Imports, func(spec *ast.ImportSpec) bool { return strings.HasPrefix(importPathOf(spec)+"/", peerModule+"/") }) {
 			continue
 		}
-		reason := "is not rewritten, as no build here has it"
+		reason, snippet := "is not rewritten, as no build here has it", "go list -e -f '{{.IgnoredGoFiles}}' ./"+path.Dir(name)+" # what its build wants is to be set where kctrl migrate is run"
 		if tag := tagOf(text); tag != "" {
 			reason += ": with -tags=" + tag + " the project does not compile, or it is for another system"
+			snippet = "go vet -tags=" + tag + " ./" + path.Dir(name) + " # repair what it says, git restore ., and kctrl migrate again"
 		}
-		m.report.Left = append(m.report.Left, Left{File: name, Reason: reason})
+		m.report.Left = append(m.report.Left, Left{File: name, Reason: reason, Snippet: snippet})
 	}
 	return nil
 }
@@ -309,6 +310,7 @@ func (m *migration) check(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.report.Checked = true
+	files := p.files()
 	broken := map[string]map[int]bool{}
 	for _, e := range p.problems() {
 		name, line := positionOf(e.Pos, scratch)
@@ -320,19 +322,19 @@ func (m *migration) check(ctx context.Context) error {
 		if m.brokenBefore[name] {
 			reason = "does not compile, as before: "
 		}
-		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Snippet: snippetFor(fileNamed(files, name), e), Broken: true})
 	}
 	if missing := p.missing(); missing != "" {
 		reason := "does not compile: "
 		if m.missingBefore != "" {
 			reason = "does not compile, as before: "
 		}
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: reason + missing, Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: reason + missing, Snippet: "go get " + before(missing, ":") + " # where a module proxy has it", Broken: true})
 	}
 	for _, e := range p.outdated() {
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Snippet: "go get " + before(e.Pos, " ") + "@latest", Broken: true})
 	}
-	for _, f := range p.files() {
+	for _, f := range files {
 		if m.adapted[path.Dir(f.name)] {
 			continue // what it has of controller-runtime is for libraries
 		}
@@ -340,6 +342,12 @@ func (m *migration) check(ctx context.Context) error {
 	}
 	m.relocate()
 	return nil
+}
+
+// before returns what is before a mark in a text.
+func before(text, mark string) string {
+	text, _, _ = strings.Cut(text, mark)
+	return text
 }
 
 // copyTo writes the project as it will be to a folder.

@@ -110,7 +110,7 @@ var renamed = map[string]string{
 	"log/zap.Options":                          "{log}.Options",
 	"log/zap.Opts":                             "func(*{log}.Options)",
 	"logr.Logger":                              "*{slog}.Logger",
-	"logr.Discard":                             "{log}.Discard",
+	"logr.Discard":                             "func() *{slog}.Logger { return {slog}.New({slog}.DiscardHandler) }",
 	"logr.NewContext":                          "{log}.IntoContext",
 	"logr.FromContextOrDiscard":                "{log}.FromContext",
 	"client.IndexerFunc":                       "{cache}.IndexerFunc",
@@ -356,7 +356,7 @@ var tableNames = Rule{
 		if strings.HasPrefix(key, "workqueue.") || strings.HasPrefix(key, "record.") || strings.HasPrefix(key, "toolsevents.") || strings.HasPrefix(key, "logr.") {
 			return f.raw(n) // works as it is
 		}
-		return f.leave(n, "there is no "+key+" in the runtime", reasons[key]) + f.raw(n)
+		return f.leave(n, "there is no "+key+" in the runtime", snippets[key]) + f.raw(n)
 	},
 	Reason: "the runtime has it in another package, or under another name",
 }
@@ -370,12 +370,6 @@ var tableMembers = Rule{
 	},
 	Rewrite: func(f *file, n ast.Node) string { return members[f.member(n.(*ast.Ident))] },
 	Reason:  "the runtime has it under another name",
-}
-
-// reasons are snippets for names that have no rule.
-var reasons = map[string]string{
-	"controller.New": "c := controller.New(name, reconciler, controller.Options{}); err := mgr.Add(c)",
-	"cluster.New":    "mgr.AddCluster(name, config, manager.ClusterOptions{})",
 }
 
 // symbol returns the name of what a node names in a package that is migrated from, such as "client.Object"; else "".

@@ -38,7 +38,7 @@ var oldWatchRules = []Rule{
 				only = f.text(is)
 			}
 			if fields["OwnerType"] == nil {
-				return f.leave(n, "a handler for owners says of which kind", "") + f.raw(n)
+				return f.leave(n, "a handler for owners says of which kind", "handler.ForOwner[client.Object](ownerKind, m.RESTMapper(), true)") + f.raw(n)
 			}
 			m := f.manager()
 			return fill("{handler}.ForOwnerOf[{client}.Object](") + f.text(fields["OwnerType"]) + ", " + m + ".Scheme(), " + m + ".RESTMapper(), " + only + ")"

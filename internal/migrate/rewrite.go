@@ -343,7 +343,7 @@ func (f *file) withoutBroken(edits []edit) (kept []edit, found bool) {
 		}
 		found = true
 		edits = slices.DeleteFunc(slices.Clone(edits), inside)
-		edits = append(edits, edit{from, from, f.leave(decl, "a rule has made of it what is no Go, and so it is left as it was: this is a defect of kctrl", "")})
+		edits = append(edits, edit{from, from, f.leave(decl, "a rule has made of it what is no Go, and so it is left as it was: this is a defect of kctrl", "// what docs/from-controller-runtime.md has in its right column")})
 	}
 	return edits, found
 }

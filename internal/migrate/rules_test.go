@@ -162,6 +162,8 @@ func rewriteAll(t *testing.T, dir string) map[string][]txtar.File {
 			kind := "left"
 			if l.Rewritten {
 				kind = "look"
+			} else if err := isSnippet(l.Snippet); err != nil {
+				t.Errorf("%s: what to write for %s: %v", l.File, l.Reason, err)
 			}
 			left[folder] += fmt.Sprintf("%s: %s: %s\n", kind, name, l.Reason)
 		}

@@ -105,7 +105,7 @@ func (f *file) channelSource(call *ast.CallExpr) string {
 		case "source.WithBufferSize":
 			f.note(option, "left out: the events wait in the channel itself, which can be made with room for them")
 		default:
-			args = append(args, f.leave(option, "this option of a source has no counterpart", "")+f.raw(option))
+			args = append(args, f.leave(option, "this option of a source has no counterpart", snippets["source.WithPredicates"])+f.raw(option))
 		}
 	}
 	return fill("{source}.Channel") + f.argumentsOf(call.Fun) + "(" + strings.Join(args, ", ") + ")"
