@@ -62,7 +62,7 @@ var valued = map[string]func(f *file, value ast.Expr) string{
 	"controller#RateLimiter":                rateLimit,
 	"client#PropagationPolicy":              propagation,
 	"client#Preconditions":                  preconditions,
-	"client#DryRun":                         wrapped("DryRun: len(", ") > 0"),
+	"client#DryRun":                         dryRun,
 	"client#Force":                          pointed("Force"),
 	"client#UnsafeDisableDeepCopy":          pointed("UnsafeDisableDeepCopy"),
 	"manager#MapperProvider":                dropped("the manager makes its mapper itself, from discovery"),
@@ -118,6 +118,16 @@ func pointed(name string) func(*file, ast.Expr) string {
 
 func wrapped(before, after string) func(*file, ast.Expr) string {
 	return func(f *file, value ast.Expr) string { return fill(before) + f.text(value) + after }
+}
+
+// dryRun is a field of the options of a call. Of a client it says that all calls are dry, which another client does in the runtime.
+func dryRun(f *file, value ast.Expr) string {
+	if t := f.info.TypeOf(value); t != nil {
+		if _, ofClient := t.Underlying().(*types.Pointer); ofClient {
+			return f.leave(value, "another client has dry calls alone", memberSnippets["client.Options#DryRun"]) + "DryRun: " + f.text(value)
+		}
+	}
+	return wrapped("DryRun: len(", ") > 0")(f, value)
 }
 
 // dropped takes a field away. A reason is reported, and how it is done instead.

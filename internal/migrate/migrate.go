@@ -175,7 +175,7 @@ func (m *migration) rewriteFile(f *file) (after []byte, err error) {
 	if len(m.brokenBefore) > 0 {
 		defer func() {
 			if recover() != nil {
-				f.left, after, err = []Left{{File: f.name, Reason: "is not rewritten, as what it imports does not compile", Snippet: "go vet ./" + path.Dir(f.name) + " # repair what it says, git restore ., and kctrl migrate again"}}, f.source, nil
+				f.left, after, err = []Left{{File: f.name, Reason: "is not rewritten, as what it imports does not compile", Command: "go vet ./" + path.Dir(f.name) + " # repair what it says, git restore ., and kctrl migrate again"}}, f.source, nil
 			}
 		}()
 	}
@@ -200,12 +200,12 @@ func (m *migration) reportUnread(files []*file) error {
 		if err != nil || !slices.ContainsFunc(parsed.Imports, func(spec *ast.ImportSpec) bool { return strings.HasPrefix(importPathOf(spec)+"/", peerModule+"/") }) {
 			continue
 		}
-		reason, snippet := "is not rewritten, as no build here has it", "go list -e -f '{{.IgnoredGoFiles}}' ./"+path.Dir(name)+" # what its build wants is to be set where kctrl migrate is run"
+		reason, command := "is not rewritten, as no build here has it", "go list -e -f '{{.IgnoredGoFiles}}' ./"+path.Dir(name)+" # what its build wants is to be set where kctrl migrate is run"
 		if tag := tagOf(text); tag != "" {
 			reason += ": with -tags=" + tag + " the project does not compile, or it is for another system"
-			snippet = "go vet -tags=" + tag + " ./" + path.Dir(name) + " # repair what it says, git restore ., and kctrl migrate again"
+			command = "go vet -tags=" + tag + " ./" + path.Dir(name) + " # repair what it says, git restore ., and kctrl migrate again"
 		}
-		m.report.Left = append(m.report.Left, Left{File: name, Reason: reason, Snippet: snippet})
+		m.report.Left = append(m.report.Left, Left{File: name, Reason: reason, Command: command})
 	}
 	return nil
 }
@@ -329,10 +329,10 @@ func (m *migration) check(ctx context.Context) error {
 		if m.missingBefore != "" {
 			reason = "does not compile, as before: "
 		}
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: reason + missing, Snippet: "go get " + before(missing, ":") + " # where a module proxy has it", Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Reason: reason + missing, Command: "go get " + before(missing, ":") + " # where a module proxy has it", Broken: true})
 	}
 	for _, e := range p.outdated() {
-		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Snippet: "go get " + before(e.Pos, " ") + "@latest", Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: "go.mod", Code: e.Pos, Reason: "does not compile with " + kubernetesModules + "api " + p.release + ", raise it: " + oneLine(e.Msg), Command: "go get " + before(e.Pos, " ") + "@latest", Broken: true})
 	}
 	for _, f := range files {
 		if m.adapted[path.Dir(f.name)] {

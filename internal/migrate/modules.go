@@ -229,7 +229,7 @@ func (m *migration) completeModules(ctx context.Context, scratch string) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			m.report.Left = append(m.report.Left, Left{File: path.Join(module.folder, "go.mod"), Reason: "did not work here, run it where it does: " + out, Snippet: "go -C " + module.folder + " mod tidy"})
+			m.report.Left = append(m.report.Left, Left{File: path.Join(module.folder, "go.mod"), Reason: "did not work here, run it where it does: " + out, Command: "go -C " + module.folder + " mod tidy"})
 		}
 	}
 	return nil

@@ -219,6 +219,7 @@ var renamed = map[string]string{
 	"cache.ByObject":                           "{cache}.KindOptions",
 	"manager.New":                              "{manager}.New",
 	"webhook/admission.Request":                "*{webhook/admission}.Request",
+	"webhook.JSONPatchOp":                      "{webhook/admission}.Operation",
 	"webhook.AdmissionRequest":                 "*{webhook/admission}.Request",
 	"webhook.AdmissionResponse":                "{webhook/admission}.Response",
 	"webhook.AdmissionHandler":                 "{webhook/admission}.Handler",

@@ -88,6 +88,9 @@ func TestEveryNameIsRewrittenOrHasASnippet(t *testing.T) {
 		snippet := snippetFor(fileNamed(files, name), e)
 		broken++
 		t.Logf("%s\n%s\n%s", lineOf(dir, name, line), e.Msg, snippet)
+		if strings.Contains(snippet, "what is it here?") {
+			t.Errorf("%s: %s: memberSnippets has no row", lineOf(dir, name, line), e.Msg)
+		}
 		if err := isSnippet(snippet); err != nil {
 			t.Errorf("%s:%d: %s: %s: %v\n%s", name, line, lineOf(dir, name, line), e.Msg, err, snippet)
 		}
@@ -181,6 +184,7 @@ func (u *nameUser) useType(object *types.TypeName) {
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for field := range s.Fields() {
 			if field.Exported() && !field.Embedded() && !strings.Contains(field.Type().String(), "/internal/") {
+				u.add("var x peer.%s\n\t_ = x.%s", object.Name(), field.Name())
 				u.add("var x peer.%s\n\tvar v %s\n\tx.%s = v\n\t_ = peer.%s{%s: v}", object.Name(), u.nameOf(field.Type()), field.Name(), object.Name(), field.Name())
 			}
 		}

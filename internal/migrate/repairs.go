@@ -33,7 +33,7 @@ var repairs = []repair{
 	{"a package that is not there", regexp.MustCompile(`could not import (\S+)|no required module provides package ([^\s;]+)|cannot find (?:package|module providing package) "?([^\s":]+)`), (*breakage).fetch},
 	{"a type that is asked what it cannot be", regexp.MustCompile(`^impossible type (?:assertion|switch case)|is not an interface$`), (*breakage).askedType},
 	{"a value of another type", regexp.MustCompile(`^cannot use `), (*breakage).otherType},
-	{"a type argument that lacks something", regexp.MustCompile(`does not satisfy`), (*breakage).typeArgument},
+	{"a type argument that lacks something", regexp.MustCompile(`does not satisfy (\w*)`), (*breakage).typeArgument},
 	{"a name that a package has not", regexp.MustCompile(`^undefined: |not exported by package`), (*breakage).otherName},
 	{"a field or method that a type has not", regexp.MustCompile(`undefined \(`), (*breakage).otherMember},
 	{"a field that a literal has not", regexp.MustCompile(`^unknown field `), (*breakage).otherField},
@@ -41,7 +41,8 @@ var repairs = []repair{
 	{"other results", regexp.MustCompile(`^assignment mismatch`), (*breakage).otherResults},
 	{"other returned values", regexp.MustCompile(`^(?:not enough|too many) return values`), (*breakage).otherReturn},
 	{"what cannot be compared", regexp.MustCompile(`cannot be compared|cannot compare|mismatched types|not defined on`), (*breakage).comparison},
-	{"a generic name without its types", regexp.MustCompile(`without instantiation|cannot infer|not enough type arguments`), (*breakage).instantiation},
+	{"a generic name without its types", regexp.MustCompile(`without instantiation|cannot infer|not enough type arguments|does not satisfy`), (*breakage).instantiation},
+	{"a name that is declared twice", regexp.MustCompile(`^(\w+) redeclared|^\s*other declaration of (\w+)`), (*breakage).otherDeclaration},
 	{"a variable that nothing uses", regexp.MustCompile(`^declared and not used: (\w+)`), func(b *breakage) string { return "_ = " + b.words[1] }},
 	{"an import that nothing uses", regexp.MustCompile(`^(".+") imported (?:as \w+ )?and not used`), func(b *breakage) string { return "// without the import " + b.words[1] }},
 	{"anything else", regexp.MustCompile(``), (*breakage).declaration},
@@ -198,10 +199,17 @@ func (b *breakage) otherType() string {
 		return b.implementing(text, given, wanted, asked)
 	case types.ConvertibleTo(given, wanted):
 		return b.nameOf(wanted) + "(" + text + ")"
+	case isFunction && isLiteral(value):
+		return "func" + b.signatureOf(signature) + " {"
 	case isFunction:
 		return "func" + b.signatureOf(signature) + b.bodyFrom(text, given, signature)
 	}
 	return b.converting(text, given, wanted)
+}
+
+func isLiteral(e ast.Expr) bool {
+	_, ok := ast.Unparen(e).(*ast.FuncLit)
+	return ok
 }
 
 // misplaced returns the expression at the place that is of another type than is wanted there, and that type; nil where it is not known.
@@ -360,6 +368,11 @@ func (b *breakage) typeArgument() string {
 		generic, arguments := argumentsOfTypes(n)
 		for _, parameter := range b.typeParameters(generic) {
 			asked := parameter.Constraint().Underlying().(*types.Interface)
+			if b.words[1] == "comparable" && parameter.Constraint().String() == "comparable" {
+				if declared := b.declaredAs(generic); declared != "" {
+					return strings.Replace(declared, parameter.Obj().Name()+" comparable", parameter.Obj().Name()+" any", 1) + " // with equality.Semantic.DeepEqual in place of =="
+				}
+			}
 			for _, argument := range arguments {
 				given := b.info.TypeOf(argument)
 				if asked.NumMethods() > 0 && b.isOwnType(given) && !types.Implements(given, asked) {
@@ -382,6 +395,23 @@ func argumentsOfTypes(n ast.Node) (generic ast.Expr, arguments []ast.Expr) {
 		return n.Fun, n.Args
 	}
 	return nil, nil
+}
+
+// declaredAs returns the declaration of a function of the package that an expression names, without its body.
+func (b *breakage) declaredAs(function ast.Expr) string {
+	switch e := function.(type) {
+	case *ast.Ident:
+		if object, ok := b.info.Uses[e].(*types.Func); ok && object.Pkg() == b.pkg.Types {
+			return types.ObjectString(object.Origin(), b.plainName)
+		}
+	case *ast.SelectorExpr:
+		return b.declaredAs(e.Sel)
+	case *ast.IndexExpr:
+		return b.declaredAs(e.X)
+	case *ast.IndexListExpr:
+		return b.declaredAs(e.X)
+	}
+	return ""
 }
 
 // typeParameters returns those of a generic name.
@@ -841,6 +871,15 @@ func (b *breakage) comparison() string {
 	return map[token.Token]string{token.NEQ: "!"}[binary.Op] + "equality.Semantic.DeepEqual(" + b.raw(binary.X) + ", " + b.raw(binary.Y) + ") // k8s.io/apimachinery/pkg/api/equality"
 }
 
+// otherDeclaration writes a second declaration under another name.
+func (b *breakage) otherDeclaration() string {
+	name := cmp.Or(b.words[1], b.words[2])
+	if field, ok := innermost[*ast.Field](b); ok && len(field.Names) == 0 {
+		return "other" + titled(name) + " " + b.raw(field.Type) + " // by name, as two fields would be named " + name
+	}
+	return "// one of the two " + name + " is to have another name"
+}
+
 // instantiation writes a generic name with types.
 func (b *breakage) instantiation() string {
 	for _, n := range slices.Backward(b.nodes) {
@@ -893,7 +932,11 @@ func (b *breakage) declaration() string {
 				ident = selector.Sel
 			}
 		}
-		if object := b.info.ObjectOf(ident); ident != nil && object != nil {
+		if ident == nil {
+			continue
+		}
+		object := b.info.ObjectOf(ident)
+		if _, isPackage := object.(*types.PkgName); object != nil && !isPackage {
 			return "// as it is declared: " + types.ObjectString(object, b.plainName)
 		}
 	}

@@ -78,7 +78,7 @@ func isSnippet(snippet string) error {
 	if err != nil {
 		return err
 	}
-	for _, body := range []string{here, "_ = " + here, "_ = T{" + here + "}", here + "\n}"} {
+	for _, body := range []string{here, "type _ struct {\n" + here + "\n}", "_ = " + here, "_ = T{" + here + "}", here + "\n}"} {
 		if _, err = parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+body+"\n}", 0); err == nil {
 			return nil
 		}

@@ -14,9 +14,10 @@ type Left struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Code string `json:"code,omitempty"`
-	// Reason says why it is left, Snippet what to write.
+	// Reason says why it is left. What is left to do has a Snippet, which is what to write, or a Command, which is what to run.
 	Reason  string `json:"reason"`
 	Snippet string `json:"snippet,omitempty"`
+	Command string `json:"command,omitempty"`
 	// Rewritten says that it was rewritten, and is only worth a look.
 	Rewritten bool `json:"rewritten,omitempty"`
 	// Broken says that it does not compile.
@@ -91,6 +92,9 @@ func printLeft(w io.Writer, title string, list []Left) {
 		fmt.Fprintf(w, "  %s: %s\n", where, l.Reason)
 		if l.Snippet != "" {
 			fmt.Fprintf(w, "    write: %s\n", strings.ReplaceAll(l.Snippet, "\n", "\n           "))
+		}
+		if l.Command != "" {
+			fmt.Fprintf(w, "    run: %s\n", l.Command)
 		}
 	}
 }
