@@ -280,6 +280,7 @@ var members = map[string]string{
 	"logr#WithValues":                      "With",
 	"log/zap#BindFlags":                    "BindZapFlags",
 	"jsonpatch#Operation":                  "Op",
+	"client#FieldManager":                  "FieldOwner", // where it is read
 	"controller#Start":                     "Run",
 	"cache#Start":                          "Run",
 	"controller/priorityqueue#AddWithOpts": "AddWith",

@@ -581,7 +581,8 @@ func (b *breakage) otherMember() string {
 // memberSnippet returns what to write in place of a field or method of a type that controller-runtime's has.
 func (b *breakage) memberSnippet(t types.Type, member string) string {
 	name := namedOf(t)
-	return memberSnippets[path.Base(packageName(name))+"."+base(name)+"#"+member]
+	pkg := path.Base(packageName(name))
+	return cmp.Or(memberSnippets[pkg+"."+base(name)+"#"+member], memberSnippets[pkg+"#"+member])
 }
 
 func (b *breakage) raws(list []ast.Expr) []string {
