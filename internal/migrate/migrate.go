@@ -340,8 +340,7 @@ func (m *migration) check(ctx context.Context) error {
 		}
 		m.report.UsesLeft += f.usesLeft(broken[f.name])
 	}
-	m.relocate()
-	return nil
+	return m.markBroken(files)
 }
 
 // before returns what is before a mark in a text.
@@ -447,27 +446,4 @@ func (f *file) usesLeft(broken map[int]bool) int {
 		n += f.countOf(importPath)
 	}
 	return n
-}
-
-// relocate gives what was left the line that it is on now.
-func (m *migration) relocate() {
-	lines := map[string][]string{}
-	for i := range m.report.Left {
-		l := &m.report.Left[i]
-		if l.Broken || l.Rewritten {
-			continue
-		}
-		if lines[l.File] == nil {
-			text, err := m.plan.Read(l.File)
-			if err != nil {
-				continue
-			}
-			lines[l.File] = strings.Split(string(text), "\n")
-		}
-		at := slices.IndexFunc(lines[l.File], func(line string) bool { return strings.TrimSpace(line) == Mark+l.Reason })
-		if at >= 0 {
-			l.Line = at + 2
-			lines[l.File][at] = "" // the next one of the same reason is another
-		}
-	}
 }

@@ -356,32 +356,6 @@ func parsePlain(name, text string) (*ast.File, error) {
 	return parser.ParseFile(token.NewFileSet(), name, putNotes(text), parser.ParseComments) // with what names are resolved to
 }
 
-// Mark begins the comments above what could not be rewritten.
-const Mark = "// kctrl:migrate: "
-
-// putNotes puts each note on a line of its own before the one that it is in.
-func putNotes(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		var seen []string
-		for {
-			before, rest, found := strings.Cut(line, noteBegin)
-			if !found {
-				break
-			}
-			reason, after, _ := strings.Cut(rest, noteEnd)
-			line = before + after
-			if !slices.Contains(seen, reason) {
-				seen = append(seen, reason)
-				out.WriteString(indent + Mark + reason + "\n")
-			}
-		}
-		out.WriteString(line)
-	}
-	return out.String()
-}
-
 // countUses counts the references to what controller-runtime and the libraries around it declare.
 func (f *file) countUses() int {
 	n := 0
