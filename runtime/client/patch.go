@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
@@ -25,7 +26,7 @@ type Patch interface {
 
 // RawPatch is a patch whose body is there already.
 func RawPatch(patchType types.PatchType, data []byte) Patch {
-	return rawPatch{patchType: patchType, data: data}
+	return &patch{patchType: patchType, data: data}
 }
 
 // Merge is the JSON merge patch that is the object itself, as it is passed to Patch: all that it says, with its resourceVersion if it has
@@ -40,22 +41,26 @@ var Merge Patch = wholePatch{}
 // A patch that changes something has the UID of base if there is one, so that it does not land on an object that was deleted and
 // made anew: that is a conflict, as of an Update. The server does not look at the UID in a patch of the status of a custom
 // resource: where such a status must not go to a successor, take [MergeFromWithOptimisticLock].
-func MergeFrom(base object.Object) Patch { return mergePatch{base: base} }
+func MergeFrom(base object.Object) Patch {
+	return &mergeFromPatch{patchType: types.MergePatchType, base: base}
+}
 
 // MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, so that the patch fails with a conflict
 // when the object has changed since. base must have one.
 func MergeFromWithOptimisticLock(base object.Object) Patch {
-	return mergePatch{base: base, lock: true}
+	return &mergeFromPatch{patchType: types.MergePatchType, base: base, lock: true}
 }
 
-type rawPatch struct {
+// The types have the names that controller-runtime's have: mocks ask for them by AnythingOfType("*client.mergeFromPatch").
+
+type patch struct {
 	patchType types.PatchType
 	data      []byte
 }
 
-func (p rawPatch) Type() types.PatchType { return p.patchType }
+func (p *patch) Type() types.PatchType { return p.patchType }
 
-func (p rawPatch) Data(object.Object) ([]byte, error) { return p.data, nil }
+func (p *patch) Data(object.Object) ([]byte, error) { return p.data, nil }
 
 type wholePatch struct{}
 
@@ -72,17 +77,26 @@ func (wholePatch) Data(obj object.Object) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-type mergePatch struct {
-	base object.Object
-	lock bool
+// mergeFromPatch is a merge patch, or a strategic one.
+type mergeFromPatch struct {
+	patchType types.PatchType
+	base      object.Object
+	lock      bool
 }
 
-func (p mergePatch) Type() types.PatchType { return types.MergePatchType }
+func (p *mergeFromPatch) Type() types.PatchType { return p.patchType }
 
-func (p mergePatch) Data(obj object.Object) ([]byte, error) {
+func (p *mergeFromPatch) Data(obj object.Object) ([]byte, error) {
+	strategic := p.patchType == types.StrategicMergePatchType
+	if _, ok := obj.(runtime.Unstructured); ok && strategic {
+		return nil, fmt.Errorf("strategic merge patch to %T: the object must be typed", obj)
+	}
 	base, modified, err := toMaps(p.base, obj)
 	if err != nil {
 		return nil, err
+	}
+	if strategic {
+		return finishPatch(strategicMaps(reflect.TypeOf(obj), base, modified), p.base, p.lock)
 	}
 	return finishPatch(mergeDiff(base, modified), p.base, p.lock)
 }

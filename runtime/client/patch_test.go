@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -47,6 +48,24 @@ func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 				t.Errorf("with lock: got %s, %v", locked, err)
 			}
 		})
+	}
+}
+
+// Mocks of clients ask for patches by the names of their types, such as AnythingOfType("*client.mergeFromPatch").
+func TestPatchesHaveTheNamesThatMocksAskFor(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+	for _, merge := range []client.Patch{
+		client.MergeFrom(pod), client.MergeFromWithOptimisticLock(pod), client.StrategicMergeFrom(pod), client.StrategicMergeFromWithOptimisticLock(pod),
+	} {
+		if name := reflect.TypeOf(merge).String(); name != "*client.mergeFromPatch" {
+			t.Errorf("a patch of %s is a %s", merge.Type(), name)
+		}
+	}
+	if name := reflect.TypeOf(client.RawPatch(types.JSONPatchType, nil)).String(); name != "*client.patch" {
+		t.Errorf("a raw patch is a %s", name)
+	}
+	if !reflect.DeepEqual(client.MergeFrom(pod), client.MergeFrom(pod.DeepCopy())) || reflect.DeepEqual(client.MergeFrom(pod), client.StrategicMergeFrom(pod)) {
+		t.Error("patches are not equal by what they patch")
 	}
 }
 

@@ -1,13 +1,11 @@
 package client
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
@@ -18,30 +16,14 @@ import (
 // passed to Patch. It is [MergeFrom] for the built-in kinds of Kubernetes, whose Go types say which lists are merged by a
 // key: of such a list it names only the items that differ, so that changes of others to other items stay. The server
 // refuses it for custom resources. The objects must be typed.
-func StrategicMergeFrom(base object.Object) Patch { return strategicPatch{base: base} }
+func StrategicMergeFrom(base object.Object) Patch {
+	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base}
+}
 
 // StrategicMergeFromWithOptimisticLock is [StrategicMergeFrom] with the resourceVersion of base, so that the patch fails
 // with a conflict when the object has changed since. base must have one.
 func StrategicMergeFromWithOptimisticLock(base object.Object) Patch {
-	return strategicPatch{base: base, lock: true}
-}
-
-type strategicPatch struct {
-	base object.Object
-	lock bool
-}
-
-func (p strategicPatch) Type() types.PatchType { return types.StrategicMergePatchType }
-
-func (p strategicPatch) Data(obj object.Object) ([]byte, error) {
-	if _, ok := obj.(runtime.Unstructured); ok {
-		return nil, fmt.Errorf("strategic merge patch to %T: the object must be typed", obj)
-	}
-	base, modified, err := toMaps(p.base, obj)
-	if err != nil {
-		return nil, err
-	}
-	return finishPatch(strategicMaps(reflect.TypeOf(obj), base, modified), p.base, p.lock)
+	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base, lock: true}
 }
 
 // The directives of a strategic merge patch.
