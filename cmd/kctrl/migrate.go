@@ -26,7 +26,7 @@ func newMigrateCommand(s *streams) *cobra.Command {
 bundled runtime, and PROJECT, go.mod, the Makefile, the Dockerfile and the workflows are edited. The project is to compile before.
 CRDs, roles and webhook configurations do not change.
 
-What cannot be rewritten stays as it is, below a comment that begins with "// kctrl:migrate:", and is listed at the end. The result is
+What cannot be rewritten stays as it is, below a comment that begins with "// kctrl:migrate:", and is listed at the end with what to write. The result is
 compiled in a copy of the project before anything is written. Commit before: git diff shows what was done, and git restore undoes it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

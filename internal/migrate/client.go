@@ -11,6 +11,19 @@ import (
 // clientRules are about clients.
 var clientRules = []Rule{
 	{
+		Name: "the content type of an apply",
+		Matches: func(f *file, n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return false
+			}
+			selector, ok := call.Fun.(*ast.SelectorExpr)
+			return ok && selector.Sel.Name == "Type" && f.symbol(selector.X) == "client.Apply"
+		},
+		Rewrite: func(*file, ast.Node) string { return fill("{types}.ApplyPatchType") },
+		Reason:  "an apply is a call of its own",
+	},
+	{
 		Name:    "a client that reads from a cache, before version 0.15",
 		Matches: func(f *file, n ast.Node) bool { return f.delegating(n) != nil },
 		Rewrite: func(f *file, n ast.Node) string {

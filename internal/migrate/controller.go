@@ -409,13 +409,25 @@ func (f *file) optionsOf(gap string, link *ast.CallExpr) string {
 				continue
 			}
 			if call, key := f.called(field.Value); call == nil || !strings.Contains(key, "RateLimiter") || !strings.HasPrefix(key, "workqueue.") || strings.Contains(key, "MaxOf") || strings.Contains(key, "Bucket") {
+				var convert string
+				if f.converts {
+					convert = f.given(field.Value)
+				}
 				f.wrapped[field.Value], f.limits = true, true
-				limiter = gap + "WithRateLimiter(" + f.text(field.Value) + ")"
+				limiter = gap + "WithRateLimiter(" + around(convert, f.text(field.Value)) + ")"
 				f.limits = false
 			}
 		}
 	}
 	return gap + "WithOptions(" + f.arguments(link, f.texts(link.Args)) + ")" + limiter
+}
+
+// around returns the call of a function, or the argument alone where there is none.
+func around(function, argument string) string {
+	if function == "" {
+		return argument
+	}
+	return function + "(" + argument + ")"
 }
 
 // limiterTaken reports whether a rate limiter is given to the builder.

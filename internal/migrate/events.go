@@ -190,19 +190,6 @@ var recorderRules = []Rule{
 		Reason: "other libraries want a recorder of client-go",
 	},
 	{
-		Name: "a recorder that a type embeds",
-		Matches: func(f *file, n ast.Node) bool {
-			ident, ok := n.(*ast.Ident)
-			if !ok || ident.Name != "EventRecorder" {
-				return false
-			}
-			field, ok := f.info.Uses[ident].(*types.Var)
-			return ok && field.Embedded() && strings.HasSuffix(typeKey(field.Type()), ".EventRecorder")
-		},
-		Rewrite: func(*file, ast.Node) string { return "Recorder" },
-		Reason:  "a recorder is of another name",
-	},
-	{
 		Name: "a recorder for tests",
 		Matches: func(f *file, n ast.Node) bool {
 			e, ok := n.(ast.Expr)

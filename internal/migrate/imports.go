@@ -365,7 +365,7 @@ var importNicknames = map[string]string{
 	"logr": "github.com/go-logr/logr", "runtimepkg": "k8s.io/apimachinery/pkg/runtime", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"prometheus": "github.com/prometheus/client_golang/prometheus", "promhttp": "github.com/prometheus/client_golang/prometheus/promhttp",
 	"schema": "k8s.io/apimachinery/pkg/runtime/schema", "clientgoscheme": "k8s.io/client-go/kubernetes/scheme", "reflect": "reflect",
-	"apiextensionsv1": "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
+	"types": "k8s.io/apimachinery/pkg/types", "apiextensionsv1": "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 	"clientworkqueue": "k8s.io/client-go/util/workqueue", "os": "os", "uberzap": "go.uber.org/zap", "zapcore": "go.uber.org/zap/zapcore",
 }
 

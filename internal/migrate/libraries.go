@@ -48,6 +48,7 @@ var conversions = map[string]conversion{
 	"predicate.TypedPredicate":   {name: "Predicate", part: scaffold.AdapterPredicate},
 	"predicate.Predicate":        {name: "Predicate", part: scaffold.AdapterPredicate},
 	"handler.TypedEventHandler":  {name: "EventHandler", part: scaffold.AdapterHandler, to: no},
+	"source.TypedSource":         {name: "Source", part: scaffold.AdapterSource, to: no},
 	"reconcile.TypedReconciler":  {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Reconciler":       {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Request":          {name: "Request", part: scaffold.AdapterReconcile},

@@ -49,12 +49,17 @@ func TestOnlyProgramsHaveToCompile(t *testing.T) {
 	}
 }
 
-// TestTagsWithWhichAProjectDoesNotCompileAreLeft has two tags, one of which leads to files that do not compile.
+// TestTagsWithWhichAProjectDoesNotCompileAreLeft has three tags, two of which lead to what does not compile.
 func TestTagsWithWhichAProjectDoesNotCompileAreLeft(t *testing.T) {
 	dir := newModule(t, peerStub)
 	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"))
 	write(t, filepath.Join(dir, "good.go"), []byte("//go:build good\n\npackage main\n\nvar good = 1\n"))
 	write(t, filepath.Join(dir, "bad_test.go"), []byte("//go:build bad\n\npackage main\n\nvar _ = missing\n"))
+	// A tag of which one file makes another package of its folder, which the program imports.
+	write(t, filepath.Join(dir, "other", "other.go"), []byte("package other\n"))
+	write(t, filepath.Join(dir, "other", "generate.go"), []byte("//go:build !windows && generate\n\npackage main\n\nfunc main() {}\n"))
+	write(t, filepath.Join(dir, "import.go"), []byte("package main\n\nimport _ \"example.com/cases/other\"\n"))
+	write(t, filepath.Join(dir, "generate.go"), []byte("//go:build generate\n\npackage main\n"))
 	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,9 @@
 package migrate
 
 import (
+	"bytes"
 	"go/ast"
+	"go/format"
 	"go/scanner"
 	"go/token"
 	"slices"
@@ -68,12 +70,24 @@ func (m *migration) markBroken(files []*file) error {
 			}
 			out.WriteString(line)
 		}
-		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: []byte(out.String()), Policy: plan.Edit}); err != nil {
+		if err := m.plan.WriteFile(plan.File{Path: f.name, Content: formattedAs(text, []byte(out.String())), Policy: plan.Edit}); err != nil {
 			return err
 		}
 	}
 	m.relocate()
 	return nil
+}
+
+// formattedAs formats the text of a file if it was formatted before.
+func formattedAs(before, after []byte) []byte {
+	if formatted, err := format.Source(before); err != nil || !bytes.Equal(formatted, before) {
+		return after
+	}
+	formatted, err := format.Source(after)
+	if err != nil {
+		return after
+	}
+	return formatted
 }
 
 // beginOf returns the line above which a comment about a line may be: the first one of a text over several lines that it is in.

@@ -148,8 +148,11 @@ func (m *migration) rewriteCode(ctx context.Context) error {
 			continue
 		}
 		m.report.Uses += f.uses
-		m.report.Left = append(m.report.Left, f.left...)
 		target := m.peer.target(f.name)
+		for _, l := range f.left {
+			l.File = target
+			m.report.Left = append(m.report.Left, l)
+		}
 		if bytes.Equal(after, f.source) && target == f.name {
 			continue
 		}

@@ -311,6 +311,15 @@ var pointerRules = []Rule{
 		Reason:  "it is a pointer itself",
 	},
 	{
+		Name: "a type of pointers to what is a function now",
+		Matches: func(f *file, n ast.Node) bool {
+			star, ok := n.(*ast.StarExpr)
+			return ok && (f.symbol(star.X) == "handler.Funcs" || f.symbol(star.X) == "predicate.Funcs") && f.info.Types[star].IsType() && !f.embedsIt()
+		},
+		Rewrite: func(f *file, n ast.Node) string { return f.text(n.(*ast.StarExpr).X) },
+		Reason:  "a function is nil too",
+	},
+	{
 		Name: "a pointer to what is one now",
 		Matches: func(f *file, n ast.Node) bool {
 			unary, ok := n.(*ast.UnaryExpr)
@@ -361,6 +370,34 @@ var tableNames = Rule{
 		return f.leave(n, "there is no "+key+" in the runtime", snippets[key]) + f.raw(n)
 	},
 	Reason: "the runtime has it in another package, or under another name",
+}
+
+// embeddedFields is the rule for fields of the project's own that are named by a type which they embed.
+var embeddedFields = Rule{
+	Name: "a field that has the name of its type",
+	Matches: func(f *file, n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		return ok && f.embeddedName(ident) != ""
+	},
+	Rewrite: func(f *file, n ast.Node) string { return f.embeddedName(n.(*ast.Ident)) },
+	Reason:  "the type has another name in the runtime",
+}
+
+// embeddedName returns the name that an embedded field gets by its type; empty where it keeps its own.
+func (f *file) embeddedName(ident *ast.Ident) string {
+	field, ok := f.info.Uses[ident].(*types.Var)
+	if !ok || !field.IsField() || !field.Embedded() || field.Pkg() == nil || !f.isOwn(field.Pkg().Path()) {
+		return ""
+	}
+	key := typeKey(field.Type())
+	if strings.HasPrefix(key, "workqueue.") { // which types embed as it is
+		return ""
+	}
+	name, _, _ := strings.Cut(renamed[key], "[")
+	if name = base(name); name == field.Name() {
+		return ""
+	}
+	return name
 }
 
 // tableMembers is the rule for the rows of members.

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,13 +195,24 @@ func (p *program) brokenTags() []string {
 	var broken []string
 	for _, e := range p.problems() {
 		name, _, _ := strings.Cut(e.Pos, ".go:")
-		text, err := os.ReadFile(name + ".go")
-		if tag := tagOf(text); err == nil && slices.Contains(p.tags, tag) {
-			broken = append(broken, tag)
+		names := []string{name + ".go"}
+		if two := twoPackages.FindStringSubmatch(e.Msg); two != nil {
+			names = append(names, filepath.Join(two[3], two[1]), filepath.Join(two[3], two[2]))
+		}
+		for _, name := range names {
+			text, _ := os.ReadFile(name) // of what is no file there are no tags
+			for _, tag := range tagsIn(constraintOf(text)) {
+				if slices.Contains(p.tags, tag) {
+					broken = append(broken, tag)
+				}
+			}
 		}
 	}
 	return broken
 }
+
+// twoPackages is what the go command says of a folder whose files are of two packages, such as a program for go generate behind a tag.
+var twoPackages = regexp.MustCompile(`found packages \S+ \((\S+)\) and \S+ \((\S+)\) in (.+)$`)
 
 // parseFile parses a Go file of the project as it is rewritten, with the line ends of Unix, and of others what they declare.
 func (p *program) parseFile(set *token.FileSet, name string, source []byte) (*ast.File, error) {
@@ -255,16 +267,39 @@ func ownTags(dir string) []string {
 
 // tagOf returns the build tag that a Go file is behind, if it is one alone.
 func tagOf(text []byte) string {
+	if tag, ok := constraintOf(text).(*constraint.TagExpr); ok {
+		return tag.Tag
+	}
+	return ""
+}
+
+// constraintOf returns what a build of a Go file wants, or nil.
+func constraintOf(text []byte) constraint.Expr {
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte("package ")) {
 			break
 		}
 		expr, err := constraint.Parse(string(bytes.TrimSpace(line)))
-		if tag, ok := expr.(*constraint.TagExpr); ok && err == nil && constraint.IsGoBuild(string(bytes.TrimSpace(line))) {
-			return tag.Tag
+		if err == nil && constraint.IsGoBuild(string(bytes.TrimSpace(line))) {
+			return expr
 		}
 	}
-	return ""
+	return nil
+}
+
+// tagsIn returns the build tags that a constraint names.
+func tagsIn(expr constraint.Expr) []string {
+	switch expr := expr.(type) {
+	case *constraint.TagExpr:
+		return []string{expr.Tag}
+	case *constraint.NotExpr:
+		return tagsIn(expr.X)
+	case *constraint.AndExpr:
+		return append(tagsIn(expr.X), tagsIn(expr.Y)...)
+	case *constraint.OrExpr:
+		return append(tagsIn(expr.X), tagsIn(expr.Y)...)
+	}
+	return nil
 }
 
 // notOwnTags are build tags that a project does not choose itself, or that take files out of it.

@@ -2,13 +2,17 @@ package migrate
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
 )
 
@@ -62,6 +66,98 @@ func TestRepairs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRepairsOfRandomMistakes makes mistakes at random places of rewritten code: of none that does not compile for it there is nothing to write, or what is no Go.
+func TestRepairsOfRandomMistakes(t *testing.T) {
+	seed := uint64(20261126)
+	if text := os.Getenv("KCTRL_TEST_SEED"); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	names, err := filepath.Glob("testdata/rules/[^v]*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	dir := newModule(t, peerStub)
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range archive.Files {
+			source, ok := strings.CutPrefix(file.Name, "after/")
+			if !ok || !strings.HasSuffix(source, ".go") {
+				continue
+			}
+			text := string(file.Data)
+			for range 8 {
+				text = withMistake(text, random)
+			}
+			write(t, filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), ".txtar"), source), []byte(text))
+		}
+	}
+	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := p.files()
+	problems := p.problems()
+	for _, e := range problems {
+		name, line := positionOf(e.Pos, p.dir)
+		if snippet := snippetFor(fileNamed(files, name), e); e.Kind == packages.TypeError && isSnippet(snippet) != nil {
+			t.Errorf("seed %d: %s:%d: %s\n%s: %v:\n%s", seed, name, line, lineOf(dir, name, line), e.Msg, isSnippet(snippet), snippet)
+		}
+	}
+	if len(problems) < 100 {
+		t.Errorf("only %d mistakes do not compile", len(problems))
+	}
+}
+
+// withMistake puts an expression of a Go file in the place of another one, takes an argument away, or gives one twice.
+func withMistake(text string, random *rand.Rand) string {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, "", text, 0)
+	if err != nil {
+		return text
+	}
+	var places []ast.Expr
+	var calls []*ast.CallExpr
+	for _, decl := range file.Decls {
+		if general, ok := decl.(*ast.GenDecl); ok && general.Tok == token.IMPORT {
+			continue
+		}
+		ast.Inspect(decl, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				calls, places = append(calls, n), append(places, n)
+			case *ast.SelectorExpr, *ast.Ident, *ast.BasicLit, *ast.CompositeLit, *ast.UnaryExpr:
+				places = append(places, n.(ast.Expr))
+			}
+			return true
+		})
+	}
+	at := func(pos token.Pos) int { return set.Position(pos).Offset }
+	of := func(e ast.Expr) string { return text[at(e.Pos()):at(e.End())] }
+	if len(places) == 0 {
+		return text
+	}
+	from, to := places[random.IntN(len(places))], of(places[random.IntN(len(places))])
+	if len(calls) > 0 && random.IntN(3) == 0 {
+		if call := calls[random.IntN(len(calls))]; len(call.Args) > 0 {
+			from, to = call.Args[random.IntN(len(call.Args))], ""
+			if random.IntN(2) == 0 {
+				to = of(from) + ", " + of(from)
+			}
+		}
+	}
+	changed := text[:at(from.Pos())] + to + text[at(from.End()):]
+	if _, err := parser.ParseFile(token.NewFileSet(), "", changed, 0); err != nil {
+		return text
+	}
+	return changed
 }
 
 // isSnippet says what is wrong with a snippet: it is an expression, statements, declarations, or one of the first two and declarations after an

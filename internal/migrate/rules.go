@@ -6,5 +6,5 @@ import "slices"
 // is about one area.
 var Rules = slices.Concat(
 	libraryRules, schemeRules, loggingRules, pointerRules, registeredCollectors, serverRules, managerRules, controllerRules, predicateRules, oldWatchRules, handlerRules, sourceRules, informerRules, eventRules, queueRules, clientRules, standInRules, recorderRules, admissionRules, webhookRules, testRules, fakeRules, olderRules, kindRules,
-	[]Rule{layoutImports, servedCollectors}, unsetLoggers, uncachedKinds, []Rule{valuedFields, tableNames, tableMembers},
+	[]Rule{layoutImports, servedCollectors}, unsetLoggers, uncachedKinds, []Rule{valuedFields, embeddedFields, tableNames, tableMembers},
 )

@@ -360,6 +360,7 @@ var memberSnippets = map[string]string{
 	"admission.Handler#WithContextFunc":                           "admission.HandlerFunc(func(ctx context.Context, req *admission.Request) admission.Response { return h.Handle(around(ctx), req) })",
 	"admission.Response#Complete":                                 "response // whoever serves it completes it",
 	"conversion.Converter#ConvertObject":                          "spoke.ToHub(ctx, object, hub) // conversion.NewSpoke has the functions of two versions",
+	"informer.Registration#HasSynced":                             "func() bool {\n\tselect {\n\tcase <-registration.Synced():\n\t\treturn true\n\tdefault:\n\t\treturn false\n\t}\n}",
 	"reconcile.Result#IsZero":                                     "result == (reconcile.Result{})",
 	"recorder.Provider#EventRecorder":                             "m.EventRecorder(name)",
 	"recorder.Provider#EventRecorderFor":                          "m.EventRecorderFor(name)",
@@ -376,6 +377,9 @@ var made = map[string]string{
 	"cache.Cache":        "m.Cache()",
 	"controller.Builder": "controller.ManagedBy(m)",
 	"events.Recorder":    "m.EventRecorderFor(name)",
+
+	"github.com/go-logr/logr.Logger": "logr.FromSlogHandler(logger.Handler())",
+	"log/slog.Logger":                "slog.New(logr.ToSlogHandler(logger))",
 }
 
 // runtimePackages are the packages of the runtime that others import, by their folders below runtime/.

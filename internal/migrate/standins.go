@@ -89,19 +89,6 @@ var standInRules = []Rule{
 		Reason:  "a reader of a test's own is no client of an API server",
 	},
 	{
-		Name: "a cluster that a type embeds",
-		Matches: func(f *file, n ast.Node) bool {
-			ident, ok := n.(*ast.Ident)
-			if !ok || ident.Name != "Cluster" {
-				return false
-			}
-			field, ok := f.info.Uses[ident].(*types.Var)
-			return ok && field.Embedded() && typeKey(field.Type()) == "cluster.Cluster"
-		},
-		Rewrite: func(*file, ast.Node) string { return "Connection" },
-		Reason:  "what managers and clusters have is of another name",
-	},
-	{
 		Name:    "the options of all controllers that a manager has",
 		Matches: matchMethod("manager#GetControllerOptions"),
 		Rewrite: func(f *file, n ast.Node) string {

@@ -26,6 +26,12 @@ func (f *file) inStruct() bool {
 	return ok
 }
 
+// embedsIt reports whether the type that is looked at is one that a struct embeds.
+func (f *file) embedsIt() bool {
+	field, ok := f.around(0).(*ast.Field)
+	return ok && len(field.Names) == 0 && f.inStruct()
+}
+
 // isSelf reports whether an expression is the embedded Funcs of a type of one's own.
 func (f *file) isSelf(e ast.Expr) bool {
 	selector, ok := e.(*ast.SelectorExpr)

@@ -16,6 +16,7 @@ const (
 	AdapterClient    = "client.go"
 	AdapterPredicate = "predicate.go"
 	AdapterHandler   = "handler.go"
+	AdapterSource    = "source.go"
 	AdapterReconcile = "reconcile.go"
 	AdapterLimiter   = "ratelimiter.go"
 	AdapterManager   = "manager.go"
@@ -27,6 +28,7 @@ var adapterParts = map[string][]string{
 	AdapterClient:    {AdapterClient, "options.go"},
 	AdapterPredicate: {AdapterPredicate},
 	AdapterHandler:   {AdapterHandler, AdapterReconcile},
+	AdapterSource:    {AdapterSource, AdapterHandler, AdapterReconcile},
 	AdapterReconcile: {AdapterReconcile},
 	AdapterLimiter:   {AdapterLimiter, AdapterReconcile},
 	AdapterMetrics:   {AdapterMetrics},

@@ -329,7 +329,7 @@ func BundleBase() Template[BundleView] {
 // that a project may need. The first one is what all need, and each is the name of its file.
 func Adapter() []Template[AdapterView] {
 	var list []Template[AdapterView]
-	for _, file := range []string{"controllerruntime.go", "client.go", "options.go", "predicate.go", "handler.go", "reconcile.go", "ratelimiter.go", "manager.go", "metrics.go"} {
+	for _, file := range []string{"controllerruntime.go", "client.go", "options.go", "predicate.go", "handler.go", "source.go", "reconcile.go", "ratelimiter.go", "manager.go", "metrics.go"} {
 		list = append(list, Template[AdapterView]{
 			ID: "adapter/internal/controllerruntime/" + file, Ownership: Users,
 			path: func(v AdapterView) string { return path.Join(v.Folder, file) },

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // Instrumented requests the object, and counts.
@@ -18,6 +19,11 @@ type Instrumented[T client.Object] struct {
 // Create implements EventHandler.
 func (h Instrumented[T]) Create(ctx context.Context, e event.TypedCreateEvent[T], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	h.TypedEnqueueRequestForObject.Create(ctx, e, q)
+}
+
+// Ticks returns a source.
+func Ticks() source.Source {
+	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error { return nil })
 }
 
 // Enqueue returns a handler.

@@ -25,6 +25,7 @@ import (
 	crmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
@@ -393,6 +394,36 @@ func TestHandlersOfLibrariesRequestByTheQueueOfTheRuntime(t *testing.T) {
 		t.Error("no handler is one")
 	}
 }
+
+func TestSourcesOfLibrariesRequestByTheQueueOfTheRuntime(t *testing.T) {
+	queue := kctrlworkqueue.New[reconcile.Request](kctrlworkqueue.Options{})
+	synced, failure := false, errors.New("failure")
+	s := FromSource(crsource.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[crreconcile.Request]) error {
+		q.Add(crreconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}})
+		return nil
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := s.Run(ctx, queue, func() { synced = true; cancel() }); err != nil && !errors.Is(err, context.Canceled) || !synced {
+		t.Errorf("ended with %v, synced %t", err, synced)
+	}
+	if r, ok := queue.Get(t.Context()); !ok || r.Name != "a" {
+		t.Errorf("requested %v", r)
+	}
+	if err := FromSource(failing{failure}).Run(t.Context(), queue, func() { t.Error("has synced") }); !errors.Is(err, failure) {
+		t.Errorf("a source that does not sync ended with %v", err)
+	}
+	if FromSource(nil) != nil {
+		t.Error("no source is one")
+	}
+}
+
+// failing is a source that starts and does not sync.
+type failing struct{ err error }
+
+func (failing) Start(context.Context, workqueue.TypedRateLimitingInterface[crreconcile.Request]) error {
+	return nil
+}
+func (f failing) WaitForSync(context.Context) error { return f.err }
 
 func TestReconcilers(t *testing.T) {
 	failure := errors.New("failure")

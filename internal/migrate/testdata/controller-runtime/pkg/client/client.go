@@ -69,6 +69,7 @@ type WithWatch interface {
 }
 
 type Patch interface {
+	Type() types.PatchType
 	Data(obj Object) ([]byte, error)
 }
 
