@@ -161,6 +161,7 @@ var renamed = map[string]string{
 	"predicate.NewPredicateFuncs":              "{predicate}.Object",
 	"predicate.NewTypedPredicateFuncs":         "{predicate}.Object",
 	"predicate.Funcs":                          "{predicate}.Predicate",
+	"builder.WebhookBuilder":                   "{webhook}.Builder",
 	"builder.Builder":                          "{controller}.Builder[{client}.Object, {reconcile}.Request]",
 	"ctrl.Builder":                             "{controller}.Builder[{client}.Object, {reconcile}.Request]",
 	"builder.WatchesOption":                    "{predicate}.Predicate",

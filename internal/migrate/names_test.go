@@ -108,12 +108,18 @@ func programsOfNames(t *testing.T, dir string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var request types.Type
+	for _, pkg := range loaded {
+		if pkg.PkgPath == peerModule+"/pkg/reconcile" {
+			request = pkg.Types.Scope().Lookup("Request").Type()
+		}
+	}
 	programs := map[string]string{}
 	for _, pkg := range loaded {
 		if pkg.Types == nil || strings.Contains(pkg.PkgPath, "/internal") || strings.Contains(pkg.PkgPath, "testdata") {
 			continue
 		}
-		u := &nameUser{pkg: pkg.Types, imports: map[string]string{pkg.PkgPath: "peer"}}
+		u := &nameUser{pkg: pkg.Types, request: request, imports: map[string]string{pkg.PkgPath: "peer"}}
 		for _, name := range pkg.Types.Scope().Names() {
 			if object := pkg.Types.Scope().Lookup(name); object.Exported() {
 				u.use(object)
@@ -127,6 +133,7 @@ func programsOfNames(t *testing.T, dir string) map[string]string {
 // nameUser writes a program that uses names of a package.
 type nameUser struct {
 	pkg     *types.Package
+	request types.Type // of package reconcile
 	imports map[string]string
 	lines   []string
 }
@@ -172,20 +179,26 @@ func (u *nameUser) use(object types.Object) {
 func (u *nameUser) useType(object *types.TypeName) {
 	t := object.Type()
 	if named, ok := types.Unalias(t).(*types.Named); ok && named.TypeParams() != nil && named.TypeArgs() == nil {
-		return // those of all objects are aliases
+		if t = u.instantiated(named); t == nil {
+			return
+		}
+	}
+	name := u.nameOf(t)
+	if types.Unalias(t) != t {
+		name = "peer." + object.Name()
 	}
 	if _, ok := t.Underlying().(*types.Interface); ok && !types.IsInterface(t) {
 		return
 	}
-	u.add("var x peer.%s\n\t_ = x", object.Name())
+	u.add("var x %s\n\t_ = x", name)
 	if types.Unalias(t) != t && object.Pkg() != u.pkg {
 		return
 	}
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for field := range s.Fields() {
 			if field.Exported() && !field.Embedded() && !strings.Contains(field.Type().String(), "/internal/") {
-				u.add("var x peer.%s\n\t_ = x.%s", object.Name(), field.Name())
-				u.add("var x peer.%s\n\tvar v %s\n\tx.%s = v\n\t_ = peer.%s{%s: v}", object.Name(), u.nameOf(field.Type()), field.Name(), object.Name(), field.Name())
+				u.add("var x %s\n\t_ = x.%s", name, field.Name())
+				u.add("var x %s\n\tvar v %s\n\tx.%s = v\n\t_ = %s{%s: v}", name, u.nameOf(field.Type()), field.Name(), name, field.Name())
 			}
 		}
 	}
@@ -195,9 +208,29 @@ func (u *nameUser) useType(object *types.TypeName) {
 	}
 	for method := range types.NewMethodSet(receiver).Methods() {
 		if f := method.Obj().(*types.Func); f.Exported() && isPeer(f.Pkg().Path()) {
-			u.add("var x peer.%s\n\t_ = x.%s", object.Name(), f.Name())
+			u.add("var x %s\n\t_ = x.%s", name, f.Name())
 		}
 	}
+}
+
+// instantiated is a generic type for all objects and for requests, nil where it is for others.
+func (u *nameUser) instantiated(generic *types.Named) types.Type {
+	var arguments []types.Type
+	for parameter := range generic.TypeParams().TypeParams() {
+		switch constraint := parameter.Constraint(); {
+		case base(namedOf(constraint)) == "Object":
+			arguments = append(arguments, constraint)
+		case base(namedOf(constraint)) == "comparable", constraint.Underlying().(*types.Interface).Empty():
+			arguments = append(arguments, u.request)
+		default:
+			return nil
+		}
+	}
+	t, err := types.Instantiate(nil, generic, arguments, true)
+	if err != nil {
+		return nil
+	}
+	return t
 }
 
 // arguments are type arguments for parameters, empty where none is known.
