@@ -325,7 +325,7 @@ func (m *migration) check(ctx context.Context) error {
 		if m.brokenBefore[name] {
 			reason = "does not compile, as before: "
 		}
-		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Snippet: snippetFor(fileNamed(files, name), e), Broken: true})
+		m.report.Left = append(m.report.Left, Left{File: name, Line: line, Code: lineOf(scratch, name, line), Reason: reason + oneLine(e.Msg), Snippet: safely(func() string { return snippetFor(fileNamed(files, name), e) }), Broken: true})
 	}
 	if missing := p.missing(); missing != "" {
 		reason := "does not compile: "

@@ -74,6 +74,16 @@ func snippetFor(f *file, e packages.Error) string {
 	return lastResort
 }
 
+// safely returns what to write, and the last resort where it cannot be found out: that is no reason to migrate nothing.
+func safely(snippet func() string) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = lastResort
+		}
+	}()
+	return snippet()
+}
+
 // lastResort is what is said where nothing is known of an error.
 const lastResort = "// what git diff has here, with the names that docs/from-controller-runtime.md has in its right column"
 

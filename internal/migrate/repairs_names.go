@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // What to write where a name, a field or a method is not there.
@@ -80,17 +82,13 @@ func (b *breakage) wantedOf(e ast.Expr) types.Type {
 func (b *breakage) useOf(call *ast.CallExpr, arguments []ast.Expr) string {
 	var params, results []*types.Var
 	add := func(list *[]*types.Var, t types.Type) {
-		if t == nil || t == types.Typ[types.Invalid] || t == types.Typ[types.UntypedNil] {
+		if !isOfParameters(t) {
 			t = types.Universe.Lookup("any").Type()
 		}
-		*list = append(*list, types.NewParam(token.NoPos, nil, "", t))
+		*list = append(*list, types.NewParam(token.NoPos, nil, "", types.Default(t)))
 	}
 	for _, arg := range arguments {
-		t := b.info.TypeOf(arg)
-		if t != nil {
-			t = types.Default(t)
-		}
-		add(&params, t)
+		add(&params, b.info.TypeOf(arg))
 	}
 	wanted := b.wantedOf(call)
 	switch parent := b.around(0).(type) {
@@ -111,6 +109,19 @@ func (b *breakage) useOf(call *ast.CallExpr, arguments []ast.Expr) string {
 	return b.signatureOf(types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), types.NewTuple(results...), false))
 }
 
+// isOfParameters reports whether a type is one that a parameter can be of.
+func isOfParameters(t types.Type) bool {
+	switch t := t.(type) {
+	case nil, *types.Tuple:
+		return false
+	case *types.Basic:
+		return t.Kind() != types.Invalid && t.Kind() != types.UntypedNil
+	case *types.Named:
+		return t.TypeParams() == nil || t.TypeArgs() != nil
+	}
+	return true
+}
+
 // otherMember writes what a type has in place of a field or method.
 func (b *breakage) otherMember() string {
 	selector, ok := innermost[*ast.SelectorExpr](b)
@@ -123,7 +134,7 @@ func (b *breakage) otherMember() string {
 	}
 	call, isCalled := b.calling(selector)
 	if b.isOwnType(on) && isCalled {
-		return "func (own *" + strings.TrimPrefix(b.nameOf(on), "*") + ") " + selector.Sel.Name + b.useOf(call, call.Args) + " {\n\tpanic(\"what is " + selector.Sel.Name + " here?\")\n}"
+		return "func (own " + b.receiverOf(on) + ") " + selector.Sel.Name + b.useOf(call, call.Args) + " {\n\tpanic(\"what is " + selector.Sel.Name + " here?\")\n}"
 	}
 	if other := nearest(selector.Sel.Name, membersOf(on)); other != "" {
 		text := b.raw(selector.X) + "." + other
@@ -177,7 +188,9 @@ func nearest(name string, names []string) string {
 	plain := func(s string) string { return strings.ToLower(strings.TrimPrefix(s, "Get")) }
 	likeness := []func(other string) bool{
 		func(other string) bool { return plain(other) == plain(name) },
-		func(other string) bool { return distance(plain(other), plain(name)) <= min(len(name), len(other))/4 },
+		func(other string) bool {
+			return diagnostic.Slips(plain(other), plain(name)) <= min(len(name), len(other))/4
+		},
 		func(other string) bool {
 			a, b := plain(other), plain(name)
 			return min(len(a), len(b)) > 3 && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a) || strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
@@ -190,26 +203,6 @@ func nearest(name string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// distance counts the letters to change, to add or to take away between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			above := row[j+1]
-			if a[i] != b[j] {
-				diagonal = 1 + min(diagonal, row[j], above)
-			}
-			row[j+1], diagonal = diagonal, above
-		}
-	}
-	return row[len(b)]
 }
 
 // otherField writes a literal's field that the type has, or says what it has.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,25 +20,8 @@ import (
 // TestRepairs asks what to write for code that does not compile, testdata/repairs, each case of which is a package. What is to be written is Go, and nothing that
 // does not compile is without.
 func TestRepairs(t *testing.T) {
-	names, err := filepath.Glob("testdata/repairs/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	dir := newModule(t, peerStub)
-	cases := map[string]*txtar.Archive{} // by the folder of the package
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := strings.TrimSuffix(filepath.Base(name), ".txtar")
-		cases[folder] = archive
-		for _, file := range archive.Files {
-			if source, ok := strings.CutPrefix(file.Name, "before/"); ok {
-				write(t, filepath.Join(dir, folder, source), file.Data)
-			}
-		}
-	}
+	cases := writeCases(t, dir, "before/", "testdata/repairs/*.txtar")
 	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})
 	if err != nil {
 		t.Fatal(err)
@@ -77,17 +61,10 @@ func TestRepairsOfRandomMistakes(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
-	names, err := filepath.Glob("testdata/rules/[^v]*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	dir := newModule(t, peerStub)
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range archive.Files {
+	cases := writeCases(t, dir, "after/", "testdata/rules/[^v]*.txtar")
+	for _, folder := range slices.Sorted(maps.Keys(cases)) {
+		for _, file := range cases[folder].Files {
 			source, ok := strings.CutPrefix(file.Name, "after/")
 			if !ok || !strings.HasSuffix(source, ".go") {
 				continue
@@ -96,7 +73,7 @@ func TestRepairsOfRandomMistakes(t *testing.T) {
 			for range 8 {
 				text = withMistake(text, random)
 			}
-			write(t, filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), ".txtar"), source), []byte(text))
+			write(t, filepath.Join(dir, folder, source), []byte(text))
 		}
 	}
 	p, err := load(t.Context(), newDeclarations(), dir, []goModule{{path: "example.com/cases", folder: "."}}, []string{"GOFLAGS=-mod=mod", "GOWORK=off"})

@@ -20,7 +20,7 @@ func (b *breakage) otherType() string {
 		return ""
 	}
 	given := b.info.TypeOf(value)
-	text := b.raw(value)
+	text := strings.ReplaceAll(b.raw(value), "\n\n", "\n")
 	if convert := b.adapting(given, wanted); convert != "" {
 		return convert + "(" + text + ")"
 	}
@@ -38,7 +38,7 @@ func (b *breakage) otherType() string {
 	case isInterface:
 		return b.implementing(text, given, wanted, asked)
 	case types.ConvertibleTo(given, wanted):
-		return b.nameOf(wanted) + "(" + text + ")"
+		return b.converted(wanted, text)
 	case isFunction && isLiteral(value):
 		return "func" + b.signatureOf(signature) + " {"
 	case isFunction:
@@ -61,6 +61,15 @@ func (b *breakage) misplaced() (value ast.Expr, wanted types.Type) {
 		return nil, nil
 	}
 	return value, wanted
+}
+
+// converted is a conversion to a type.
+func (b *breakage) converted(to types.Type, text string) string {
+	name := b.nameOf(to)
+	if strings.ContainsAny(name[:1], "*<") || strings.HasPrefix(name, "func") || strings.HasPrefix(name, "chan") {
+		name = "(" + name + ")"
+	}
+	return name + "(" + text + ")"
 }
 
 func isLiteral(e ast.Expr) bool {
@@ -90,7 +99,7 @@ func (b *breakage) adapting(given, wanted types.Type) string {
 // implementing writes the methods by which a value is what an interface wants: of its type, or of one around it where a library declares that.
 func (b *breakage) implementing(text string, given, wanted types.Type, asked *types.Interface) string {
 	if b.isOwnType(given) {
-		return b.stubs("*"+strings.TrimPrefix(b.nameOf(given), "*"), given, asked)
+		return b.stubs(b.receiverOf(given), given, asked)
 	}
 	around := "own" + base(namedOf(wanted))
 	if namedOf(wanted) == "" {
@@ -101,6 +110,22 @@ func (b *breakage) implementing(text string, given, wanted types.Type, asked *ty
 		return around + "{value: " + text + "}\n\ntype " + around + " struct{ value " + embedded + " }\n\n" + b.stubs(around, types.NewStruct(nil, nil), asked)
 	}
 	return around + "{" + text + "}\n\ntype " + around + " struct{ " + embedded + " }\n\n" + b.stubs(around, given, asked)
+}
+
+// receiverOf is the type of the receiver of a method that a type of the project gets.
+func (b *breakage) receiverOf(t types.Type) string {
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = pointer.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.TypeParams() == nil {
+		return "*" + b.nameOf(t)
+	}
+	var names []string
+	for parameter := range named.TypeParams().TypeParams() {
+		names = append(names, parameter.Obj().Name())
+	}
+	return "*" + named.Obj().Name() + "[" + strings.Join(names, ", ") + "]"
 }
 
 // stubs are the methods that a type lacks for an interface, or has otherwise.
@@ -207,7 +232,10 @@ func (b *breakage) typeArgument() string {
 	for _, n := range slices.Backward(b.nodes) {
 		generic, arguments := argumentsOfTypes(n)
 		for _, parameter := range b.typeParameters(generic) {
-			asked := parameter.Constraint().Underlying().(*types.Interface)
+			asked, ok := parameter.Constraint().Underlying().(*types.Interface)
+			if !ok {
+				continue // it does not compile either
+			}
 			if b.words[1] == "comparable" && parameter.Constraint().String() == "comparable" {
 				if declared := b.declaredAs(generic); declared != "" {
 					return strings.Replace(declared, parameter.Obj().Name()+" comparable", parameter.Obj().Name()+" any", 1) + " // with equality.Semantic.DeepEqual in place of =="
@@ -216,7 +244,7 @@ func (b *breakage) typeArgument() string {
 			for _, argument := range arguments {
 				given := b.info.TypeOf(argument)
 				if asked.NumMethods() > 0 && b.isOwnType(given) && !types.Implements(given, asked) {
-					return b.stubs("*"+strings.TrimPrefix(b.nameOf(given), "*"), given, asked)
+					return b.stubs(b.receiverOf(given), given, asked)
 				}
 			}
 		}
@@ -316,7 +344,7 @@ func (b *breakage) argumentFor(parameter *types.TypeParam) string {
 	switch constraint := parameter.Constraint(); {
 	case base(namedOf(constraint)) == "Object":
 		return b.nameOf(constraint)
-	case constraint.Underlying().(*types.Interface).IsComparable():
+	case types.IsInterface(constraint) && constraint.Underlying().(*types.Interface).IsComparable():
 		return "reconcile.Request"
 	}
 	return parameter.Obj().Name()
@@ -334,7 +362,7 @@ func (b *breakage) comparison() string {
 	}
 	switch {
 	case binary.Op != token.EQL && binary.Op != token.NEQ, !types.Identical(x, y) && types.ConvertibleTo(y, x):
-		return b.raw(binary.X) + " " + binary.Op.String() + " " + b.nameOf(x) + "(" + b.raw(binary.Y) + ")"
+		return b.raw(binary.X) + " " + binary.Op.String() + " " + b.converted(x, b.raw(binary.Y))
 	}
 	return map[token.Token]string{token.NEQ: "!"}[binary.Op] + "equality.Semantic.DeepEqual(" + b.raw(binary.X) + ", " + b.raw(binary.Y) + ") // k8s.io/apimachinery/pkg/api/equality"
 }

@@ -27,25 +27,8 @@ func TestRulesForOldVersions(t *testing.T) {
 
 // rewriteCases rewrites the cases of a pattern, which are for controller-runtime as in a folder.
 func rewriteCases(t *testing.T, peer, pattern string) {
-	names, err := filepath.Glob("testdata/rules/" + pattern + ".txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
 	before, after := newModule(t, peer), newModule(t, peer)
-	cases := map[string]*txtar.Archive{} // by the folder of the package
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := strings.TrimSuffix(filepath.Base(name), ".txtar")
-		cases[folder] = archive
-		for _, file := range archive.Files {
-			if source, ok := strings.CutPrefix(file.Name, "before/"); ok {
-				write(t, filepath.Join(before, folder, source), file.Data)
-			}
-		}
-	}
+	cases := writeCases(t, before, "before/", "testdata/rules/"+pattern+".txtar")
 	got := rewriteAll(t, before)
 	for folder, archive := range cases {
 		t.Run(folder, func(t *testing.T) {
@@ -72,6 +55,30 @@ func rewriteCases(t *testing.T, peer, pattern string) {
 	for _, e := range compile(t, after) {
 		t.Errorf("%s: %s", strings.TrimPrefix(e.Pos, after), e.Msg)
 	}
+}
+
+// writeCases writes the files below a folder of the cases of a pattern to a module, and returns the cases by the folders of their packages.
+func writeCases(t *testing.T, dir, below, pattern string) map[string]*txtar.Archive {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	cases := map[string]*txtar.Archive{}
+	for _, name := range names {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := strings.TrimSuffix(filepath.Base(name), ".txtar")
+		cases[folder] = archive
+		for _, file := range archive.Files {
+			if source, ok := strings.CutPrefix(file.Name, below); ok {
+				write(t, filepath.Join(dir, folder, source), file.Data)
+			}
+		}
+	}
+	return cases
 }
 
 const (
