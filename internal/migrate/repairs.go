@@ -59,12 +59,12 @@ type breakage struct {
 
 // snippetFor returns what to write for an error of the compiler in a file, which is nil where it could not be read.
 func snippetFor(f *file, e packages.Error) string {
-	b := &breakage{file: f}
-	if f != nil {
-		b.nodes = f.nodesAt(e.Pos)
+	if f == nil { // what cannot be read has no place, and only its message
+		f = &file{program: &program{}}
 	}
+	b := &breakage{file: f, nodes: f.nodesAt(e.Pos)}
 	for _, known := range repairs {
-		if b.words = known.message.FindStringSubmatch(e.Msg); b.words == nil || b.nodes == nil && known.name != repairs[0].name {
+		if b.words = known.message.FindStringSubmatch(e.Msg); b.words == nil {
 			continue
 		}
 		if text := known.write(b); text != "" {
@@ -100,6 +100,9 @@ func (f *file) nodesAt(position string) []ast.Node {
 	var line, column int
 	if _, after, found := strings.Cut(position, ".go:"); found {
 		fmt.Sscanf(after, "%d:%d", &line, &column)
+	}
+	if f.syntax == nil {
+		return nil
 	}
 	in := f.fset.File(f.syntax.Package)
 	if line < 1 || line > in.LineCount() {

@@ -33,6 +33,9 @@ func TestRepairs(t *testing.T) {
 		if err := isSnippet(snippet); err != nil {
 			t.Errorf("%s:%d: %s: %v:\n%s", name, line, e.Msg, err, snippet)
 		}
+		if err := isSnippet(snippetFor(nil, e)); err != nil { // of a file that cannot be read
+			t.Errorf("%s: %v", e.Msg, err)
+		}
 		folder, name, _ := strings.Cut(name, "/")
 		got[folder] += fmt.Sprintf("%s:%d: %s\n\t%s\n", name, line, oneLine(e.Msg), strings.ReplaceAll(snippet, "\n", "\n\t"))
 	}
