@@ -53,6 +53,11 @@ var importRules = []importRule{
 		reason: "it answers as the API server does by the API server's own libraries, and is linked into tests: more of them is longer builds of these",
 	},
 	{
+		in:     []string{"runtime/apiserver/internal"},
+		forbid: under("k8s.io/apiserver/pkg/endpoints/handlers"),
+		reason: "these are the last of what tests compile, for which half of what the server is must not wait",
+	},
+	{
 		in: []string{"runtime/testenv/inmemory"},
 		forbid: func(imported string) bool {
 			return !runtimeMayImport(imported) && !under("k8s.io/api/admissionregistration/v1", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
@@ -168,7 +173,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig", "internal/journal", "internal/standin", "metrics", "log", "workqueue", "reconcile", "internal/wire", "internal/pack", "internal/httpserver", "client", "controllerutil", "finalizer", "informer", "cache", "events", "leaderelection",
 	"handler", "predicate", "source", "controller", "certificate", "webhook/local", "webhook/server", "manager",
-	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv/players", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/komega", "testenv/inmemory",
+	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry", "garbagecollector", "testenv/players", "apiserver/internal/must", "apiserver/internal/fieldset", "apiserver/internal/validity", "apiserver/internal/builtin", "apiserver", "apiserver/program/internal/standalone", "apiserver/program", "apiserver/program/players", "testenv", "testenv/komega", "testenv/inmemory",
 }
 
 func TestRuntimeImportsOnlyLowerLayers(t *testing.T) {

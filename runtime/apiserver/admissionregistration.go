@@ -26,6 +26,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Kinds of admissionregistration.k8s.io/v1. What they do to writes is in admission.go, webhooks.go and policies.go.
@@ -36,66 +39,66 @@ func admissionKinds() []kind {
 	return []kind{mutatingPolicyKind(), mutatingBindingKind(), mutatingHookKind, policyBindingKind(), policyKind(), validatingHookKind}
 }
 
-func admissionDefaults() []defaulter {
-	return []defaulter{
-		defaultsOf(func(w *admissionv1.ValidatingWebhook) {
+func admissionDefaults() []builtin.Defaulter {
+	return []builtin.Defaulter{
+		builtin.DefaultsOf(func(w *admissionv1.ValidatingWebhook) {
 			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
 		}),
-		defaultsOf(func(w *admissionv1.MutatingWebhook) {
+		builtin.DefaultsOf(func(w *admissionv1.MutatingWebhook) {
 			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-			setPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+			builtin.SetPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 		}),
-		defaultsOf(func(s *admissionv1.ServiceReference) { setPointer(&s.Port, 443) }),
-		defaultsOf(func(r *admissionv1.Rule) { setPointer(&r.Scope, admissionv1.AllScopes) }),
-		defaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
-			setPointer(&spec.FailurePolicy, admissionv1.Fail)
+		builtin.DefaultsOf(func(s *admissionv1.ServiceReference) { builtin.SetPointer(&s.Port, 443) }),
+		builtin.DefaultsOf(func(r *admissionv1.Rule) { builtin.SetPointer(&r.Scope, admissionv1.AllScopes) }),
+		builtin.DefaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
+			builtin.SetPointer(&spec.FailurePolicy, admissionv1.Fail)
 		}),
-		defaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
-			setPointer(&spec.FailurePolicy, admissionv1.Fail)
+		builtin.DefaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
+			builtin.SetPointer(&spec.FailurePolicy, admissionv1.Fail)
 		}),
-		defaultsOf(func(m *admissionv1.MatchResources) {
-			setPointer(&m.MatchPolicy, admissionv1.Equivalent)
-			setPointer(&m.NamespaceSelector, metav1.LabelSelector{})
-			setPointer(&m.ObjectSelector, metav1.LabelSelector{})
+		builtin.DefaultsOf(func(m *admissionv1.MatchResources) {
+			builtin.SetPointer(&m.MatchPolicy, admissionv1.Equivalent)
+			builtin.SetPointer(&m.NamespaceSelector, metav1.LabelSelector{})
+			builtin.SetPointer(&m.ObjectSelector, metav1.LabelSelector{})
 		}),
 	}
 }
 
 func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32) {
-	setPointer(failure, admissionv1.Fail)
-	setPointer(match, admissionv1.Equivalent)
-	setPointer(namespaces, metav1.LabelSelector{})
-	setPointer(objects, metav1.LabelSelector{})
-	setPointer(timeout, 10)
+	builtin.SetPointer(failure, admissionv1.Fail)
+	builtin.SetPointer(match, admissionv1.Equivalent)
+	builtin.SetPointer(namespaces, metav1.LabelSelector{})
+	builtin.SetPointer(objects, metav1.LabelSelector{})
+	builtin.SetPointer(timeout, 10)
 }
 
 var apiExtensions = []string{"api-extensions"}
 
-func countColumn(name, description string, count func(object runtime.Object) int) column {
-	return column{metav1.TableColumnDefinition{Name: name, Type: "integer", Description: description}, func(object runtime.Object) any { return int64(count(object)) }}
+func countColumn(name, description string, count func(object runtime.Object) int) builtin.Column {
+	return builtin.Col(name, "integer", description, func(object runtime.Object) any { return int64(count(object)) })
 }
 
 const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
 
-var mutatingHookKind = kind{
-	gvk: admissionV1.WithKind("MutatingWebhookConfiguration"), resource: "mutatingwebhookconfigurations", categories: apiExtensions,
-	columns: []column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+var mutatingHookKind = kind{Kind: builtin.Kind{
+	GVK: admissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []builtin.Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
 		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
-	}), sinceColumn},
-	rules: hookRules(func(object runtime.Object) []hook {
+	}), builtin.SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []hook {
 		return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
 	}),
-}
+}}
 
-var validatingHookKind = kind{
-	gvk: admissionV1.WithKind("ValidatingWebhookConfiguration"), resource: "validatingwebhookconfigurations", categories: apiExtensions,
-	columns: []column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+var validatingHookKind = kind{Kind: builtin.Kind{
+	GVK: admissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []builtin.Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
 		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
-	}), sinceColumn},
-	rules: hookRules(func(object runtime.Object) []hook {
+	}), builtin.SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []hook {
 		return validatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
 	}),
-}
+}}
 
 // hook is a webhook of either kind. Nobody changes it.
 type hook struct {
@@ -126,21 +129,21 @@ func mutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hoo
 }
 
 // hookRules are the rules of a configuration.
-func hookRules(hooks func(object runtime.Object) []hook) rules {
-	return rules{
-		create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
-		update: func(object, old runtime.Object) {
+func hookRules(hooks func(object runtime.Object) []hook) builtin.Rules {
+	return builtin.Rules{
+		Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
+		Update: func(object, old runtime.Object) {
 			if !reflect.DeepEqual(hooks(object), hooks(old)) {
-				mustAccess(object).SetGeneration(mustAccess(old).GetGeneration() + 1)
+				must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
 			}
 		},
-		validate: func(object runtime.Object) field.ErrorList {
+		Validate: func(object runtime.Object) field.ErrorList {
 			return append(validateAdmissionMetadata(object, true), validateHooks(hooks(object), nil)...)
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			return append(validateAdmissionMetadata(object, false), validateHooks(hooks(object), hooks(old))...)
 		},
-		warnings: func(object runtime.Object) (warnings []string) {
+		Warnings: func(object runtime.Object) (warnings []string) {
 			for i, h := range hooks(object) {
 				for j := range h.Rules {
 					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j), &h.Rules[j].Rule)...)
@@ -177,7 +180,7 @@ func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 const staticSuffix = ".static.k8s.io"
 
 func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorList {
-	path, accessor := field.NewPath("metadata"), mustAccess(object)
+	path, accessor := field.NewPath("metadata"), must.Access(object)
 	problems := validation.ValidateObjectMetaAccessor(accessor, false, validation.NameIsDNSSubdomain, path)
 	if created && strings.HasSuffix(accessor.GetName(), staticSuffix) {
 		problems = append(problems, field.Invalid(path.Child("name"), accessor.GetName(), fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", staticSuffix)))
@@ -416,7 +419,7 @@ var statelessCompiler = sync.OnceValue(func() plugincel.Compiler {
 // newComposedCompiler compiles what may name variables of the policy.
 func newComposedCompiler() *plugincel.CompositedCompiler {
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	must(err)
+	must.Do(err)
 	return compiler
 }
 
@@ -474,61 +477,59 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 }
 
 func policyKind() kind {
-	return kind{
-		gvk: admissionV1.WithKind("ValidatingAdmissionPolicy"), resource: "validatingadmissionpolicies", categories: apiExtensions,
-		columns: []column{
+	return kind{Kind: builtin.Kind{
+		GVK: admissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies", Categories: apiExtensions,
+		Columns: []builtin.Column{
 			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
 				return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
 			}),
 			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
 				return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
 			}),
-			sinceColumn,
+			builtin.SinceColumn,
 		},
-		rules: rules{
-			reset: []string{"status"},
-			mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-				return policy.Spec.ParamKind
-			}),
-			create: func(object runtime.Object) {
+		Rules: builtin.Rules{
+			Reset: []string{"status"},
+			Create: func(object runtime.Object) {
 				policy := object.(*admissionv1.ValidatingAdmissionPolicy)
 				policy.Status, policy.Generation = admissionv1.ValidatingAdmissionPolicyStatus{}, 1
 			},
-			update: func(object, old runtime.Object) {
+			Update: func(object, old runtime.Object) {
 				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
 				if policy.Status = was.Status; !equality.Semantic.DeepEqual(policy.Spec, was.Spec) {
 					policy.Generation = was.Generation + 1
 				}
 			},
-			validate: func(object runtime.Object) field.ErrorList {
+			Validate: func(object runtime.Object) field.ErrorList {
 				return append(validateAdmissionMetadata(object, true), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), nil)...)
 			},
-			validateUpdate: func(object, old runtime.Object) field.ErrorList {
+			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 				return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
 			},
 		},
-		status: &rules{
-			reset: []string{"spec", "metadata"},
-			update: func(object, old runtime.Object) {
+		Status: &builtin.Rules{
+			Reset: []string{"spec", "metadata"},
+			Update: func(object, old runtime.Object) {
 				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
 				policy.Spec = was.Spec
 				metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &was.ObjectMeta)
 			},
-			validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+			ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
 				return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
 			},
 		},
-	}
+	}, mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+		return policy.Spec.ParamKind
+	})}
 }
 
-func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) column {
-	definition := metav1.TableColumnDefinition{Name: "ParamKind", Type: "string", Description: "ParamKind specifies the kind of resources used to parameterize this policy"}
-	return column{definition, func(object runtime.Object) any {
+func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) builtin.Column {
+	return builtin.Col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(object runtime.Object) any {
 		if kind := of(object); kind != nil {
 			return kind.APIVersion + "/" + kind.Kind
 		}
 		return "<unset>"
-	}}
+	})
 }
 
 // policyFrame is what policies of both kinds have.
@@ -768,47 +769,46 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 }
 
 func policyBindingKind() kind {
-	return kind{
-		gvk: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), resource: "validatingadmissionpolicybindings", categories: apiExtensions,
-		columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
+	return kind{Kind: builtin.Kind{
+		GVK: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings", Categories: apiExtensions,
+		Columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
 			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		rules: rules{
-			mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-				return binding.Spec.PolicyName, binding.Spec.ParamRef
-			}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-				return policy.Spec.ParamKind
-			},
-				`user %v does not have "%v" permission on the object referenced by paramRef`),
-			create: func(object runtime.Object) { mustAccess(object).SetGeneration(1) },
-			update: func(object, old runtime.Object) {
+		Rules: builtin.Rules{
+			Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
+			Update: func(object, old runtime.Object) {
 				binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
 				if !equality.Semantic.DeepEqual(binding.Spec, was.Spec) {
 					binding.Generation = was.Generation + 1
 				}
 			},
-			validate: func(object runtime.Object) field.ErrorList {
+			Validate: func(object runtime.Object) field.ErrorList {
 				return append(validateAdmissionMetadata(object, true), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
 			},
-			validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+			ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
 				return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
 			},
 		},
-	}
+	}, mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+		return binding.Spec.PolicyName, binding.Spec.ParamRef
+	}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+		return policy.Spec.ParamKind
+	},
+		`user %v does not have "%v" permission on the object referenced by paramRef`)}
 }
 
-func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []column {
-	return []column{
-		{metav1.TableColumnDefinition{Name: "PolicyName", Type: "string", Description: "PolicyName indicates the policy definition which the policy binding binded to"}, func(object runtime.Object) any {
+func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []builtin.Column {
+	return []builtin.Column{
+		builtin.Col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(object runtime.Object) any {
 			policy, _ := of(object)
 			return policy
-		}},
-		{metav1.TableColumnDefinition{Name: "ParamRef", Type: "string", Description: "ParamRef indicates the param resource which sets the configuration param"}, func(object runtime.Object) any {
+		}),
+		builtin.Col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(object runtime.Object) any {
 			_, params := of(object)
 			return paramName(params)
-		}},
-		sinceColumn,
+		}),
+		builtin.SinceColumn,
 	}
 }
 

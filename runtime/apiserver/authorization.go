@@ -25,6 +25,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // roleAuthorizer allows what the roles in the server allow, and everything to system:masters.
@@ -117,7 +119,7 @@ func (a *roleAuthorizer) visit(who user.Info, namespace string, visitor func(sou
 // all are the records with a prefix.
 func (t *table) all(prefix string) []*record {
 	records, _, err := t.list(prefix, "", 0)
-	must(err)
+	must.Do(err)
 	return records
 }
 
@@ -251,11 +253,11 @@ func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedO
 
 // onlyCollected reports whether an update changes only what a garbage collector changes.
 func onlyCollected(object, old runtime.Object) bool {
-	if mustAccess(old).GetResourceVersion() == "" {
+	if must.Access(old).GetResourceVersion() == "" {
 		return false
 	}
 	copied := object.DeepCopyObject()
-	now, was := mustAccess(copied), mustAccess(old)
+	now, was := must.Access(copied), must.Access(old)
 	now.SetOwnerReferences(was.GetOwnerReferences())
 	now.SetFinalizers(was.GetFinalizers())
 	now.SetManagedFields(was.GetManagedFields())
@@ -269,7 +271,7 @@ func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rba
 				return nil
 			}
 			rules, aggregation := rulesOf(object)
-			name, resource := mustAccess(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}
+			name, resource := must.Access(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}
 			if err := s.holds(ctx, rules); err != nil {
 				return apierrors.NewForbidden(resource, name, err)
 			}
@@ -301,7 +303,7 @@ func completeBinding(of func(object runtime.Object) binding) func(s *Server, r *
 				return err
 			}
 			if err := s.holds(ctx, rules); err != nil {
-				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}, mustAccess(object).GetName(), err)
+				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}, must.Access(object).GetName(), err)
 			}
 			return nil
 		}}
@@ -458,19 +460,19 @@ const firstRoles = `[
 // addFirstRoles puts those that are not there into the store as they are, which takes no endpoint unless they are kept.
 func (s *Server) addFirstRoles() error {
 	var raw []json.RawMessage
-	must(json.Unmarshal([]byte(firstRoles), &raw))
+	must.Do(json.Unmarshal([]byte(firstRoles), &raw))
 	now := metav1.Now()
 	for _, data := range raw {
 		var meta metav1.PartialObjectMetadata
-		must(json.Unmarshal(data, &meta))
+		must.Do(json.Unmarshal(data, &meta))
 		var object runtime.Object = &rbacv1.ClusterRole{}
 		t, resource := s.roles.clusterRoles, "clusterroles"
 		if meta.Kind == "ClusterRoleBinding" {
 			object, t, resource = &rbacv1.ClusterRoleBinding{}, s.roles.clusterBindings, "clusterrolebindings"
 		}
-		must(json.Unmarshal(data, object))
+		must.Do(json.Unmarshal(data, object))
 		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		accessor := mustAccess(object)
+		accessor := must.Access(object)
 		accessor.SetUID(s.names.uid())
 		accessor.SetCreationTimestamp(now.Rfc3339Copy())
 		accessor.SetLabels(map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"})

@@ -33,6 +33,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 var (
@@ -49,18 +52,18 @@ var (
 )
 
 // definitionKind is CustomResourceDefinition.
-var definitionKind = kind{
-	gvk: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), resource: "customresourcedefinitions", singular: "customresourcedefinition",
-	short: []string{"crd", "crds"}, categories: []string{"api-extensions"},
-	modelName: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
-	rules: rules{
-		reset: []string{"status"},
-		create: func(object runtime.Object) {
+var definitionKind = kind{Kind: builtin.Kind{
+	GVK: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), Resource: "customresourcedefinitions", Singular: "customresourcedefinition",
+	Short: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+	ModelName: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+	Rules: builtin.Rules{
+		Reset: []string{"status"},
+		Create: func(object runtime.Object) {
 			crd := object.(*apiextensions.CustomResourceDefinition)
 			crd.Status, crd.Generation = apiextensions.CustomResourceDefinitionStatus{}, 1
 			noteStored(crd)
 		},
-		update: func(object, old runtime.Object) {
+		Update: func(object, old runtime.Object) {
 			crd, was := object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition)
 			crd.Status = was.Status
 			if !equality.Semantic.DeepEqual(was.Spec, crd.Spec) {
@@ -68,33 +71,33 @@ var definitionKind = kind{
 			}
 			noteStored(crd)
 		},
-		validate: func(object runtime.Object) field.ErrorList {
+		Validate: func(object runtime.Object) field.ErrorList {
 			return validation.ValidateCustomResourceDefinition(context.Background(), object.(*apiextensions.CustomResourceDefinition))
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			return validation.ValidateCustomResourceDefinitionUpdate(context.Background(), object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
 		},
-		warnings: func(object runtime.Object) []string {
+		Warnings: func(object runtime.Object) []string {
 			return definitionWarnings(object.(*apiextensions.CustomResourceDefinition))
 		},
-		updateWarnings: func(object, old runtime.Object) []string {
+		UpdateWarnings: func(object, old runtime.Object) []string {
 			known := definitionWarnings(old.(*apiextensions.CustomResourceDefinition))
 			return slices.DeleteFunc(definitionWarnings(object.(*apiextensions.CustomResourceDefinition)), func(warning string) bool { return slices.Contains(known, warning) })
 		},
 	},
-	status: &rules{
-		reset: []string{"spec"},
-		update: func(object, old runtime.Object) {
+	Status: &builtin.Rules{
+		Reset: []string{"spec"},
+		Update: func(object, old runtime.Object) {
 			crd := object.(*apiextensions.CustomResourceDefinition)
 			crd.Spec = old.(*apiextensions.CustomResourceDefinition).Spec
 			metav1.ResetObjectMetaForStatus(&crd.ObjectMeta, &crd.ObjectMeta)
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			return validateDefinitionStatus(object.(*apiextensions.CustomResourceDefinition), old.(*apiextensions.CustomResourceDefinition))
 		},
 	},
-	fields: func(runtime.Object, fields.Set) {},
-}
+	Fields: func(runtime.Object, fields.Set) {},
+}}
 
 // validateDefinitionStatus checks an update of the status. The oldest apiextensions-apiserver asks for no context.
 func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
@@ -159,7 +162,7 @@ func (s *definitionStorage) Delete(ctx context.Context, name string, validate re
 	if err != nil {
 		return nil, false, err
 	}
-	if mustAccess(object).GetDeletionTimestamp() != nil {
+	if must.Access(object).GetDeletionTimestamp() != nil {
 		return s.registry.Delete(ctx, name, validate, options)
 	}
 	return s.terminate(ctx, name, preconditions, validate, options, func(object runtime.Object) {
@@ -210,14 +213,14 @@ func (s *Server) reconcileDefinitions() {
 
 // finishDefinition is called when an object of a definition was written: of one that goes it may have been the last.
 func (s *Server) finishDefinition(name string) {
-	if record := s.crds.table.get(s.crds.prefix + "/" + name); record != nil && mustAccess(record.object).GetDeletionTimestamp() != nil {
+	if record := s.crds.table.get(s.crds.prefix + "/" + name); record != nil && must.Access(record.object).GetDeletionTimestamp() != nil {
 		s.reconcileDefinitions()
 	}
 }
 
 func (s *Server) listDefinitions() (crds []*apiextensionsv1.CustomResourceDefinition) {
 	records, _, err := s.crds.table.list(s.crds.prefix+"/", "", 0)
-	must(err)
+	must.Do(err)
 	for _, r := range records {
 		crds = append(crds, s.read(r))
 	}
@@ -240,7 +243,7 @@ func (s *Server) read(r *record) *apiextensionsv1.CustomResourceDefinition {
 // versioned is a definition in v1, which is what upstream's helpers work on.
 func versioned(object runtime.Object) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	must(definitionScheme.Convert(object.DeepCopyObject(), crd, nil))
+	must.Do(definitionScheme.Convert(object.DeepCopyObject(), crd, nil))
 	return crd
 }
 
@@ -413,9 +416,9 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // returns the definition as written, or nil.
 func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
-	must(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind, *definitionKind.status})
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""), &request.RequestInfo{APIGroup: definitionKind.gvk.Group, Resource: definitionKind.resource})
+	must.Do(definitionScheme.Convert(crd, internal, nil))
+	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind, *definitionKind.Status, nil})
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""), &request.RequestInfo{APIGroup: definitionKind.GVK.Group, Resource: definitionKind.Resource})
 	managed := func(_ context.Context, object, old runtime.Object) (runtime.Object, error) {
 		return s.crdScope.FieldManager.UpdateNoErrors(old, object, "kube-apiserver"), nil
 	}

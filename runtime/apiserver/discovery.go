@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // resourceInfo is what discovery says of a resource, or of a subresource: then its name has a slash.
@@ -32,6 +34,7 @@ type resourceInfo struct {
 var (
 	allVerbs    = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	proxyVerbs  = []string{"create", "delete", "get", "patch", "update"}
 	partVerbs   = []string{"get", "patch", "update"}
 )
 
@@ -52,22 +55,22 @@ func (s *Server) resources() (found []resourceInfo) {
 }
 
 func resourcesOf(k *kind) []resourceInfo {
-	stored, verbs := k.stored(), k.verbs
+	stored, verbs := k.stored(), k.Verbs
 	if verbs == nil {
 		verbs = allVerbs
 	}
 	one := resourceInfo{
-		gv: k.gvk.GroupVersion(), name: k.resource, singular: k.singularName(), kind: k.gvk, namespaced: k.namespaced, verbs: verbs,
-		short: k.short, categories: k.categories, hash: storageHash(stored.gvk),
+		gv: k.GVK.GroupVersion(), name: k.Resource, singular: k.SingularName(), kind: k.GVK, namespaced: k.Namespaced, verbs: verbs,
+		short: k.Short, categories: k.Categories, hash: storageHash(stored.GVK),
 	}
 	found := []resourceInfo{one}
 	for _, extra := range k.parts {
 		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/" + extra.name, kind: extra.kind, namespaced: one.namespaced, verbs: extra.verbs})
 	}
-	if stored.scale != nil {
+	if stored.Scale != nil {
 		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/scale", kind: scaleKind, namespaced: one.namespaced, verbs: partVerbs})
 	}
-	if stored.status != nil {
+	if stored.Status != nil {
 		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/status", kind: one.kind, namespaced: one.namespaced, verbs: partVerbs})
 	}
 	return found
@@ -144,7 +147,7 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 func writeJSON(w http.ResponseWriter, contentType string, document any) {
 	w.Header().Set("Content-Type", contentType)
 	data, err := json.Marshal(document)
-	must(err)
+	must.Do(err)
 	_, _ = w.Write(append(data, '\n'))
 }
 

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Put stores an object as it is given: with its status, UID, finalizers, managed fields and times, deletion included, in place of what writes set
@@ -122,7 +124,7 @@ type givenStrategy struct {
 func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	s.strategy.PrepareForCreate(ctx, object)
 	setStatusOf(object, s.status)
-	to, from := mustAccess(object), s.given
+	to, from := must.Access(object), s.given
 	if uid := from.GetUID(); uid != "" {
 		to.SetUID(uid)
 	}
@@ -176,8 +178,8 @@ func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Ob
 	if s.part.other {
 		setStatusOf(object, nil)
 	}
-	mustAccess(object).SetUID(NoUID)
-	mustAccess(object).SetCreationTimestamp(metav1.Time{})
+	must.Access(object).SetUID(NoUID)
+	must.Access(object).SetCreationTimestamp(metav1.Time{})
 }
 
 // PrepareForUpdate implements [rest.RESTUpdateStrategy].
@@ -186,9 +188,9 @@ func (s uncheckedStrategy) PrepareForUpdate(_ context.Context, object, old runti
 	case s.part.other:
 		setStatusOf(object, statusOf(old))
 	case s.part.status:
-		status, fields := statusOf(object), mustAccess(object).GetManagedFields()
+		status, fields := statusOf(object), must.Access(object).GetManagedFields()
 		become(object, old.DeepCopyObject())
-		mustAccess(object).SetManagedFields(fields)
+		must.Access(object).SetManagedFields(fields)
 		setStatusOf(object, status)
 	}
 }
@@ -220,7 +222,7 @@ func (uncheckedStrategy) CheckGracefulDelete(context.Context, runtime.Object, *m
 
 // unchecked gives registries of a resource and its status the strategy of a server that takes objects as they are.
 func (s *Server) unchecked(objects, status *registry) {
-	if !s.options.Unchecked || objects.kind.GroupKind() == definitionKind.gvk.GroupKind() {
+	if !s.options.Unchecked || objects.kind.GroupKind() == definitionKind.GVK.GroupKind() {
 		return
 	}
 	objects.strategy = uncheckedStrategy{objects.strategy, &unchecked{other: status != nil}}

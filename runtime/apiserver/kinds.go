@@ -3,13 +3,11 @@ package apiserver
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,28 +29,25 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	"k8s.io/apimachinery/pkg/api/operation"
-	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // kindGroups are the kinds that are there without a CustomResourceDefinition, in the order in which discovery has their groups. A
@@ -64,7 +59,7 @@ type builtins struct {
 	once   sync.Once
 	groups [][]kind
 	scheme *runtime.Scheme
-	models *goModels
+	models *builtin.Models
 	family family
 	plain  func() family // without defaults
 }
@@ -74,11 +69,23 @@ var shared builtins // without an initial value, since the rows refer to what re
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
 		shared.groups = [][]kind{
-			coreKinds(), eventKinds(), appsKinds(), autoscalingKinds(), batchKinds(), certificateKinds(), networkingKinds(), policyKinds(), storageKinds(), schedulingKinds(), coordinationKinds(), nodeKinds(), discoveryKinds(),
+			coreKinds(),
+			ruled(builtin.EventKinds()...),
+			ruled(builtin.AppsKinds()...),
+			ruled(builtin.AutoscalingKinds()...),
+			{{Kind: builtin.CronJobs()}, {Kind: builtin.Jobs(), complete: warnOfOrphans}},
+			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval", builtin.ApprovalRules)}}},
+			ruled(builtin.NetworkingKinds()...),
+			ruled(builtin.PolicyKinds()...),
+			ruled(builtin.StorageKinds()...),
+			{{Kind: builtin.PriorityClasses(), complete: makePriorities}},
+			ruled(builtin.CoordinationKinds()...),
+			ruled(builtin.NodeKinds()...),
+			ruled(builtin.DiscoveryKinds()...),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
-		shared.scheme = newBuiltinScheme(shared.groups, setAllDefaults)
-		shared.models = &goModels{scheme: shared.scheme}
+		shared.scheme = newBuiltinScheme(shared.groups, builtin.NewDefaults(namespaceDefaults(), authenticationDefaults(), rbacDefaults(), admissionDefaults()))
+		shared.models = &builtin.Models{Scheme: shared.scheme}
 		shared.family = newFamily(shared.scheme)
 		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })
 	})
@@ -90,41 +97,27 @@ func newFamily(scheme *runtime.Scheme) family {
 	return family{scheme: scheme, codecs: codecs}
 }
 
-// kind is one of them: one row for each. Its rules are for objects of its Go type, which is that of the version that is stored.
+// kind is a kind with what this server does about it beyond its rules.
 type kind struct {
-	gvk        schema.GroupVersionKind
-	resource   string
-	singular   string // nothing for the kind in lower case
-	short      []string
-	categories []string
-	namespaced bool
-	uncached   bool                                                   // is read from the storage alone, whose errors differ from those of a cache
-	shown      func(object runtime.Object)                            // makes of what is written what readers find
-	unshown    string                                                 // an annotation that tables do not have
-	verbs      []string                                               // nil for all
-	columns    []column                                               // of tables; nil for names and creation times
-	conditions func(object runtime.Object) []metav1.TableRowCondition // of their rows
-	rules      rules
-	status     *rules                                            // of the subresource, if there is one
-	scale      func(object runtime.Object) scaled                // where the scale subresource is, if there is one
-	parts      []extraPart                                       // other subresources
-	fields     func(object runtime.Object, set fields.Set)       // that selectors may name, besides those of each object
-	labels     func(label, value string) (string, string, error) // of selectors, of a version that has other names than what is stored
-	selectable []string                                          // their names
-	returned   bool                                              // a deletion answers with the object
-	policy     rest.GarbageCollectionPolicy                      // what a deletion does to dependents, unless it says it
-	deletable  func(updated, existing runtime.Object) bool       // see registry
-	complete   func(s *Server, r *registry, e *endpoint)         // makes of an endpoint what it has besides
+	builtin.Kind
+	of       *kind                                     // the kind of which this is another version
+	parts    []extraPart                               // subresources besides status and scale
+	complete func(s *Server, r *registry, e *endpoint) // makes of an endpoint what it has besides
 
-	// admit is what the admission plugins do that each server has, before webhooks: for creations and updates, of subresources too.
-	admit func(s *Server, a admission.Attributes) error
-	// review is what they refuse of what webhooks have made of it.
-	review func(s *Server, a admission.Attributes) error
+	// mayWrite is what the user lacks who writes an object that is valid, or nil; old is nil for creations.
+	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
+}
 
-	of  *kind               // the kind of which this is another version
-	hub schema.GroupVersion // of it: under which the scheme has the Go type of that kind; empty for its own version
-
-	modelName string // of a generated model, of kinds whose Go type is not in newBuiltinScheme
+// ruled are kinds of which the server knows nothing but their rules.
+func ruled(rows ...builtin.Kind) (kinds []kind) {
+	for _, row := range rows {
+		k := kind{Kind: row}
+		if row.Of != nil {
+			k.of = &kind{Kind: *row.Of}
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds
 }
 
 // extraPart is a subresource besides status and scale, as discovery has it.
@@ -135,110 +128,20 @@ type extraPart struct {
 	part  func(s *Server, r *registry, k *kind, f family) part
 }
 
-// column of a table. One without a name is in rows alone.
-type column struct {
-	metav1.TableColumnDefinition
-	value func(object runtime.Object) any
+// partOf is a subresource that changes some of an object. Of these there are no tables.
+func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
+	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind, f family) part {
+		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, rules, nil})
+		return part{storage: subresource{changed}, scope: newScope(k, f, name, changed.GetResetFields(), nil)}
+	}}
 }
 
-// rules of a kind for its writes. Those that are nil do nothing.
-type rules struct {
-	unconditional  bool // an update may say no version
-	creates        bool // an update makes an object that is not there
-	literalNames   bool // what a name is to be generated from is the name
-	unnamed        bool // an object that is made without a name gets a UID for one
-	reset          []string
-	spec           func(object runtime.Object) any            // the generation counts changes of it
-	literal        bool                                       // and a list that is empty now and was not there is one
-	given          func(object runtime.Object) []string       // warnings about a new object before create changes it
-	identify       func(object runtime.Object, who user.Info) // notes who makes a new object
-	create         func(object runtime.Object)
-	update         func(object, old runtime.Object)
-	canonicalize   func(object runtime.Object)
-	validate       func(object runtime.Object) field.ErrorList
-	validateUpdate func(object, old runtime.Object) field.ErrorList
-	warnings       func(object runtime.Object) []string
-	validateIn     func(ctx context.Context, object, old runtime.Object) field.ErrorList         // both, of a kind that is checked by the group asked for; old is nil for creations
-	mayWrite       func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error // what the user lacks who writes an object that is valid; old is nil for creations
-	updateWarnings func(object, old runtime.Object) []string                                     // nil for warnings
-	grace          func(object runtime.Object, options *metav1.DeleteOptions) bool               // of kinds that a deletion may leave for a time, which it sets in the options
-}
-
-var (
-	nameColumn  = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
-	sinceColumn = column{
-		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
-		func(object runtime.Object) any { return since(mustAccess(object).GetCreationTimestamp()) },
+// makePriorities makes the classes that are there from the start.
+func makePriorities(_ *Server, r *registry, _ *endpoint) {
+	for _, class := range builtin.SystemPriorities() {
+		_, err := r.Create(request.WithNamespace(request.NewContext(), ""), class, nil, &metav1.CreateOptions{})
+		must.Do(err)
 	}
-)
-
-func since(t metav1.Time) string {
-	if t.IsZero() {
-		return "<unknown>"
-	}
-	return duration.HumanDuration(time.Since(t.Time))
-}
-
-// col is a column of a table whose value is of a Go type; one that is wide is only shown when it is asked for.
-func col[T runtime.Object](name, format, description string, value func(object T) any) column {
-	kind, format, _ := strings.Cut(format, " ")
-	c := column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}, func(object runtime.Object) any { return value(object.(T)) }}
-	if format == "wide" {
-		c.Priority = 1
-	}
-	return c
-}
-
-// The functions of a row, on its Go type.
-
-func typed1[T runtime.Object, R any](f func(object T) R) func(runtime.Object) R {
-	return func(object runtime.Object) R { return f(object.(T)) }
-}
-
-func typed2[T runtime.Object, R any](f func(object, old T) R) func(object, old runtime.Object) R {
-	return func(object, old runtime.Object) R { return f(object.(T), old.(T)) }
-}
-
-func change1[T runtime.Object](f func(object T)) func(runtime.Object) {
-	return func(object runtime.Object) { f(object.(T)) }
-}
-
-func change2[T runtime.Object](f func(object, old T)) func(object, old runtime.Object) {
-	return func(object, old runtime.Object) { f(object.(T), old.(T)) }
-}
-
-func validateMetadata(metadata *metav1.ObjectMeta, namespaced bool, name validation.ValidateNameFunc) field.ErrorList {
-	path := field.NewPath("metadata")
-	return append(validation.ValidateObjectMeta(metadata, namespaced, name, path), validateFinalizerNames(metadata, path)...)
-}
-
-func validateMetadataUpdate(object, old runtime.Object) field.ErrorList {
-	path := field.NewPath("metadata")
-	problems := validation.ValidateObjectMetaAccessorUpdate(mustAccess(object), mustAccess(old), path)
-	return append(problems, validateFinalizerNames(mustAccess(object), path)...)
-}
-
-func validateFinalizerNames(metadata metav1.Object, path *field.Path) (problems field.ErrorList) {
-	for i, finalizer := range metadata.GetFinalizers() {
-		problems = append(problems, validateQualified(finalizer, path.Child("finalizers").Index(i))...)
-	}
-	return problems
-}
-
-func validateFinalizer(name string, path *field.Path) field.ErrorList {
-	return append(validation.ValidateFinalizerName(name, path), validateQualified(name, path)...)
-}
-
-// validateQualified checks that a finalizer without a domain is one of those that the system has.
-func validateQualified(name string, path *field.Path) field.ErrorList {
-	standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents || name == string(corev1.FinalizerKubernetes)
-	for _, character := range name {
-		standard = standard || character == '/'
-	}
-	if standard {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
 // newBuiltinScheme has the built-in kinds, with their defaults and selectors. A version is its own hub, but for other versions of a kind.
@@ -247,34 +150,26 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, certificatesv1.AddToScheme, networkingv1.AddToScheme,
 		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, addEventConversions, addAutoscalerConversions,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, builtin.AddEventConversions, builtin.AddAutoscalerConversions,
 	} {
-		must(add(scheme))
+		must.Do(add(scheme))
 	}
 	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, defaults)
 	for _, kinds := range groups {
 		for i := range kinds {
 			k := &kinds[i]
-			object, err := scheme.New(k.gvk)
-			must(err)
+			object, err := scheme.New(k.GVK)
+			must.Do(err)
 			scheme.AddTypeDefaultingFunc(object, defaults)
 			switch {
-			case k.labels != nil:
-				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.labels))
-			case len(k.stored().selectable) > 0:
-				must(scheme.AddFieldLabelConversionFunc(k.gvk, k.stored().selector))
+			case k.Labels != nil:
+				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.Labels))
+			case len(k.stored().Selectable) > 0:
+				must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, k.stored().Selector))
 			}
 		}
 	}
 	return scheme
-}
-
-// selector checks a field of a selector.
-func (k *kind) selector(label, value string) (string, string, error) {
-	if label == "metadata.name" || k.namespaced && label == "metadata.namespace" || slices.Contains(k.selectable, label) {
-		return label, value, nil
-	}
-	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
 // typedCodec stores objects of Go types as they are after they were written as JSON.
@@ -285,7 +180,7 @@ type typedCodec struct {
 
 func (c typedCodec) encode(object runtime.Object) (*record, error) {
 	object = object.DeepCopyObject()
-	must(versioner.PrepareObjectForStorage(object))
+	must.Do(versioner.PrepareObjectForStorage(object))
 	data, err := runtime.Encode(c.codec, object)
 	if err != nil {
 		return nil, err
@@ -319,35 +214,37 @@ type kindStrategy struct {
 	genericStoreOnly
 	server *Server
 	kind   *kind
-	rules  rules
+	rules  builtin.Rules
+	// mayWrite is that of the kind, or nil for subresources.
+	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
 
 // GenerateName adds to a name what makes it one of its own, but where it is the whole name.
 func (s *kindStrategy) GenerateName(base string) string {
-	if s.kind.rules.literalNames {
+	if s.kind.Rules.LiteralNames {
 		return base
 	}
 	return s.generator.GenerateName(base)
 }
 
-func (s *kindStrategy) NamespaceScoped() bool { return s.kind.namespaced }
-func (s *kindStrategy) creates() bool         { return s.rules.creates }
-func (s *kindStrategy) unconditional() bool   { return s.rules.unconditional }
+func (s *kindStrategy) NamespaceScoped() bool { return s.kind.Namespaced }
+func (s *kindStrategy) creates() bool         { return s.rules.Creates }
+func (s *kindStrategy) unconditional() bool   { return s.rules.Unconditional }
 
 func (s *kindStrategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
-	if s.kind.policy == "" {
+	if s.kind.Policy == "" {
 		return rest.DeleteDependents
 	}
-	return s.kind.policy
+	return s.kind.Policy
 }
 
 func (s *kindStrategy) CheckGracefulDelete(_ context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
-	return s.rules.grace != nil && s.rules.grace(object, options)
+	return s.rules.Grace != nil && s.rules.Grace(object, options)
 }
 
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
-	for _, name := range s.rules.reset {
+	for _, name := range s.rules.Reset {
 		var path []any
 		for part := range strings.SplitSeq(name, ".") {
 			path = append(path, part)
@@ -362,64 +259,64 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 }
 
 func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
-	if s.kind.rules.spec != nil {
-		mustAccess(object).SetGeneration(1)
+	if s.kind.Rules.Spec != nil {
+		must.Access(object).SetGeneration(1)
 	}
-	if accessor := mustAccess(object); s.kind.rules.unnamed && accessor.GetName() == "" {
+	if accessor := must.Access(object); s.kind.Rules.Unnamed && accessor.GetName() == "" {
 		accessor.SetName(string(s.uid()))
 	}
-	dropGated(object)
-	if s.kind.rules.given != nil {
-		for _, text := range s.kind.rules.given(object) {
+	builtin.DropGated(object)
+	if s.kind.Rules.Given != nil {
+		for _, text := range s.kind.Rules.Given(object) {
 			warning.AddWarning(ctx, "", text)
 		}
 	}
-	if who, ok := request.UserFrom(ctx); ok && s.kind.rules.identify != nil {
-		s.kind.rules.identify(object, who)
+	if who, ok := request.UserFrom(ctx); ok && s.kind.Rules.Identify != nil {
+		s.kind.Rules.Identify(object, who)
 	}
-	if s.kind.rules.create != nil { // a subresource that makes objects makes them as the resource does
-		s.kind.rules.create(object)
+	if s.kind.Rules.Create != nil { // a subresource that makes objects makes them as the resource does
+		s.kind.Rules.Create(object)
 	}
 }
 
 func (s *kindStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
-	dropGated(object)
-	if s.rules.update != nil {
-		s.rules.update(object, old)
+	builtin.DropGated(object)
+	if s.rules.Update != nil {
+		s.rules.Update(object, old)
 	}
 	equal := equality.Semantic.DeepEqual
-	if s.rules.literal {
+	if s.rules.Literal {
 		equal = reflect.DeepEqual
 	}
-	if s.rules.spec != nil && !equal(s.rules.spec(object), s.rules.spec(old)) {
-		mustAccess(object).SetGeneration(mustAccess(old).GetGeneration() + 1)
+	if s.rules.Spec != nil && !equal(s.rules.Spec(object), s.rules.Spec(old)) {
+		must.Access(object).SetGeneration(must.Access(old).GetGeneration() + 1)
 	}
 }
 
 func (s *kindStrategy) Canonicalize(object runtime.Object) {
-	if s.kind.rules.canonicalize != nil {
-		s.kind.rules.canonicalize(object)
+	if s.kind.Rules.Canonicalize != nil {
+		s.kind.Rules.Canonicalize(object)
 	}
 }
 
 func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
-	if s.rules.validateIn != nil {
-		return show(s.rules.validateIn(ctx, object, nil))
+	if s.rules.ValidateIn != nil {
+		return builtin.Show(s.rules.ValidateIn(ctx, object, nil))
 	}
-	return show(s.authorized(ctx, s.kind.rules.validate(object), object, nil))
+	return builtin.Show(s.authorized(ctx, s.kind.Rules.Validate(object), object, nil))
 }
 
 func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	if s.rules.validateIn != nil {
-		return show(s.rules.validateIn(ctx, object, old))
+	if s.rules.ValidateIn != nil {
+		return builtin.Show(s.rules.ValidateIn(ctx, object, old))
 	}
-	return show(s.authorized(ctx, s.rules.validateUpdate(object, old), object, old))
+	return builtin.Show(s.authorized(ctx, s.rules.ValidateUpdate(object, old), object, old))
 }
 
 // authorized are the problems of an object, or, if there are none, what its writer lacks.
 func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object, old runtime.Object) field.ErrorList {
-	if len(problems) == 0 && s.rules.mayWrite != nil {
-		if problem := s.rules.mayWrite(ctx, s.server, object, old); problem != nil {
+	if len(problems) == 0 && s.mayWrite != nil {
+		if problem := s.mayWrite(ctx, s.server, object, old); problem != nil {
 			return field.ErrorList{problem}
 		}
 	}
@@ -439,7 +336,7 @@ func (s *kindStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Obj
 			distinct = append(distinct, problem)
 		}
 	}
-	return declaredLast(s.kind.gvk.Kind, distinct)
+	return builtin.DeclaredLast(s.kind.GVK.Kind, distinct)
 }
 
 // DeclarativeValidationConfig is the usual one.
@@ -448,87 +345,25 @@ func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object
 }
 
 func (s *kindStrategy) WarningsOnCreate(_ context.Context, object runtime.Object) []string {
-	if s.kind.rules.warnings == nil {
+	if s.kind.Rules.Warnings == nil {
 		return nil
 	}
-	return s.kind.rules.warnings(object)
+	return s.kind.Rules.Warnings(object)
 }
 
 func (s *kindStrategy) WarningsOnUpdate(_ context.Context, object, old runtime.Object) []string {
 	switch {
-	case s.rules.updateWarnings != nil:
-		return s.rules.updateWarnings(object, old)
-	case s.rules.warnings != nil:
-		return s.rules.warnings(object)
+	case s.rules.UpdateWarnings != nil:
+		return s.rules.UpdateWarnings(object, old)
+	case s.rules.Warnings != nil:
+		return s.rules.Warnings(object)
 	}
 	return nil
 }
 
-// ConvertToTable shows objects in the columns of the kind.
-func (k *kind) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	table := &metav1.Table{}
-	first := !slices.ContainsFunc(k.columns, func(c column) bool { return c.Name == "Name" })
-	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		if first {
-			table.ColumnDefinitions = append(table.ColumnDefinitions, nameColumn)
-		}
-		for _, c := range k.columns {
-			if c.Name != "" {
-				table.ColumnDefinitions = append(table.ColumnDefinitions, c.TableColumnDefinition)
-			}
-		}
-	}
-	if list, err := meta.ListAccessor(object); err == nil {
-		table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
-	} else if one, err := meta.CommonAccessor(object); err == nil {
-		table.ResourceVersion = one.GetResourceVersion()
-	}
-	var err error
-	table.Rows, err = metatable.MetaToTableRow(object, func(object runtime.Object, _ metav1.Object, name, _ string) ([]any, error) {
-		var cells []any
-		if first {
-			cells = append(cells, name)
-		}
-		for _, c := range k.columns {
-			cells = append(cells, c.value(object))
-		}
-		return cells, nil
-	})
-	for i := range table.Rows {
-		if k.unshown != "" {
-			object := table.Rows[i].Object.Object.DeepCopyObject()
-			annotations := mustAccess(object).GetAnnotations()
-			delete(annotations, k.unshown)
-			if len(annotations) == 0 {
-				annotations = nil
-			}
-			mustAccess(object).SetAnnotations(annotations)
-			table.Rows[i].Object.Object = object
-		}
-	}
-	if k.conditions != nil {
-		for i := range table.Rows {
-			table.Rows[i].Conditions = k.conditions(table.Rows[i].Object.Object)
-		}
-	}
-	return table, err
-}
-
-func (k *kind) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
-	accessor := mustAccess(object)
-	set := fields.Set{"metadata.name": accessor.GetName()}
-	if k.namespaced {
-		set["metadata.namespace"] = accessor.GetNamespace()
-	}
-	if k.fields != nil {
-		k.fields(object, set)
-	}
-	return accessor.GetLabels(), set, nil
-}
-
 // typeConverter knows the schema of the kind for server-side apply.
 func (k *kind) typeConverter() managedfields.TypeConverter {
-	if k.modelName == "" {
+	if k.ModelName == "" {
 		return loadBuiltin().models
 	}
 	return definitionModels()
@@ -537,11 +372,11 @@ func (k *kind) typeConverter() managedfields.TypeConverter {
 // definitionModels knows the schema of definitions. It costs milliseconds, and all servers share it.
 var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
 	models := maps.Clone(generatedModels())
-	model := *models[definitionKind.modelName]
-	delete(models, definitionKind.modelName)
-	addModel(models, definitionKind.gvk, &model)
+	model := *models[definitionKind.ModelName]
+	delete(models, definitionKind.ModelName)
+	addModel(models, definitionKind.GVK, &model)
 	types, err := managedfields.NewTypeConverter(models, false)
-	must(err)
+	must.Do(err)
 	return types
 })
 
@@ -557,10 +392,10 @@ func (f family) hubOf(k *kind) schema.GroupVersion {
 	switch {
 	case !f.hub.Empty():
 		return f.hub
-	case !k.hub.Empty():
-		return k.hub
+	case !k.Hub.Empty():
+		return k.Hub
 	}
-	return k.gvk.GroupVersion()
+	return k.GVK.GroupVersion()
 }
 
 // stored is the kind as which objects are stored.
@@ -575,20 +410,20 @@ func (k *kind) stored() *kind {
 func (k *kind) versions() (all []schema.GroupVersion) {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
-			if kinds[i].stored().gvk == k.gvk {
-				all = append(all, kinds[i].gvk.GroupVersion())
+			if kinds[i].stored().GVK == k.GVK {
+				all = append(all, kinds[i].GVK.GroupVersion())
 			}
 		}
 	}
 	if all == nil {
-		all = append(all, k.gvk.GroupVersion())
+		all = append(all, k.GVK.GroupVersion())
 	}
 	return all
 }
 
 func (s *Server) newRegistry(k *kind, f family) *registry {
 	stored := k.stored()
-	resource := schema.GroupResource{Group: stored.gvk.Group, Resource: k.resource}
+	resource := schema.GroupResource{Group: stored.GVK.Group, Resource: k.Resource}
 	prefix := "/registry/" + resource.Resource
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
@@ -600,14 +435,19 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.table(resource), prefix: prefix, resource: k.gvk.GroupVersion().WithResource(k.resource).GroupResource(), kind: k.gvk, singular: k.singularName(), deletable: k.deletable,
-		new: newOf(f.scheme, hub.WithKind(k.gvk.Kind)), newList: newOf(f.scheme, hub.WithKind(k.gvk.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.rules}, attrs: stored.attributes, names: s.names, returnDeleted: stored.returned, uncached: stored.uncached, TableConvertor: stored,
+		table: s.store.table(resource), prefix: prefix, resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
+		new: newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite}, attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached, TableConvertor: stored,
 	}
-	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.gvk.GroupVersion(), hub), stored.shown}
+	if stored.Allocate != nil && !s.options.Unchecked {
+		r.allocate = func(object, existing runtime.Object, dryRun bool) error {
+			return stored.Allocate(s.cluster(), object, existing, dryRun)
+		}
+	}
+	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.GVK.GroupVersion(), hub), stored.Shown}
 	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	r.table.keepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.gvk.GroupVersion(), hub))
-	if stored.columns == nil {
+	r.table.keepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.GVK.GroupVersion(), hub))
+	if stored.Columns == nil {
 		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
 	}
 	return r
@@ -616,35 +456,28 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 func newOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) func() runtime.Object {
 	return func() runtime.Object {
 		object, err := scheme.New(kind)
-		must(err)
+		must.Do(err)
 		return object
 	}
 }
 
-func (k *kind) singularName() string {
-	if k.singular != "" {
-		return k.singular
-	}
-	return strings.ToLower(k.gvk.Kind)
-}
-
 func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
-	return newScopeOf(k, f, k.gvk, f.hubOf(k), subresource, reset, table)
+	return newScopeOf(k, f, k.GVK, f.hubOf(k), subresource, reset, table)
 }
 
 // newScopeOf is the scope of a subresource of another kind than the resource.
 func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
 	scope := &handlers.RequestScope{
-		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.namespaced},
+		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.Namespaced},
 		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
 		Typer: f.scheme, Defaulter: f.scheme, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
-		Resource: k.gvk.GroupVersion().WithResource(k.resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
+		Resource: k.GVK.GroupVersion().WithResource(k.Resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
 	var err error
 	scope.FieldManager, err = managedfields.NewDefaultFieldManager(k.typeConverter(), scope.Convertor, scope.Defaulter, scope.Creater, of, hub,
 		subresource, fieldpath.NewExcludeFilterSetMap(reset))
-	must(err)
+	must.Do(err)
 	return scope
 }
 
@@ -652,7 +485,7 @@ func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupV
 func equivalents(k *kind) runtime.EquivalentResourceMapper {
 	known := runtime.NewEquivalentResourceRegistry()
 	for _, gv := range k.stored().versions() {
-		known.RegisterKindFor(gv.WithResource(k.resource), "", gv.WithKind(k.gvk.Kind))
+		known.RegisterKindFor(gv.WithResource(k.Resource), "", gv.WithKind(k.GVK.Kind))
 	}
 	return known
 }
@@ -663,16 +496,16 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
 	e.scope.Authorizer = s.authorizer // which is asked by updates that make what is not there
 	stored := k.stored()
-	if stored.status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.status})
+	if stored.Status != nil {
+		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.Status, nil})
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
 		s.unchecked(r, status)
 	} else {
 		s.unchecked(r, nil)
 	}
-	if stored.scale != nil {
-		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.scale, parent: k.gvk.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
+	if stored.Scale != nil {
+		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.Scale, parent: k.GVK.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
 	}
 	for _, extra := range k.parts {
 		e.parts[extra.name] = extra.part(s, r, k, f)
@@ -686,7 +519,7 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
 			k := &kinds[i]
-			endpoints[k.gvk.GroupVersion().WithResource(k.resource)] = sync.OnceValue(func() *endpoint { return s.newBuiltin(k) })
+			endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(func() *endpoint { return s.newBuiltin(k) })
 		}
 	}
 	r := s.newRegistry(&definitionKind, definitionFamily)
@@ -694,7 +527,7 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	e := s.newEndpoint(&definitionKind, definitionFamily, r)
 	e.objects = &definitionStorage{r}
 	s.crds, s.crdScope = r, e.parts["status"].scope
-	endpoints[definitionKind.gvk.GroupVersion().WithResource(definitionKind.resource)] = func() *endpoint { return e }
+	endpoints[definitionKind.GVK.GroupVersion().WithResource(definitionKind.Resource)] = func() *endpoint { return e }
 	return endpoints
 }
 
@@ -705,14 +538,11 @@ func (s *Server) newBuiltin(k *kind) *endpoint {
 	}
 	r := s.newRegistry(k, family)
 	e := s.newEndpoint(k, family, r)
-	if k.complete != nil && (!s.options.Unchecked || k.answers()) {
+	if k.complete != nil && (!s.options.Unchecked || k.Answers()) {
 		k.complete(s, r, e)
 	}
 	return e
 }
-
-// answers reports whether the kind is answered and not stored.
-func (k *kind) answers() bool { return slices.Equal(k.verbs, []string{"create"}) }
 
 // endpointOf is the one of a built-in resource, or nil.
 func (s *Server) endpointOf(resource schema.GroupVersionResource) *endpoint {
@@ -730,15 +560,15 @@ func (presets) Handles(operation admission.Operation) bool {
 }
 
 func (p presets) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if k := p.kindOf(a); k != nil && k.admit != nil {
-		return k.admit(p.server, a)
+	if k := p.kindOf(a); k != nil && k.Admit != nil {
+		return k.Admit(p.server.cluster(), a)
 	}
 	return nil
 }
 
 func (p presets) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if k := p.kindOf(a); k != nil && k.review != nil {
-		return k.review(p.server, a)
+	if k := p.kindOf(a); k != nil && k.Review != nil {
+		return k.Review(p.server.cluster(), a)
 	}
 	return nil
 }
@@ -752,7 +582,12 @@ func (p presets) kindOf(a admission.Attributes) *kind {
 	return e.kind.stored()
 }
 
-// read is an object as the server itself reads it.
+// cluster is what rules may ask of the server.
+func (s *Server) cluster() builtin.Cluster {
+	return builtin.Cluster{Authorizer: s.authorizer, Read: s.readObject, ReadAll: s.readAll}
+}
+
+// readObject is an object as the server itself reads it.
 func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
 	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx, name, &metav1.GetOptions{})
@@ -762,8 +597,8 @@ func (s *Server) readObject(group, version, resource, namespace, name string) (r
 func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
 	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
-	must(err)
-	must(meta.EachListItem(list, func(object runtime.Object) error {
+	must.Do(err)
+	must.Do(meta.EachListItem(list, func(object runtime.Object) error {
 		objects = append(objects, object)
 		return nil
 	}))

@@ -25,56 +25,57 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // MutatingAdmissionPolicies: their kinds, and what they do to writes.
 
 func mutatingPolicyKind() kind {
-	return kind{
-		gvk: admissionV1.WithKind("MutatingAdmissionPolicy"), resource: "mutatingadmissionpolicies", categories: apiExtensions,
-		columns: []column{
+	return kind{Kind: builtin.Kind{
+		GVK: admissionV1.WithKind("MutatingAdmissionPolicy"), Resource: "mutatingadmissionpolicies", Categories: apiExtensions,
+		Columns: []builtin.Column{
 			countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration", func(object runtime.Object) int {
 				return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
 			}),
 			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
 				return object.(*admissionv1.MutatingAdmissionPolicy).Spec.ParamKind
 			}),
-			sinceColumn,
+			builtin.SinceColumn,
 		},
-		rules: rules{
-			mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind }),
-			spec:     typed1(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec }),
-			validate: typed1(func(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+		Rules: builtin.Rules{
+			Spec: builtin.Typed1(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec }),
+			Validate: builtin.Typed1(func(policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 				return append(validateAdmissionMetadata(policy, true), validateMutatingPolicy(policy, nil)...)
 			}),
-			validateUpdate: typed2(func(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
+			ValidateUpdate: builtin.Typed2(func(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 				return append(validateAdmissionMetadata(policy, false), validateMutatingPolicy(policy, old)...)
 			}),
 		},
-	}
+	}, mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })}
 }
 
 func mutatingBindingKind() kind {
-	return kind{
-		gvk: admissionV1.WithKind("MutatingAdmissionPolicyBinding"), resource: "mutatingadmissionpolicybindings", categories: apiExtensions,
-		columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
+	return kind{Kind: builtin.Kind{
+		GVK: admissionV1.WithKind("MutatingAdmissionPolicyBinding"), Resource: "mutatingadmissionpolicybindings", Categories: apiExtensions,
+		Columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
 			spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		rules: rules{
-			mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-				return binding.Spec.PolicyName, binding.Spec.ParamRef
-			}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
-				`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`),
-			spec: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec }),
-			validate: typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+		Rules: builtin.Rules{
+			Spec: builtin.Typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec }),
+			Validate: builtin.Typed1(func(binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
 			}),
-			validateUpdate: typed2(func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+			ValidateUpdate: builtin.Typed2(func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, false), validateMutatingBinding(&binding.Spec)...)
 			}),
 		},
-	}
+	}, mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+		return binding.Spec.PolicyName, binding.Spec.ParamRef
+	}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
+		`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`)}
 }
 
 func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpec) field.ErrorList {
@@ -253,7 +254,7 @@ type invocationKey struct{ policy, binding, paramNamespace, paramName string }
 func (i *invocation) key() invocationKey {
 	key := invocationKey{policy: i.policy.Name, binding: i.binding.Name}
 	if i.param != nil {
-		key.paramNamespace, key.paramName = mustAccess(i.param).GetNamespace(), mustAccess(i.param).GetName()
+		key.paramNamespace, key.paramName = must.Access(i.param).GetNamespace(), must.Access(i.param).GetName()
 	}
 	return key
 }
@@ -480,14 +481,14 @@ func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.Type
 	if k := builtinOf(gvk); k != nil {
 		return k.typeConverter()
 	}
-	if gvk == definitionKind.gvk {
+	if gvk == definitionKind.GVK {
 		return definitionKind.typeConverter()
 	}
 	if d := s.definitionOf(gvk); d != nil {
 		return d.types
 	}
 	for _, kinds := range kindGroups() {
-		if slices.ContainsFunc(kinds, func(k kind) bool { return k.gvk.GroupVersion() == gvk.GroupVersion() }) {
+		if slices.ContainsFunc(kinds, func(k kind) bool { return k.GVK.GroupVersion() == gvk.GroupVersion() }) {
 			return noTypes()
 		}
 	}
@@ -497,6 +498,6 @@ func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.Type
 // noTypes knows no kind, as of what only subresources have.
 var noTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	types, err := managedfields.NewTypeConverter(nil, false)
-	must(err)
+	must.Do(err)
 	return types
 })

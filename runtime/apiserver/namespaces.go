@@ -18,55 +18,50 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 func namespaces() kind {
-	return kind{
-		gvk: namespaceKind, resource: "namespaces", short: []string{"ns"}, returned: true,
-		verbs: slices.DeleteFunc(slices.Clone(allVerbs), func(verb string) bool { return verb == "deletecollection" }),
-		parts: []extraPart{{
-			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
-			part: func(s *Server, r *registry, k *kind, f family) part {
-				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalizeRules()})
-				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), nil)}
-			},
-		}},
-		deletable: func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 },
-		complete:  func(_ *Server, r *registry, e *endpoint) { e.objects = &namespaceStorage{r} },
-		columns: []column{
-			{metav1.TableColumnDefinition{Name: "Status", Type: "string", Description: "The status of the namespace"}, func(object runtime.Object) any { return string(object.(*corev1.Namespace).Status.Phase) }},
-			sinceColumn,
+	row := builtin.Kind{
+		GVK: namespaceKind, Resource: "namespaces", Short: []string{"ns"}, Returned: true,
+		Verbs:     slices.DeleteFunc(slices.Clone(allVerbs), func(verb string) bool { return verb == "deletecollection" }),
+		Deletable: func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 },
+		Columns: []builtin.Column{
+			builtin.Col("Status", "string", "The status of the namespace", func(n *corev1.Namespace) any { return string(n.Status.Phase) }),
+			builtin.SinceColumn,
 		},
-		selectable: []string{"status.phase"},
-		fields: func(object runtime.Object, set fields.Set) {
-			set["status.phase"], set["name"] = string(object.(*corev1.Namespace).Status.Phase), mustAccess(object).GetName()
+		Selectable: []string{"status.phase"},
+		Fields: func(object runtime.Object, set fields.Set) {
+			set["status.phase"], set["name"] = string(object.(*corev1.Namespace).Status.Phase), must.Access(object).GetName()
 		},
-		rules: rules{
-			unconditional: true, reset: []string{"status"},
-			create: func(object runtime.Object) {
+		Rules: builtin.Rules{
+			Unconditional: true, Reset: []string{"status"},
+			Create: func(object runtime.Object) {
 				namespace := object.(*corev1.Namespace)
 				namespace.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
 				if !slices.Contains(namespace.Spec.Finalizers, corev1.FinalizerKubernetes) {
 					namespace.Spec.Finalizers = append(namespace.Spec.Finalizers, corev1.FinalizerKubernetes)
 				}
 			},
-			update: func(object, old runtime.Object) {
+			Update: func(object, old runtime.Object) {
 				namespace, was := object.(*corev1.Namespace), old.(*corev1.Namespace)
 				namespace.Spec.Finalizers, namespace.Status = was.Spec.Finalizers, was.Status
 			},
-			canonicalize: func(object runtime.Object) { labelNamespace(object.(*corev1.Namespace)) },
-			validate:     validateNamespace,
-			validateUpdate: func(object, old runtime.Object) field.ErrorList {
-				return append(validateNamespace(object), validateMetadataUpdate(object, old)...)
+			Canonicalize: func(object runtime.Object) { labelNamespace(object.(*corev1.Namespace)) },
+			Validate:     validateNamespace,
+			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
+				return append(validateNamespace(object), builtin.ValidateMetadataUpdate(object, old)...)
 			},
 		},
-		status: &rules{
-			unconditional: true, reset: []string{"spec"},
-			update: func(object, old runtime.Object) {
+		Status: &builtin.Rules{
+			Unconditional: true, Reset: []string{"spec"},
+			Update: func(object, old runtime.Object) {
 				object.(*corev1.Namespace).Spec = old.(*corev1.Namespace).Spec
 			},
-			validateUpdate: func(object, old runtime.Object) field.ErrorList {
-				problems, namespace := validateMetadataUpdate(object, old), object.(*corev1.Namespace)
+			ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
+				problems, namespace := builtin.ValidateMetadataUpdate(object, old), object.(*corev1.Namespace)
 				path, phase := field.NewPath("status", "Phase"), namespace.Status.Phase
 				switch {
 				case namespace.DeletionTimestamp.IsZero() && phase != corev1.NamespaceActive:
@@ -78,28 +73,39 @@ func namespaces() kind {
 			},
 		},
 	}
+	return kind{
+		Kind: row,
+		parts: []extraPart{{
+			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
+			part: func(s *Server, r *registry, k *kind, f family) part {
+				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalizeRules(), nil})
+				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), nil)}
+			},
+		}},
+		complete: func(_ *Server, r *registry, e *endpoint) { e.objects = &namespaceStorage{r} },
+	}
 }
 
 func validateNamespace(object runtime.Object) (problems field.ErrorList) {
 	namespace := object.(*corev1.Namespace)
-	problems = validateMetadata(&namespace.ObjectMeta, false, validation.ValidateNamespaceName)
+	problems = builtin.ValidateMetadata(&namespace.ObjectMeta, false, validation.ValidateNamespaceName)
 	for _, finalizer := range namespace.Spec.Finalizers {
-		problems = append(problems, validateFinalizer(string(finalizer), field.NewPath("spec", "finalizers"))...)
+		problems = append(problems, builtin.ValidateFinalizer(string(finalizer), field.NewPath("spec", "finalizers"))...)
 	}
 	return problems
 }
 
 // finalizeRules are those of the finalize subresource of namespaces, by which what empties a namespace lets it go.
-func finalizeRules() rules {
-	return rules{
-		unconditional: true, reset: []string{"status"},
-		update: func(object, old runtime.Object) {
+func finalizeRules() builtin.Rules {
+	return builtin.Rules{
+		Unconditional: true, Reset: []string{"status"},
+		Update: func(object, old runtime.Object) {
 			object.(*corev1.Namespace).Status = old.(*corev1.Namespace).Status
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
-			problems := validateMetadataUpdate(object, old)
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
+			problems := builtin.ValidateMetadataUpdate(object, old)
 			for i, finalizer := range object.(*corev1.Namespace).Spec.Finalizers {
-				problems = append(problems, validateFinalizer(string(finalizer), field.NewPath("spec", "finalizers").Index(i))...)
+				problems = append(problems, builtin.ValidateFinalizer(string(finalizer), field.NewPath("spec", "finalizers").Index(i))...)
 			}
 			return problems
 		},
@@ -146,7 +152,7 @@ func (s *namespaceStorage) Delete(ctx context.Context, name string, validate res
 
 // createNamespace makes a namespace that is there from the start.
 func (s *Server) createNamespace(name string) error {
-	_, err := s.endpointOf(coreV1.WithResource("namespaces")).objects.Create(request.WithNamespace(request.NewContext(), ""),
+	_, err := s.endpointOf(builtin.CoreV1.WithResource("namespaces")).objects.Create(request.WithNamespace(request.NewContext(), ""),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
 	return err
 }
@@ -195,3 +201,14 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 }
 
 var immortal = sets.New("default", "kube-system", "kube-public")
+
+func namespaceDefaults() []builtin.Defaulter {
+	return []builtin.Defaulter{
+		builtin.DefaultsOf(func(namespace *corev1.Namespace) {
+			if namespace.Name != "" {
+				labelNamespace(namespace)
+			}
+		}),
+		builtin.DefaultsOf(func(status *corev1.NamespaceStatus) { builtin.Set(&status.Phase, corev1.NamespaceActive) }),
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // openAPI are the documents that have been asked for. All but those of definitions are the same for all servers.
@@ -104,7 +106,7 @@ func openAPIHash(resources []resourceInfo, crds []*apiextensionsv1.CustomResourc
 		fmt.Fprintln(hash, one)
 	}
 	for _, crd := range crds {
-		must(json.NewEncoder(hash).Encode(crd.Spec))
+		must.Do(json.NewEncoder(hash).Encode(crd.Spec))
 	}
 	return fmt.Sprintf("%X", hash.Sum(nil))
 }
@@ -142,7 +144,7 @@ func (s *Server) openAPIDocument(path, hash string, build func() any) *openAPIDo
 		return d
 	}
 	data, err := json.Marshal(build())
-	must(err)
+	must.Do(err)
 	if s.openAPI.documents == nil {
 		s.openAPI.documents = map[string]*openAPIDocument{}
 	}
@@ -165,9 +167,9 @@ func (s *Server) openAPIBinary(d *openAPIDocument, media string) []byte {
 	} else {
 		message, err = openapi_v3.ParseDocument(d.json)
 	}
-	must(err)
+	must.Do(err)
 	d.binary, err = proto.Marshal(message)
-	must(err)
+	must.Do(err)
 	return d.binary
 }
 

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 const schemaPrefix = "#/components/schemas/"
@@ -145,9 +147,9 @@ var generatedKinds = map[string][]any{
 // add adds a model with all that it refers to.
 func (m *openAPIModels) add(name string, model *spec.Schema) {
 	data, err := json.Marshal(model)
-	must(err)
+	must.Do(err)
 	var content map[string]any
-	must(json.Unmarshal(data, &content))
+	must.Do(json.Unmarshal(data, &content))
 	delete(content, "x-kubernetes-v2-schema")
 	m.schemas[name] = content
 	m.complete(content, false)
@@ -184,7 +186,7 @@ func (m *openAPIModels) complete(model map[string]any, element bool) {
 
 // kind is the name of the model of a built-in kind, or nothing.
 func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
-	if gvk == definitionKind.gvk || gvk == definitionKind.gvk.GroupVersion().WithKind(definitionKind.gvk.Kind+"List") || gvk == scaleKind {
+	if gvk == definitionKind.GVK || gvk == definitionKind.GVK.GroupVersion().WithKind(definitionKind.GVK.Kind+"List") || gvk == scaleKind {
 		name := "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + gvk.Kind
 		if gvk == scaleKind {
 			name = "io.k8s.api.autoscaling.v1.Scale"

@@ -8,12 +8,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -21,37 +19,24 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 )
 
-// podPart is a subresource that changes some of a pod.
-func podPart(name string, r rules) func(s *Server, objects *registry, k *kind, f family) part {
-	return func(s *Server, objects *registry, k *kind, f family) part {
-		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, r})
-		return part{storage: subresource{changed}, scope: newScope(k, f, name, nil, nil)} // of which there are no tables
-	}
-}
+var podKind = builtin.CoreV1.WithKind("Pod")
 
-func ephemeralRules() rules {
-	return rules{
-		unconditional: true, spec: typed1(func(p *corev1.Pod) any { return p.Spec }),
-		update: change2(func(p, old *corev1.Pod) {
-			containers := p.Spec.EphemeralContainers
-			p.Spec, p.Status = *old.Spec.DeepCopy(), old.Status
-			metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
-			p.Spec.EphemeralContainers = containers
-		}),
-		validateUpdate: typed2(func(p, old *corev1.Pod) field.ErrorList {
-			f := findings{validatePodSpecOf(p)}
-			for i, container := range old.Spec.EphemeralContainers {
-				at := slices.IndexFunc(p.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == container.Name })
-				if here := field.NewPath("spec", "ephemeralContainers"); at < 0 {
-					f.forbidden(here, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", container.Name))
-				} else if !equality.Semantic.DeepEqual(container, p.Spec.EphemeralContainers[at]) {
-					f.forbidden(here.Index(i), fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", container.Name, diff.Diff(container, p.Spec.EphemeralContainers[at])))
-				}
-			}
-			return f.list
-		}),
+// podParts are the subresources of pods besides their status.
+func podParts() []extraPart {
+	return []extraPart{
+		{name: "attach", kind: builtin.CoreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "binding", kind: builtin.CoreV1.WithKind("Binding"), verbs: []string{"create"}, part: bindingPart},
+		partOf(podKind, "ephemeralcontainers", builtin.EphemeralRules()),
+		{name: "eviction", kind: evictionKind, verbs: []string{"create"}, part: evictionPart},
+		{name: "exec", kind: builtin.CoreV1.WithKind("PodExecOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "log", kind: podKind, verbs: []string{"get"}, part: logPart},
+		{name: "portforward", kind: builtin.CoreV1.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "proxy", kind: builtin.CoreV1.WithKind("PodProxyOptions"), verbs: proxyVerbs, part: streamPart},
+		partOf(podKind, "resize", builtin.ResizeRules()),
 	}
 }
 
@@ -62,10 +47,10 @@ func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 		if err == nil {
 			err = apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", info.Name))
 			if node := object.(*corev1.Pod).Spec.NodeName; node != "" {
-				err = apierrors.NewNotFound(coreV1.WithResource("nodes").GroupResource(), node)
+				err = apierrors.NewNotFound(builtin.CoreV1.WithResource("nodes").GroupResource(), node)
 			}
 		}
-		responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+		responsewriters.ErrorNegotiated(err, metaCodecs, builtin.CoreV1, w, r)
 	}}
 }
 
@@ -77,7 +62,7 @@ func logPart(s *Server, objects *registry, k *kind, _ family) part {
 			err = containerProblem(object.(*corev1.Pod), r.URL.Query().Get("container"))
 		}
 		if err != nil {
-			responsewriters.ErrorNegotiated(err, metaCodecs, coreV1, w, r)
+			responsewriters.ErrorNegotiated(err, metaCodecs, builtin.CoreV1, w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain")
@@ -86,7 +71,7 @@ func logPart(s *Server, objects *registry, k *kind, _ family) part {
 
 func containerProblem(pod *corev1.Pod, name string) error {
 	var names []string
-	eachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
+	builtin.EachContainer(&pod.Spec, nil, func(container *corev1.Container, _ *field.Path) { names = append(names, container.Name) })
 	switch {
 	case name == "" && len(pod.Spec.Containers) != 1:
 		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
@@ -111,7 +96,7 @@ func (c creater) Create(ctx context.Context, name string, object runtime.Object,
 // bindings are bindings by a path of their own, which is older than that of pods.
 func bindings() kind {
 	return kind{
-		gvk: coreV1.WithKind("Binding"), resource: "bindings", namespaced: true, verbs: []string{"create"},
+		Kind:     builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) { e.review = &binder{r, s} },
 	}
 }
@@ -123,7 +108,7 @@ type binder struct {
 
 func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	binding := object.(*corev1.Binding)
-	return b.server.endpointOf(coreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
+	return b.server.endpointOf(builtin.CoreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
 }
 
 func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
@@ -134,21 +119,21 @@ func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 		}
 		return objects.createBinding(ctx, binding, validate, options)
 	}
-	kind := coreV1.WithKind("Binding")
-	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, coreV1, "binding", nil, objects)}
+	kind := builtin.CoreV1.WithKind("Binding")
+	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, builtin.CoreV1, "binding", nil, objects)}
 }
 
 // createBinding is a method of the registry of pods.
 func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	var problems findings
+	var problems builtin.Findings
 	at := field.NewPath("target")
 	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-		problems.add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+		problems.Add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
 	}
 	if binding.Target.Name == "" {
-		problems.required(at.Child("name"), "")
+		problems.Required(at.Child("name"), "")
 	}
-	if err := problems.list.ToAggregate(); err != nil {
+	if err := problems.List.ToAggregate(); err != nil {
 		return nil, err
 	}
 	if validate != nil {

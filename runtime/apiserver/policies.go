@@ -24,6 +24,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // validatingPolicies check objects by the rules of ValidatingAdmissionPolicies, as far as bindings bind these.
@@ -83,9 +85,9 @@ type bound[B any] struct {
 // all are the policies in the order of their names, with the bindings of each.
 func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 	records, _, err := p.policies.list("/", "", 0)
-	must(err)
+	must.Do(err)
 	binding, _, err := p.bindings.list("/", "", 0)
-	must(err)
+	must.Do(err)
 	if len(records) == 0 || len(binding) == 0 {
 		return nil, nil
 	}
@@ -498,7 +500,7 @@ func (r *registry) named(namespace, name string, selector labels.Selector) (foun
 		return nil, err
 	}
 	for _, one := range records {
-		accessor := mustAccess(one.object)
+		accessor := must.Access(one.object)
 		if name != "" && accessor.GetName() != name || name == "" && !selector.Matches(labels.Set(accessor.GetLabels())) {
 			continue
 		}
@@ -514,7 +516,7 @@ func (r *registry) named(namespace, name string, selector labels.Selector) (foun
 // registryOf is that of a kind in a version, or nil.
 func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 	if k := builtinOf(kind); k != nil {
-		return s.endpointOf(kind.GroupVersion().WithResource(k.resource)).registry
+		return s.endpointOf(kind.GroupVersion().WithResource(k.Resource)).registry
 	}
 	if d := s.definitionOf(kind); d != nil && d.versions[kind.Version] != nil {
 		return d.versions[kind.Version].objects
@@ -526,7 +528,7 @@ func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 func builtinOf(gvk schema.GroupVersionKind) *kind {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
-			if kinds[i].gvk == gvk {
+			if kinds[i].GVK == gvk {
 				return &kinds[i]
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Policies may show their parameters to whom they answer: so who writes a policy or a binding must be allowed to read these himself.
@@ -91,7 +93,7 @@ func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissi
 	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name, Namespace: namespace, ResourceRequest: true}
 	if kind != nil {
 		gv, err := schema.ParseGroupVersion(kind.APIVersion)
-		must(err) // it is that of a valid policy
+		must.Do(err) // it is that of a valid policy
 		asked.APIGroup, asked.APIVersion = gv.Group, gv.Version
 		if resource := s.resourceOfParams(kind); resource != "" {
 			asked.Resource = resource

@@ -10,6 +10,9 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Kinds of rbac.authorization.k8s.io/v1. What they let users do is in authorization.go.
@@ -20,84 +23,82 @@ func rbacKinds() []kind {
 	return []kind{clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind}
 }
 
-func rbacDefaults() []defaulter {
-	return []defaulter{
-		defaultsOf(func(b *rbacv1.RoleBinding) { set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
-		defaultsOf(func(b *rbacv1.ClusterRoleBinding) { set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
-		defaultsOf(func(s *rbacv1.Subject) {
+func rbacDefaults() []builtin.Defaulter {
+	return []builtin.Defaulter{
+		builtin.DefaultsOf(func(b *rbacv1.RoleBinding) { builtin.Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		builtin.DefaultsOf(func(b *rbacv1.ClusterRoleBinding) { builtin.Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		builtin.DefaultsOf(func(s *rbacv1.Subject) {
 			if s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
-				set(&s.APIGroup, rbacv1.GroupName)
+				builtin.Set(&s.APIGroup, rbacv1.GroupName)
 			}
 		}),
 	}
 }
 
-var roleKind = kind{
-	gvk: rbacV1.WithKind("Role"), resource: "roles", namespaced: true,
-	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-		return object.(*rbacv1.Role).Rules, nil
-	}),
-	rules: rules{
-		unconditional: true, creates: true,
-		validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
-		validateUpdate: func(object, _ runtime.Object) field.ErrorList {
+var roleKind = kind{Kind: builtin.Kind{
+	GVK: rbacV1.WithKind("Role"), Resource: "roles", Namespaced: true,
+	Rules: builtin.Rules{
+		Unconditional: true, Creates: true,
+		Validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
+		ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
 			return append(validateFinalizersTwice(object), validatePolicyRules(object.(*rbacv1.Role).Rules, true)...)
 		},
 	},
-}
+}, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+	return object.(*rbacv1.Role).Rules, nil
+})}
 
-var clusterRoleKind = kind{
-	gvk: rbacV1.WithKind("ClusterRole"), resource: "clusterroles",
-	complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-		return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
-	}),
-	rules: rules{
-		unconditional: true, creates: true,
-		validate: func(object runtime.Object) field.ErrorList {
+var clusterRoleKind = kind{Kind: builtin.Kind{
+	GVK: rbacV1.WithKind("ClusterRole"), Resource: "clusterroles",
+	Rules: builtin.Rules{
+		Unconditional: true, Creates: true,
+		Validate: func(object runtime.Object) field.ErrorList {
 			role := object.(*rbacv1.ClusterRole)
-			return append(validateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
+			return append(builtin.ValidateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			// A selector that was stored with a wrong value may stay.
 			options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: hasInvalidSelector(old.(*rbacv1.ClusterRole))}
 			return append(validateFinalizersTwice(object), validateClusterRules(object.(*rbacv1.ClusterRole), options)...)
 		},
 	},
-}
+}, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+	return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
+})}
 
-var roleBindingKind = kind{
-	gvk: rbacV1.WithKind("RoleBinding"), resource: "rolebindings", namespaced: true,
-	columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingOf), complete: completeBinding(roleBindingOf),
-	rules: rules{
-		unconditional: true, creates: true,
-		validate: func(object runtime.Object) field.ErrorList {
+var roleBindingKind = kind{Kind: builtin.Kind{
+	GVK: rbacV1.WithKind("RoleBinding"), Resource: "rolebindings", Namespaced: true,
+	Columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingOf),
+	Rules: builtin.Rules{
+		Unconditional: true, Creates: true,
+		Validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.RoleBinding)
-			return append(validateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
+			return append(builtin.ValidateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
 			problems := append(validateFinalizersTwice(object), validateBinding(b.RoleRef, b.Subjects, true)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
-}
+}, complete: completeBinding(roleBindingOf)}
 
-var clusterRoleBindingKind = kind{
-	gvk: rbacV1.WithKind("ClusterRoleBinding"), resource: "clusterrolebindings",
-	columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingOf), complete: completeBinding(clusterRoleBindingOf),
-	rules: rules{
-		unconditional: true, creates: true,
-		validate: func(object runtime.Object) field.ErrorList {
+var clusterRoleBindingKind = kind{Kind: builtin.Kind{
+	GVK: rbacV1.WithKind("ClusterRoleBinding"), Resource: "clusterrolebindings",
+	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingOf),
+	Rules: builtin.Rules{
+		Unconditional: true, Creates: true,
+		Validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.ClusterRoleBinding)
-			return append(validateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
+			return append(builtin.ValidateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
 		},
-		validateUpdate: func(object, old runtime.Object) field.ErrorList {
+		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
 			problems := append(validateFinalizersTwice(object), validateBinding(b.RoleRef, b.Subjects, false)...)
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
-}
+}, complete: completeBinding(clusterRoleBindingOf)}
 
 // binding is what bindings in a namespace and in all have in common.
 type binding struct {
@@ -130,33 +131,30 @@ func (b binding) names(kind string) string {
 	return strings.Join(names, ", ")
 }
 
-func bindingColumns(what, doc string, of func(object runtime.Object) binding) []column {
-	columns := []column{
-		{metav1.TableColumnDefinition{Name: "Role", Type: "string", Description: strings.TrimSuffix(doc, " This field is immutable.")}, func(object runtime.Object) any {
+func bindingColumns(what, doc string, of func(object runtime.Object) binding) []builtin.Column {
+	columns := []builtin.Column{
+		builtin.Col("Role", "string", strings.TrimSuffix(doc, " This field is immutable."), func(object runtime.Object) any {
 			role := of(object).role
 			return role.Kind + "/" + role.Name
-		}},
-		sinceColumn,
+		}),
+		builtin.SinceColumn,
 	}
 	for _, kind := range []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind} {
-		columns = append(columns, column{
-			metav1.TableColumnDefinition{Name: kind + "s", Type: "string", Priority: 1, Description: kind + "s in the " + what},
-			func(object runtime.Object) any { return of(object).names(kind) },
-		})
+		columns = append(columns, builtin.Col(kind+"s", "string wide", kind+"s in the "+what, func(object runtime.Object) any { return of(object).names(kind) }))
 	}
 	return columns
 }
 
 // validateFinalizersTwice checks them as the real server does in updates, where the metadata is checked for all kinds besides.
 func validateFinalizersTwice(object runtime.Object) field.ErrorList {
-	problems := validateFinalizerNames(mustAccess(object), field.NewPath("metadata"))
+	problems := builtin.ValidateFinalizerNames(must.Access(object), field.NewPath("metadata"))
 	return append(problems, problems...)
 }
 
 func roleName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func validateRole(role *rbacv1.Role) field.ErrorList {
-	return append(validateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
+	return append(builtin.ValidateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
 }
 
 func validateClusterRules(role *rbacv1.ClusterRole, options metav1validation.LabelSelectorValidationOptions) field.ErrorList {

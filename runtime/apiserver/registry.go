@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 )
 
@@ -215,7 +216,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 
 // exists is the error of a creation of what is there.
 func (r *registry) exists(ctx context.Context, object runtime.Object, existing *record) error {
-	name := mustAccess(object).GetName()
+	name := must.Access(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
 	var status *apierrors.StatusError
 	if existing != nil && r.terminating(existing) && errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
@@ -227,7 +228,7 @@ func (r *registry) exists(ctx context.Context, object runtime.Object, existing *
 // terminating reports whether an object is being deleted.
 func (r *registry) terminating(record *record) bool {
 	object, err := r.codec.decode(record)
-	return err == nil && mustAccess(object).GetDeletionTimestamp() != nil
+	return err == nil && must.Access(object).GetDeletionTimestamp() != nil
 }
 
 // prepareCreation brings an object to what is created, and checks it.
@@ -257,7 +258,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 
 // dry is what a write that is not made would have answered.
 func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
-	version, link := mustAccess(object).GetResourceVersion(), mustAccess(object).GetSelfLink()
+	version, link := must.Access(object).GetResourceVersion(), must.Access(object).GetSelfLink()
 	stored, err := r.codec.encode(object)
 	if err != nil {
 		return nil, err
@@ -266,8 +267,8 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mustAccess(shown).SetResourceVersion(version)
-	mustAccess(shown).SetSelfLink(link) // which only what is stored loses
+	must.Access(shown).SetResourceVersion(version)
+	must.Access(shown).SetSelfLink(link) // which only what is stored loses
 	return shown, nil
 }
 
@@ -300,8 +301,8 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 		if err != nil {
 			return nil, err
 		}
-		if created = mustAccess(existing).GetResourceVersion() == ""; created {
-			rest.WipeObjectMetaSystemFields(mustAccess(object))
+		if created = must.Access(existing).GetResourceVersion() == ""; created {
+			rest.WipeObjectMetaSystemFields(must.Access(object))
 			return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
 		}
 		return r.prepareUpdate(ctx, name, object, existing, validateUpdate, dryRun)
@@ -328,7 +329,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	if err != nil {
 		return nil, err
 	}
-	accessor, current := mustAccess(object), mustAccess(existing).GetResourceVersion()
+	accessor, current := must.Access(object), must.Access(existing).GetResourceVersion()
 	switch {
 	case version == 0 && r.strategy.unconditional():
 		accessor.SetResourceVersion(current)
@@ -385,9 +386,9 @@ const optimisticLockMessage = "the object has been modified; please apply your c
 
 // emptied reports whether nothing keeps an object any more that is being deleted.
 func (r *registry) emptied(updated, existing runtime.Object) bool {
-	was := mustAccess(existing)
+	was := must.Access(existing)
 	grace := was.GetDeletionGracePeriodSeconds()
-	return len(mustAccess(updated).GetFinalizers()) == 0 && was.GetDeletionTimestamp() != nil && (grace == nil || *grace == 0) &&
+	return len(must.Access(updated).GetFinalizers()) == 0 && was.GetDeletionTimestamp() != nil && (grace == nil || *grace == 0) &&
 		(r.deletable == nil || r.deletable(updated, existing))
 }
 
@@ -419,7 +420,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 			return r.dry(object)
 		}
 		if was == nil {
-			mustAccess(object).SetResourceVersion("")
+			must.Access(object).SetResourceVersion("")
 		}
 		stored, err := r.codec.encode(object)
 		if err != nil {
@@ -513,15 +514,15 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	if pending {
 		return existing, false, nil
 	}
-	_, changed := r.deletionFinalizers(ctx, mustAccess(existing), options)
+	_, changed := r.deletionFinalizers(ctx, must.Access(existing), options)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	if graceful || changed || len(mustAccess(existing).GetFinalizers()) > 0 {
+	if graceful || changed || len(must.Access(existing).GetFinalizers()) > 0 {
 		marked, gone, err := r.mark(ctx, key, name, preconditions, validate, options)
 		if err != nil || !gone || dryRun {
 			return marked, gone, err
 		}
 		if preconditions.ResourceVersion != nil {
-			preconditions.ResourceVersion = new(mustAccess(marked).GetResourceVersion())
+			preconditions.ResourceVersion = new(must.Access(marked).GetResourceVersion())
 		}
 	}
 	last, err := r.remove(ctx, key, name, preconditions, validate, dryRun)
@@ -533,7 +534,7 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 
 // pinned are the preconditions of a deletion that is of one object, whatever has its name later.
 func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions, failed string) (storage.Preconditions, error) {
-	accessor := mustAccess(object)
+	accessor := must.Access(object)
 	if options.Preconditions == nil {
 		options.Preconditions = &metav1.Preconditions{}
 	}
@@ -562,7 +563,7 @@ func (r *registry) terminate(ctx context.Context, name string, preconditions sto
 		if err := validate(ctx, existing); err != nil {
 			return nil, err
 		}
-		if accessor := mustAccess(existing); accessor.GetDeletionTimestamp() == nil {
+		if accessor := must.Access(existing); accessor.GetDeletionTimestamp() == nil {
 			now := metav1.Now()
 			accessor.SetDeletionTimestamp(&now)
 		}
@@ -604,7 +605,7 @@ func (r *registry) mark(ctx context.Context, key, name string, preconditions sto
 		if pending {
 			return existing, errDeleting
 		}
-		accessor := mustAccess(existing)
+		accessor := must.Access(existing)
 		if finalizers, changed := r.deletionFinalizers(ctx, accessor, options); changed {
 			accessor.SetFinalizers(finalizers)
 		}
@@ -625,7 +626,7 @@ func (r *registry) mark(ctx context.Context, key, name string, preconditions sto
 	case err != nil:
 		return nil, false, storageerrors.InterpretUpdateError(err, r.qualified(ctx), name)
 	}
-	return marked, graceful && len(mustAccess(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0, nil
+	return marked, graceful && len(must.Access(marked).GetFinalizers()) == 0 && *options.GracePeriodSeconds == 0, nil
 }
 
 func markDeleted(object metav1.Object) {
@@ -696,7 +697,7 @@ func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Obj
 	if r.returnDeleted {
 		return last
 	}
-	resource, accessor := r.qualified(ctx), mustAccess(last)
+	resource, accessor := r.qualified(ctx), must.Access(last)
 	details := &metav1.StatusDetails{Name: accessor.GetName(), Group: resource.Group, Kind: resource.Resource, UID: accessor.GetUID()}
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
 }
@@ -708,7 +709,7 @@ func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateO
 		return nil, err
 	}
 	err = meta.EachListItem(list, func(object runtime.Object) error {
-		accessor := mustAccess(object)
+		accessor := must.Access(object)
 		inNamespace := request.WithNamespace(ctx, accessor.GetNamespace())
 		if _, _, err := r.Delete(inNamespace, accessor.GetName(), validate, options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -716,13 +717,4 @@ func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateO
 		return nil
 	})
 	return list, err
-}
-
-// mustAccess is the metadata of an object of a kind that is served, all of which have some.
-func mustAccess(object runtime.Object) metav1.Object {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		panic(err)
-	}
-	return accessor
 }

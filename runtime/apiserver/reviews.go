@@ -29,6 +29,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1: questions that are answered and not stored; and tokens of service accounts.
@@ -54,14 +57,14 @@ func authorizationKinds() []kind {
 	}
 }
 
-func authenticationDefaults() []defaulter {
-	return []defaulter{defaultsOf(func(spec *authenticationv1.TokenRequestSpec) { setPointer(&spec.ExpirationSeconds, 3600) })}
+func authenticationDefaults() []builtin.Defaulter {
+	return []builtin.Defaulter{builtin.DefaultsOf(func(spec *authenticationv1.TokenRequestSpec) { builtin.SetPointer(&spec.ExpirationSeconds, 3600) })}
 }
 
 // reviewKind is a kind that can only be created, which answers it.
 func reviewKind[T runtime.Object](gvk schema.GroupVersionKind, resource string, namespaced bool, answer func(s *Server, ctx context.Context, question T) (runtime.Object, error)) kind {
 	return kind{
-		gvk: gvk, resource: resource, namespaced: namespaced, verbs: []string{"create"},
+		Kind: builtin.Kind{GVK: gvk, Resource: resource, Namespaced: namespaced, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) {
 			e.review = &reviewer[T]{r, func(ctx context.Context, question T) (runtime.Object, error) { return answer(s, ctx, question) }}
 		},
@@ -253,7 +256,7 @@ const tokenHeader = `{"alg":"HS256","typ":"JWT"}`
 
 func (s *Server) signed(c claims) string {
 	data, err := json.Marshal(c)
-	must(err)
+	must.Do(err)
 	text := base64.RawURLEncoding.EncodeToString([]byte(tokenHeader)) + "." + base64.RawURLEncoding.EncodeToString(data)
 	return text + "." + base64.RawURLEncoding.EncodeToString(s.signature(text))
 }
@@ -414,26 +417,26 @@ func serviceAccounts() kind {
 		}
 		return nil
 	}
-	return kind{
-		gvk: coreV1.WithKind("ServiceAccount"), resource: "serviceaccounts", short: []string{"sa"}, namespaced: true, returned: true, parts: []extraPart{tokenPart()},
-		columns: []column{sinceColumn},
-		rules: rules{
-			unconditional: true,
-			validate: typed1(func(a *corev1.ServiceAccount) field.ErrorList {
-				return validateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)
+	return kind{parts: []extraPart{tokenPart()}, Kind: builtin.Kind{
+		GVK: builtin.CoreV1.WithKind("ServiceAccount"), Resource: "serviceaccounts", Short: []string{"sa"}, Namespaced: true, Returned: true,
+		Columns: []builtin.Column{builtin.SinceColumn},
+		Rules: builtin.Rules{
+			Unconditional: true,
+			Validate: builtin.Typed1(func(a *corev1.ServiceAccount) field.ErrorList {
+				return builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)
 			}),
-			validateUpdate: typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
-				return append(validateMetadataUpdate(a, old), validateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
+			ValidateUpdate: builtin.Typed2(func(a, old *corev1.ServiceAccount) field.ErrorList {
+				return append(builtin.ValidateMetadataUpdate(a, old), builtin.ValidateMetadata(&a.ObjectMeta, true, validation.NameIsDNSSubdomain)...)
 			}),
-			create:   change1(namesOfSecrets),
-			update:   change2(func(a, _ *corev1.ServiceAccount) { namesOfSecrets(a) }),
-			warnings: typed1(warnings),
-			updateWarnings: typed2(func(a, old *corev1.ServiceAccount) []string {
+			Create:   builtin.Change1(namesOfSecrets),
+			Update:   builtin.Change2(func(a, _ *corev1.ServiceAccount) { namesOfSecrets(a) }),
+			Warnings: builtin.Typed1(warnings),
+			UpdateWarnings: builtin.Typed2(func(a, old *corev1.ServiceAccount) []string {
 				if _, there := old.Annotations[mountable]; there {
 					return nil
 				}
 				return warnings(a)
 			}),
 		},
-	}
+	}}
 }

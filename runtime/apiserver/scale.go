@@ -18,13 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 var (
 	scaleKind   = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	scaleScheme = func() *runtime.Scheme {
 		scheme := runtime.NewScheme()
-		must(autoscalingv1.AddToScheme(scheme))
+		must.Do(autoscalingv1.AddToScheme(scheme))
 		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 		return scheme
 	}()
@@ -178,17 +181,10 @@ func (s scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (run
 	return u, nil
 }
 
-// scaled is where an object of a built-in kind has what its scale subresource shows.
-type scaled struct {
-	replicas *int32 // in the object
-	current  int32
-	selector string
-}
-
 // kindScale is the scale subresource of a built-in kind.
 type kindScale struct {
 	objects *registry
-	of      func(object runtime.Object) scaled
+	of      func(object runtime.Object) builtin.Scaled
 	parent  schema.GroupVersion
 }
 
@@ -206,13 +202,13 @@ func (s *kindScale) Get(ctx context.Context, name string, options *metav1.GetOpt
 }
 
 func (s *kindScale) scale(object runtime.Object) *autoscalingv1.Scale {
-	accessor, where := mustAccess(object), s.of(object)
+	accessor, where := must.Access(object), s.of(object)
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: accessor.GetName(), Namespace: accessor.GetNamespace(), UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(), CreationTimestamp: accessor.GetCreationTimestamp(),
 		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: *where.replicas},
-		Status: autoscalingv1.ScaleStatus{Replicas: where.current, Selector: where.selector},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: *where.Replicas},
+		Status: autoscalingv1.ScaleStatus{Replicas: where.Current, Selector: where.Selector},
 	}
 }
 
@@ -237,7 +233,7 @@ type kindScaleUpdate struct {
 
 func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	object := old.DeepCopyObject()
-	accessor := mustAccess(object)
+	accessor := must.Access(object)
 	name := accessor.GetName()
 	replicas, spec := "replicas", "spec"
 	mappings := managedfields.ResourcePathMappings{u.storage.parent.String(): {{FieldName: &spec}, {FieldName: &replicas}}}
@@ -266,7 +262,7 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 		//lint:ignore ST1005 the text of the real server
 		return nil, apierrors.NewConflict(u.storage.objects.resource, name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
 	}
-	*u.storage.of(object).replicas = scale.Spec.Replicas
+	*u.storage.of(object).Replicas = scale.Spec.Replicas
 	accessor.SetResourceVersion(scale.ResourceVersion)
 	entries, err := fields.ToParent(scale.ManagedFields)
 	if err != nil {
@@ -277,9 +273,9 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 }
 
 // kindScaleTable shows scales of built-in kinds.
-var kindScaleTable = &kind{columns: []column{
-	col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], func(s *autoscalingv1.Scale) any { return s.Name }),
-	col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),
-	col("Available", "integer", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }),
-	sinceColumn,
+var kindScaleTable = &builtin.Kind{Columns: []builtin.Column{
+	builtin.Col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], func(s *autoscalingv1.Scale) any { return s.Name }),
+	builtin.Col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),
+	builtin.Col("Available", "integer", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }),
+	builtin.SinceColumn,
 }}

@@ -35,6 +35,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	clientrest "k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Options of a server. The zero value is a server as it is after its start.
@@ -92,7 +94,7 @@ const maxBody = 3 << 20
 // New makes a server. It starts no goroutine; each request has one while it is served, for which Close waits.
 func New(options Options) *Server {
 	s := newServer(options)
-	must(s.createFirst())
+	must.Do(s.createFirst())
 	return s
 }
 
@@ -368,9 +370,9 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	_, known := e.parts[info.Subresource]
 	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
 	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
-	everywhere := e.kind != nil && e.kind.namespaced && e.kind.verbs == nil && info.Namespace == "" // where there are lists alone
-	elsewhere := e.kind != nil && !e.kind.namespaced && info.Namespace != "" && info.Resource != "namespaces"
-	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.namespaced && info.Namespace == "") // questions have one path, and are only created
+	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == "" // where there are lists alone
+	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
+	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "") // questions have one path, and are only created
 	switch accept := r.Header.Get("Accept"); {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
@@ -441,12 +443,6 @@ var (
 	}()
 	metaCodecs = serializer.NewCodecFactory(metaScheme)
 )
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
 
 // warnings are those of one request: headers of its response, each text once.
 type warnings struct {

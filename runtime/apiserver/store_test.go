@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // TestStoreKnowsWhatItHad writes at random and compares lists of each revision, and the changes since each, with what a map had then.
@@ -81,7 +83,7 @@ func checkList(t *testing.T, table *table, revision int64, had map[string]int64)
 			}
 		}
 		for _, r := range found {
-			got = append(got, r.key+" "+mustAccess(r.object).GetResourceVersion())
+			got = append(got, r.key+" "+must.Access(r.object).GetResourceVersion())
 		}
 		if err != nil || of != revision || !slices.Equal(got, want) {
 			t.Fatalf("at %d under %s: got %v of %d, want %v: %v", revision, prefix, got, of, want, err)

@@ -30,6 +30,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // customStrategy is what writes of custom resources do besides what all writes do.
@@ -289,13 +291,13 @@ func (s *customStrategy) WarningsOnCreate(_ context.Context, object runtime.Obje
 }
 
 func (s *customStrategy) WarningsOnUpdate(_ context.Context, object, old runtime.Object) []string {
-	return finalizerWarnings(object, mustAccess(old).GetFinalizers())
+	return finalizerWarnings(object, must.Access(old).GetFinalizers())
 }
 
 // finalizerWarnings are those of finalizers that are new and have names that others may choose too.
 func finalizerWarnings(object runtime.Object, known []string) (warnings []string) {
 	path := field.NewPath("metadata", "finalizers").String()
-	for _, finalizer := range slices.Compact(slices.Sorted(slices.Values(mustAccess(object).GetFinalizers()))) {
+	for _, finalizer := range slices.Compact(slices.Sorted(slices.Values(must.Access(object).GetFinalizers()))) {
 		if slices.Contains(known, finalizer) {
 			continue
 		}

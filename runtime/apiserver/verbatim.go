@@ -24,6 +24,8 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // answer is an object of a Go type as JSON in one version.
@@ -241,7 +243,7 @@ func (v verbatim) write(w http.ResponseWriter, r *http.Request, status int, data
 	w.Header().Add("Vary", "Accept-Encoding")
 	w.WriteHeader(status)
 	zipped, err := gzip.NewWriterLevel(w, 1)
-	must(err)
+	must.Do(err)
 	_, _ = zipped.Write(data)
 	_ = zipped.Close()
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // hosts are the webhooks in this process, by the host of the URL by which they are called. Safe for concurrent use.
@@ -90,7 +92,7 @@ func (h *hosts) at(name string) http.RoundTripper {
 func (s *Server) newClients() *webhook.ClientManager {
 	scheme := []func(*runtime.Scheme) error{admissionreviewv1.AddToScheme, addOldReview}
 	clients, err := webhook.NewClientManager([]schema.GroupVersion{admissionreviewv1.SchemeGroupVersion, oldReviewVersion}, scheme...)
-	must(err)
+	must.Do(err)
 	s.connect(&clients)
 	return &clients
 }
@@ -98,7 +100,7 @@ func (s *Server) newClients() *webhook.ClientManager {
 // connect has clients of webhooks find those in this process.
 func (s *Server) connect(clients *webhook.ClientManager) {
 	authentication, err := webhook.NewDefaultAuthenticationInfoResolver("")
-	must(err)
+	must.Do(err)
 	clients.SetAuthenticationInfoResolver(&webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: func(host string) (*rest.Config, error) {
 			return s.connected(authentication.ClientConfigFor(host))

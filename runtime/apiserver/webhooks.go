@@ -27,6 +27,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // webhooks call what webhook configurations name.
@@ -52,13 +54,13 @@ func (s *Server) newWebhooks(k *kind, hooksOf func(object runtime.Object) []hook
 
 // tableOf has the objects of a built-in kind.
 func (s *Server) tableOf(k kind) *table {
-	return s.store.table(schema.GroupResource{Group: k.gvk.Group, Resource: k.resource})
+	return s.store.table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
 }
 
 // all are the webhooks, in the order of the names of their configurations.
 func (ws *webhooks) all() []*compiledHook {
 	records, _, err := ws.table.list("/", "", 0)
-	must(err)
+	must.Do(err)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	var all [][]*compiledHook

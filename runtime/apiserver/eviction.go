@@ -1,0 +1,109 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
+)
+
+var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
+
+// evictionPart deletes a pod if the budgets that select it allow that.
+func evictionPart(s *Server, objects *registry, k *kind, f family) part {
+	evict := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+		eviction := object.(*policyv1.Eviction)
+		if eviction.Name != name {
+			return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+		}
+		found, err := objects.Get(ctx, name, &metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if validate != nil {
+			if err := validate(ctx, eviction.DeepCopyObject()); err != nil {
+				return nil, err
+			}
+		}
+		deletion := &metav1.DeleteOptions{}
+		if eviction.DeleteOptions != nil {
+			deletion = eviction.DeleteOptions.DeepCopy()
+		}
+		deletion.DryRun = append(deletion.DryRun, options.DryRun...)
+		if status, err := s.disrupt(ctx, found.(*corev1.Pod), dryrun.IsDryRun(deletion.DryRun)); status != nil || err != nil {
+			return status, err
+		}
+		if _, _, err := objects.Delete(ctx, name, rest.ValidateAllObjectFunc, deletion); err != nil {
+			return nil, err
+		}
+		return &metav1.Status{Status: metav1.StatusSuccess}, nil
+	}
+	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict}, scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
+}
+
+// disrupt takes the disruption of a pod from its budget. It answers with a status when there may be none.
+func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (runtime.Object, error) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	var budgets []*builtin.Budget
+	for _, object := range s.readAll("policy", "v1", "poddisruptionbudgets", pod.Namespace) {
+		b := object.(*builtin.Budget)
+		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			budgets = append(budgets, b)
+		}
+	}
+	switch len(budgets) {
+	case 0:
+		return nil, nil
+	case 1:
+	default:
+		return &metav1.Status{Status: metav1.StatusFailure, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", Code: 500}, nil
+	}
+	b, healthy := budgets[0], builtin.PodConditionTrue(pod, corev1.PodReady)
+	if !healthy && (builtin.Deref(b.Spec.UnhealthyPodEvictionPolicy) == policyv1.AlwaysAllow || b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0) {
+		return nil, nil
+	}
+	refused := func(format string, arguments ...any) error {
+		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, arguments...)})
+		return err
+	}
+	objects := s.endpointOf(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")).parts["status"].storage.(subresource)
+	ctx = request.WithNamespace(ctx, b.Namespace)
+	key, err := objects.key(ctx, b.Name)
+	if err != nil {
+		return nil, err
+	}
+	_, err = objects.guarded(ctx, key, false, storage.Preconditions{}, dryRun, func(existing runtime.Object) (runtime.Object, error) {
+		b := existing.(*builtin.Budget)
+		switch {
+		case b.Status.ObservedGeneration < b.Generation:
+			err := refused("The disruption budget %s is still being processed by the server.", b.Name)
+			err.(*apierrors.StatusError).ErrStatus.Details.RetryAfterSeconds = 10
+			return nil, err
+		case b.Status.DisruptionsAllowed < 0:
+			return nil, apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
+		case b.Status.DisruptionsAllowed == 0:
+			return nil, refused("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)
+		}
+		b.Status.DisruptionsAllowed--
+		if b.Status.DisruptedPods == nil {
+			b.Status.DisruptedPods = map[string]metav1.Time{}
+		}
+		b.Status.DisruptedPods[pod.Name] = metav1.Now()
+		return b, nil
+	})
+	return nil, err
+}

@@ -1,0 +1,11 @@
+// Package builtin has the kinds that are there without a CustomResourceDefinition, as values: what an API server makes of the objects of
+// each when they are written, and how it shows them.
+//
+// A kind is a row, a [Kind], in a file with the others of its API group: names, columns of tables, fields of selectors, and [Rules] for
+// writes of the object, its status and its other subresources. Rules are functions of Go types. What they need of other objects they ask
+// the [Cluster] for. Defaults are by Go type and not by kind ([NewDefaults]), since types are in many kinds; what server-side apply must
+// know of them says [Models].
+//
+// Nothing here serves requests: package apiserver does, and has those kinds itself that it obeys, such as namespaces, roles, policies and
+// definitions. Errors are those of the real server, word for word, and in its order.
+package builtin

@@ -1,0 +1,185 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// RuntimeClasses, of node.k8s.io/v1, and what pods get from them.
+
+// NodeKinds are those of node.k8s.io.
+func NodeKinds() []Kind { return []Kind{runtimeClasses()} }
+
+func runtimeClasses() Kind {
+	type class = nodev1.RuntimeClass
+	metadata, handler := field.NewPath("metadata"), field.NewPath("handler")
+	check := func(c, old *class) field.ErrorList {
+		f := Findings{validation.ValidateObjectMeta(&c.ObjectMeta, false, validation.NameIsDNSSubdomain, metadata)} // whose finalizers may be of no domain
+		switch {
+		case c.Handler == "":
+			f.Required(handler, "")
+		case old != nil && c.Handler != old.Handler: // as it may not change, nothing else is declared to be wrong
+			f.written(handler, c.Handler, validation.NameIsDNSLabel(c.Handler, false)...)
+		default:
+			f.invalid(handler, c.Handler, content.IsDNS1123Label(c.Handler)...)
+		}
+		if c.Overhead != nil {
+			checks := podChecks{spec: &corev1.PodSpec{}}
+			checks.requirements(&corev1.ResourceRequirements{Limits: c.Overhead.PodFixed}, field.NewPath("overhead"), containerResourceName)
+			f.Add(checks.List...)
+		}
+		if c.Scheduling != nil {
+			f.labels(field.NewPath("scheduling", "nodeSelector"), c.Scheduling.NodeSelector)
+			f.distinctTolerations(c.Scheduling.Tolerations, field.NewPath("scheduling", "tolerations"))
+		}
+		return f.List
+	}
+	return Kind{
+		GVK: nodev1.SchemeGroupVersion.WithKind("RuntimeClass"), Resource: "runtimeclasses",
+		Columns: []Column{
+			Col("Handler", "string", "", func(c *class) any { return c.Handler }),
+			SinceColumn,
+		},
+		Rules: Rules{
+			Creates:  true,
+			Validate: Typed1(func(c *class) field.ErrorList { return check(c, nil) }),
+			Warnings: Typed1(runtimeClassWarnings),
+			ValidateUpdate: Typed2(func(c, old *class) field.ErrorList {
+				f := Findings{append(check(c, old), validation.ValidateObjectMetaAccessorUpdate(c, old, metadata)...)}
+				f.unchanged(handler, c.Handler, old.Handler)
+				return f.List
+			}),
+		},
+	}
+}
+
+func (f *Findings) distinctTolerations(tolerations []corev1.Toleration, at *field.Path) {
+	f.Add(validateTolerations(tolerations, at)...)
+	for i, t := range tolerations {
+		same := func(other corev1.Toleration) bool {
+			return other.Key == t.Key && other.Operator == t.Operator && other.Value == t.Value && other.Effect == t.Effect
+		}
+		if slices.ContainsFunc(tolerations[:i], same) {
+			f.Add(field.Duplicate(at.Index(i), t))
+		}
+	}
+}
+
+// runtimeClassOf is the class of a pod, or nil if it names none.
+func (cluster Cluster) runtimeClassOf(pod *corev1.Pod) (*nodev1.RuntimeClass, error) {
+	if pod.Spec.RuntimeClassName == nil {
+		return nil, nil
+	}
+	name := *pod.Spec.RuntimeClassName
+	if messages := content.IsPathSegmentName(name); len(messages) > 0 {
+		return nil, unaskable(fmt.Sprintf("invalid resource name %q: %v", name, messages))
+	} else if name == "" {
+		return nil, unaskable("resource name may not be empty")
+	}
+	object, err := cluster.Read(nodev1.GroupName, "v1", "runtimeclasses", "", name)
+	if err != nil { // or is no name
+		return nil, fmt.Errorf("pod rejected: RuntimeClass %q not found", name)
+	}
+	return object.(*nodev1.RuntimeClass), nil
+}
+
+// unaskable is an error about a name that no path can have. It is told as it is.
+type unaskable string
+
+func (u unaskable) Error() string { return string(u) }
+
+// rejected is what a client is told of an error about the class of a pod.
+func rejected(a admission.Attributes, err error) error {
+	if _, ok := err.(unaskable); ok || err == nil {
+		return err
+	}
+	return admission.NewForbidden(a, err)
+}
+
+var errOtherOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+
+// runAsClass gives a new pod the overhead of its class, and what the class says of nodes.
+func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
+	class, err := cluster.runtimeClassOf(pod)
+	if class == nil {
+		return err
+	}
+	spec := &pod.Spec
+	if class.Overhead != nil {
+		overhead := class.Overhead.DeepCopy().PodFixed
+		if len(spec.Overhead) > 0 && !equality.Semantic.DeepEqual(overhead, spec.Overhead) {
+			return errOtherOverhead
+		}
+		spec.Overhead = overhead
+	}
+	if class.Scheduling == nil {
+		return nil
+	}
+	scheduling := class.Scheduling.DeepCopy()
+	for _, name := range sortedMap(scheduling.NodeSelector) {
+		value := scheduling.NodeSelector[name]
+		if own, ok := spec.NodeSelector[name]; ok && own != value {
+			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", name, value, name, own)
+		}
+		if spec.NodeSelector == nil {
+			spec.NodeSelector = map[string]string{}
+		}
+		spec.NodeSelector[name] = value
+	}
+	spec.Tolerations = mergedTolerations(append(spec.Tolerations, scheduling.Tolerations...))
+	return nil
+}
+
+// mergedTolerations leaves out those that others contain.
+func mergedTolerations(all []corev1.Toleration) (merged []corev1.Toleration) {
+	for i, t := range all {
+		covered := slices.ContainsFunc(merged, func(other corev1.Toleration) bool { return tolerates(other, t) }) ||
+			slices.ContainsFunc(all[i+1:], func(other corev1.Toleration) bool {
+				return !equality.Semantic.DeepEqual(t, other) && tolerates(other, t)
+			})
+		if !covered {
+			merged = append(merged, t)
+		}
+	}
+	return merged
+}
+
+// tolerates reports whether one tolerates all that another does.
+func tolerates(one, other corev1.Toleration) bool {
+	switch all := one.Key == "" && one.Operator == corev1.TolerationOpExists; {
+	case equality.Semantic.DeepEqual(one, other):
+		return true
+	case one.Key != other.Key && !all:
+		return false
+	case one.Effect != other.Effect && one.Effect != "":
+		return false
+	case one.Effect == corev1.TaintEffectNoExecute && one.TolerationSeconds != nil && (other.TolerationSeconds == nil || *other.TolerationSeconds > *one.TolerationSeconds):
+		return false
+	case one.Operator == corev1.TolerationOpEqual || one.Operator == "":
+		return other.Operator == corev1.TolerationOpEqual && other.Value == one.Value
+	}
+	return one.Operator == corev1.TolerationOpExists
+}
+
+// reviewOverhead refuses a new pod with another overhead than its class has.
+func (cluster Cluster) reviewOverhead(pod *corev1.Pod) error {
+	class, err := cluster.runtimeClassOf(pod)
+	switch {
+	case err != nil:
+		return err
+	case class != nil && class.Overhead != nil && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead):
+		return errOtherOverhead
+	case (class == nil || class.Overhead == nil) && pod.Spec.Overhead != nil:
+		return errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+	}
+	return nil
+}

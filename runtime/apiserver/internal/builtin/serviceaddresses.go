@@ -1,0 +1,278 @@
+package builtin
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Addresses and ports of services are given out in order, the lowest that no service has: the real server draws them.
+
+var clusterRange, firstAddress = netip.MustParsePrefix("10.0.0.0/24"), netip.MustParseAddr("10.0.0.1")
+
+const firstNodePort, lastNodePort = 30000, 32767
+
+// allocateService fills in what a service does not say itself, before it is validated.
+func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun bool) error {
+	service := object.(*corev1.Service)
+	if existing != nil {
+		keepAllocated(service, existing.(*corev1.Service))
+	} else if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
+		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+	}
+	invalid := func(path *field.Path, value any, message string) error {
+		return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, field.ErrorList{field.Invalid(path, value, message)})
+	}
+	at := field.NewPath("spec")
+	if service.Spec.Type != corev1.ServiceTypeExternalName {
+		var f Findings
+		old, _ := existing.(*corev1.Service)
+		if f.clusterIPs(service, old, at); len(f.List) > 0 {
+			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
+		}
+		f.familyPolicy(service, old, at)
+		if len(f.List) > 0 {
+			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
+		}
+		if headless(service) && len(service.Spec.Selector) == 0 {
+			anyFamily(service)
+			return nil
+		}
+		if f.onlyFamily(service, at); len(f.List) > 0 {
+			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
+		}
+		if len(service.Spec.IPFamilies) == 0 {
+			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		}
+	}
+	addresses, ports := cluster.allocated(service)
+	if old, ok := existing.(*corev1.Service); !ok || old.Spec.Type == corev1.ServiceTypeExternalName {
+		if err := allocateAddress(service, addresses, dryRun, invalid, at); err != nil {
+			return err
+		}
+	}
+	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
+}
+
+// familyPolicy finds how many families a service is to have, if it does not say it, and checks that it asks for no more.
+func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
+	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
+	switch {
+	case spec.IPFamilyPolicy != nil:
+	case old != nil && old.Spec.IPFamilyPolicy != nil:
+		spec.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+	case headless(service) && len(spec.Selector) == 0:
+		SetPointer(&spec.IPFamilyPolicy, corev1.IPFamilyPolicyRequireDualStack)
+	default:
+		SetPointer(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	}
+	single := *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack
+	if old != nil && single {
+		if slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) && len(spec.ClusterIPs) > 1 {
+			spec.ClusterIPs = spec.ClusterIPs[:1]
+		}
+		if slices.Equal(spec.IPFamilies, old.Spec.IPFamilies) && len(spec.IPFamilies) > 1 {
+			spec.IPFamilies = spec.IPFamilies[:1]
+		}
+	}
+	if single && len(spec.ClusterIPs) == 2 {
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
+	}
+	if single && len(spec.IPFamilies) == 2 {
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
+	}
+	for i, ip := range spec.ClusterIPs {
+		switch {
+		case ip == corev1.ClusterIPNone:
+			return
+		case i < len(spec.IPFamilies):
+		case isIPv6(ip):
+			f.invalid(at.Child("clusterIPs").Index(i), spec.ClusterIPs, "IPv6 is not configured on this cluster")
+		default:
+			spec.IPFamilies = append(spec.IPFamilies, corev1.IPv4Protocol)
+		}
+	}
+}
+
+// onlyFamily checks that a service asks for no other family than the one that the cluster has.
+func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
+	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
+		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
+	}
+	for i, family := range service.Spec.IPFamilies {
+		if family != corev1.IPv4Protocol {
+			f.invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster")
+		}
+	}
+}
+
+// anyFamily gives a service without pods of its own both families, whatever the cluster has.
+func anyFamily(service *corev1.Service) {
+	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
+		if len(service.Spec.IPFamilies) == 0 {
+			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		}
+		return
+	}
+	switch {
+	case len(service.Spec.IPFamilies) == 0:
+		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+	case len(service.Spec.IPFamilies) == 1 && service.Spec.IPFamilies[0] == corev1.IPv4Protocol:
+		service.Spec.IPFamilies = append(service.Spec.IPFamilies, corev1.IPv6Protocol)
+	case len(service.Spec.IPFamilies) == 1:
+		service.Spec.IPFamilies = append(service.Spec.IPFamilies, corev1.IPv4Protocol)
+	}
+}
+
+// allocated is what all other services have.
+func (cluster Cluster) allocated(service *corev1.Service) (addresses sets.Set[string], ports sets.Set[int32]) {
+	addresses, ports = sets.New[string](), sets.New[int32]()
+	for _, object := range cluster.ReadAll("", "v1", "services", "") {
+		other := object.(*corev1.Service)
+		if other.Namespace == service.Namespace && other.Name == service.Name {
+			continue
+		}
+		addresses.Insert(other.Spec.ClusterIPs...)
+		ports.Insert(other.Spec.HealthCheckNodePort)
+		for _, port := range other.Spec.Ports {
+			ports.Insert(port.NodePort)
+		}
+	}
+	return addresses, ports
+}
+
+// assignable reports whether Services may have an address: the first and the last of the range name the network and all of it.
+func assignable(address netip.Addr) bool {
+	return clusterRange.Contains(address) && clusterRange.Contains(address.Prev()) && clusterRange.Contains(address.Next())
+}
+
+// allocateAddress gives a service an address, or checks those that it asks for. A dry run takes none, and does not ask whether they are free.
+func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool, invalid func(*field.Path, any, string) error, at *field.Path) error {
+	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
+		return nil
+	}
+	if len(service.Spec.ClusterIPs) == 0 && service.Spec.ClusterIP == "" {
+		for address := firstAddress.Next(); assignable(address); address = address.Next() {
+			if !taken.Has(address.String()) {
+				service.Spec.ClusterIP, service.Spec.ClusterIPs = address.String(), []string{address.String()}
+				return nil
+			}
+		}
+		return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP: range is full"))
+	}
+	for _, ip := range service.Spec.ClusterIPs {
+		address, err := netip.ParseAddr(ip)
+		switch {
+		case err != nil: // validation says so
+		case !assignable(address) && dryRun:
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
+		case !assignable(address):
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
+		case !dryRun && (taken.Has(ip) || address == firstAddress):
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
+		}
+	}
+	return nil
+}
+
+// allocatePorts gives a service ports of nodes, or checks those that it asks for. A dry run does not ask whether there are such ports.
+func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
+	free := func() int32 {
+		for port := int32(firstNodePort); port <= lastNodePort; port++ {
+			if !taken.Has(port) {
+				taken.Insert(port)
+				return port
+			}
+		}
+		return 0
+	}
+	if needsNodePort(service) {
+		for i := range service.Spec.Ports {
+			port := &service.Spec.Ports[i]
+			here := at.Child("ports").Index(i).Child("nodePort")
+			switch {
+			case port.NodePort == 0:
+			case !dryRun && (port.NodePort < firstNodePort || port.NodePort > lastNodePort):
+				return invalid(here, port.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767")
+			case taken.Has(port.NodePort):
+				return invalid(here, port.NodePort, "provided port is already allocated")
+			}
+		}
+		given := map[corev1.ServicePort]bool{}
+		for _, port := range service.Spec.Ports {
+			taken.Insert(port.NodePort)
+			one := corev1.ServicePort{Protocol: port.Protocol, NodePort: port.NodePort}
+			if !created && port.NodePort != 0 && given[one] {
+				return fmt.Errorf("duplicate nodePort: {%s %d}", port.Protocol, port.NodePort) // found before validation does
+			}
+			given[one] = true
+		}
+		taken.Insert(service.Spec.HealthCheckNodePort)
+		shared := map[int32]int32{} // ports of one number and two protocols get one when they are created
+		for _, port := range service.Spec.Ports {
+			if shared[port.Port] == 0 {
+				shared[port.Port] = port.NodePort
+			}
+		}
+		for i := range service.Spec.Ports {
+			port := &service.Spec.Ports[i]
+			if port.NodePort != 0 {
+				continue
+			}
+			if port.NodePort = shared[port.Port]; !created || port.NodePort == 0 {
+				port.NodePort = free()
+				shared[port.Port] = port.NodePort
+			}
+		}
+	}
+	if needsHealthPort(service) && service.Spec.HealthCheckNodePort == 0 {
+		service.Spec.HealthCheckNodePort = free()
+	}
+	return nil
+}
+
+// keepAllocated is what an update that does not say it keeps.
+func keepAllocated(service, old *corev1.Service) {
+	external := func(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeExternalName }
+	if !external(service) && !external(old) {
+		Set(&service.Spec.ClusterIP, old.Spec.ClusterIP)
+		if len(service.Spec.ClusterIPs) == 0 {
+			service.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
+		}
+		if service.Spec.IPFamilyPolicy == nil {
+			service.Spec.IPFamilyPolicy = old.Spec.IPFamilyPolicy
+		}
+		if len(service.Spec.IPFamilies) == 0 {
+			service.Spec.IPFamilies = slices.Clone(old.Spec.IPFamilies)
+		}
+	}
+	if needsNodePort(service) && needsNodePort(old) {
+		used, named := sets.New[int32](), map[string]int32{}
+		for _, port := range service.Spec.Ports {
+			used.Insert(port.NodePort)
+		}
+		for _, port := range old.Spec.Ports {
+			named[port.Name] = port.NodePort
+		}
+		for i := range service.Spec.Ports {
+			if port := &service.Spec.Ports[i]; port.NodePort == 0 && !used.Has(named[port.Name]) {
+				port.NodePort = named[port.Name]
+			}
+		}
+	}
+	if needsHealthPort(service) && needsHealthPort(old) {
+		Set(&service.Spec.HealthCheckNodePort, old.Spec.HealthCheckNodePort)
+	}
+	if old.Spec.ClusterIP != service.Spec.ClusterIP && slices.Equal(old.Spec.ClusterIPs, service.Spec.ClusterIPs) {
+		service.Spec.ClusterIPs = nil
+		if service.Spec.ClusterIP != "" {
+			service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+		}
+	}
+}

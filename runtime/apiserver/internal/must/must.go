@@ -1,0 +1,22 @@
+// Package must panics where only a mistake in this module could make something fail.
+package must
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Do panics with an error that cannot be.
+func Do(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Access returns the metadata of an object, which all objects of a server have.
+func Access(object runtime.Object) metav1.Object {
+	accessor, err := meta.Accessor(object)
+	Do(err)
+	return accessor
+}
