@@ -134,8 +134,17 @@ func (f *file) gap(link *ast.CallExpr) string {
 	return string(f.source[f.offset(selector.X.End()):f.offset(selector.Sel.Pos())])
 }
 
+// managerOf returns the manager of a builder: of one that a library keeps, the one of the runtime that it runs.
+func (f *file) managerOf(c *chain) string {
+	m := c.root.Args[0]
+	if convert := f.hosting(m, conversions["manager.Manager"]); convert != "" {
+		return convert + "(" + f.text(m) + ")"
+	}
+	return f.text(m)
+}
+
 func (f *file) buildController(c *chain) string {
-	m, around := f.text(c.root.Args[0]), f.managed
+	m, around := f.managerOf(c), f.managed
 	f.managed = m
 	defer func() { f.managed = around }()
 	var out strings.Builder

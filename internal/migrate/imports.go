@@ -30,10 +30,12 @@ func (f *file) finish(text string) (string, error) {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
 		name := f.importName(spec)
 		old[importPath] = name
-		if name == "_" || name == "." && !isPeer(importPath) || used[name] {
+		switch {
+		case name == "_" || name == "." && !isPeer(importPath): // which stay, and are no names for what is added
+		case used[name]:
 			names[importPath] = name
 			taken[name] = true
-		} else {
+		default:
 			gone[importPath] = true
 		}
 	}

@@ -23,6 +23,8 @@ type conversion struct {
 	// from is the function that makes a value of the runtime; without one it is that of the package. no says that there is none, and so it
 	// does in to.
 	from, to string
+	// hosted is the function that makes of a value that a library keeps, and goes on to work with, one of the runtime where one is wanted.
+	hosted string
 	// each says that what is converted is a list.
 	each bool
 }
@@ -47,14 +49,19 @@ var conversions = map[string]conversion{
 	"client.DeleteAllOfOption":   {name: "DeleteAllOfOption", part: scaffold.AdapterClient},
 	"predicate.TypedPredicate":   {name: "Predicate", part: scaffold.AdapterPredicate},
 	"predicate.Predicate":        {name: "Predicate", part: scaffold.AdapterPredicate},
+	"predicate.TypedFuncs":       {name: "Predicate", part: scaffold.AdapterPredicate, to: no},
+	"predicate.Funcs":            {name: "Predicate", part: scaffold.AdapterPredicate, to: no},
 	"handler.TypedEventHandler":  {name: "EventHandler", part: scaffold.AdapterHandler, to: no},
+	"handler.TypedFuncs":         {name: "EventHandler", part: scaffold.AdapterHandler, to: no},
+	"handler.Funcs":              {name: "EventHandler", part: scaffold.AdapterHandler, to: no},
 	"source.TypedSource":         {name: "Source", part: scaffold.AdapterSource, to: no},
 	"reconcile.TypedReconciler":  {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Reconciler":       {name: "Reconciler", part: scaffold.AdapterReconcile},
 	"reconcile.Request":          {name: "Request", part: scaffold.AdapterReconcile},
 	"reconcile.Result":           {name: "Result", part: scaffold.AdapterReconcile},
 	"workqueue.TypedRateLimiter": {name: "RateLimiter", part: scaffold.AdapterLimiter},
-	"manager.Manager":            {name: "Manager", part: scaffold.AdapterManager, from: no},
+	"manager.Manager":            {name: "Manager", part: scaffold.AdapterManager, from: no, hosted: "FromManager"},
+	"manager.Runnable":           {name: "Runnable", part: scaffold.AdapterManager, from: no},
 	"cluster.Cluster":            {name: "Manager", part: scaffold.AdapterManager, from: no},
 	"*metrics/server.Options":    {name: "MetricsOptions", part: scaffold.AdapterMetrics, to: no},
 	"record.EventRecorder":       {from: "{events}.OfCore"},
@@ -161,12 +168,30 @@ func (f *file) crossing(e ast.Expr) string {
 	if given != "" {
 		return given
 	}
-	if wanted := f.wanted(e); wanted != nil && f.isForeignType(f.info.TypeOf(e)) {
-		if c, ok := conversionOf(wanted); ok && !c.each {
-			return f.converter("From", c)
-		}
+	return f.asWanted(e)
+}
+
+// asWanted returns the function that makes of a value of a library's own type, or of one that it keeps, what is wanted in its place.
+func (f *file) asWanted(e ast.Expr) string {
+	c, ok := conversionOf(f.wanted(e))
+	if !ok || c.each {
+		return ""
 	}
-	return ""
+	if convert := f.hosting(e, c); convert != "" {
+		return convert
+	}
+	if !f.isForeignType(f.info.TypeOf(e)) {
+		return ""
+	}
+	return f.converter("From", c)
+}
+
+// hosting returns the function that makes a value of the runtime of one that a library keeps; empty where it keeps none.
+func (f *file) hosting(e ast.Expr, c conversion) string {
+	if c.hosted == "" || !f.converts || !f.convertsManagers || !f.isForeignType(f.info.TypeOf(e)) && !f.isGiven(e) {
+		return ""
+	}
+	return f.adapterName(c.part) + "." + c.hosted
 }
 
 // isAssigned reports whether an expression is what a statement assigns to, or what a pointer is made to.
@@ -256,7 +281,7 @@ func (p *program) moduleOf(name string) goModule {
 // has methods of one.
 func (f *file) to(e ast.Expr, t types.Type) string {
 	if c, ok := conversionOf(t); ok {
-		if c.part == scaffold.AdapterManager && typeKey(f.info.TypeOf(e)) != "manager.Manager" {
+		if c.name == "Manager" && typeKey(f.info.TypeOf(e)) != "manager.Manager" {
 			return ""
 		}
 		return f.converter("To", c)
@@ -586,7 +611,8 @@ func (f *file) isNameable(signature *types.Signature) bool {
 			if named, ok := t.(*types.Named); ok && objects[typeKey(named)] != "" {
 				continue
 			}
-			if c, ok := conversionOf(t); !ok || c.name == "" || c.from != "" || c.to != "" {
+			c, ok := conversionOf(t)
+			if hosted := c.hosted != "" && f.convertsManagers; !ok || c.name == "" || c.from != "" && !hosted || c.to != "" {
 				return false
 			}
 		}

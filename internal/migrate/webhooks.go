@@ -181,7 +181,7 @@ func (f *file) buildWebhook(c *chain) string {
 				out.WriteString(f.selfWebhooks(gap, prototype, kind))
 			}
 			if !converted {
-				out.WriteString(f.spokes(gap, f.text(c.root.Args[0]), prototype))
+				out.WriteString(f.spokes(gap, f.managerOf(c), prototype))
 			}
 		case name == "WithDefaulter" || name == "WithValidator":
 			handled = true
@@ -197,7 +197,7 @@ func (f *file) buildWebhook(c *chain) string {
 
 // webhooksFor returns the Go type of the kind of a builder of webhooks, and how the builder begins.
 func (f *file) webhooksFor(c *chain, prototype ast.Expr) (kind, head string) {
-	m, t := f.text(c.root.Args[0]), f.info.TypeOf(prototype)
+	m, t := f.managerOf(c), f.info.TypeOf(prototype)
 	if t != nil && types.IsInterface(t) {
 		of := f.text(prototype)
 		if isRuntimeObject(t) {

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -25,6 +26,12 @@ func (h Instrumented[T]) Create(ctx context.Context, e event.TypedCreateEvent[T]
 func Ticks() source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error { return nil })
 }
+
+// Unpaused lets pass what is not paused.
+func Unpaused() predicate.Funcs { return predicate.Funcs{} }
+
+// Quiet does nothing.
+func Quiet() handler.Funcs { return handler.Funcs{} }
 
 // Enqueue returns a handler.
 func Enqueue(name string) handler.EventHandler { return &handler.EnqueueRequestForObject{} }

@@ -64,6 +64,14 @@ type Environment struct {
 	Log     logr.Logger
 }
 
+// Suite runs a manager for tests.
+type Suite struct{ ctrl.Manager }
+
+// Installer has somebody set up a manager.
+type Installer interface {
+	SetUp(m ctrl.Manager) error
+}
+
 // Requested lets pass what was asked for.
 type Requested struct{ predicate.Funcs }
 

@@ -28,6 +28,7 @@ import (
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
@@ -514,6 +515,37 @@ func TestManagers(t *testing.T) {
 		}
 	}()
 	mgr.GetWebhookServer()
+}
+
+func TestManagersOfLibrariesRunOnesOfTheRuntime(t *testing.T) {
+	mgr, err := crmanager.New(inmemory.Start(t).Config, crmanager.Options{Scheme: clientgoscheme.Scheme, Metrics: server.Options{BindAddress: "0"}})
+	succeeds(t, err)
+	m := FromManager(mgr)
+	if FromManager(mgr) != m || FromManager(ToManager(m)) != m || FromManager(nil) != nil || m.Scheme() != mgr.GetScheme() {
+		t.Error("a manager runs another one each time")
+	}
+	asked := make(chan reconcile.Request, 1)
+	succeeds(t, controller.For[*corev1.ConfigMap](m).Named("asked").Complete(reconcile.Func[reconcile.Request](func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+		if r.Name == "a" {
+			select {
+			case asked <- r:
+			default:
+			}
+		}
+		return reconcile.Result{}, nil
+	})))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	done := make(chan error)
+	go func() { done <- mgr.Start(ctx) }()
+	succeeds(t, m.Client().Create(ctx, configMap("a", nil)))
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		t.Error("the controller does not run")
+	}
+	stop()
+	succeeds(t, <-done)
 }
 
 func TestMetricsOptions(t *testing.T) {
