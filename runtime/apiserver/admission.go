@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	rulematcher "k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 )
 
 // admissions are what a write passes before it is stored, in the order of the real server: it may be changed first, and checked then.
@@ -81,19 +83,19 @@ func (s *Server) newAdmissions() admissions {
 	return admissions{
 		s.plugins(),
 		s.newMutatingPolicies(),
-		&mutatingWebhooks{s.newWebhooks(&mutatingHookKind, func(object runtime.Object) []hook {
-			return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
+		&mutatingWebhooks{s.newWebhooks(&builtin.MutatingHookKind, func(object runtime.Object) []builtin.Hook {
+			return builtin.MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
 		})},
 		s.newPolicies(),
-		&validatingWebhooks{s.newWebhooks(&validatingHookKind, func(object runtime.Object) []hook {
-			return validatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
+		&validatingWebhooks{s.newWebhooks(&builtin.ValidatingHookKind, func(object runtime.Object) []builtin.Hook {
+			return builtin.ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
 		})},
 	}
 }
 
 // exempt reports whether nothing that is in the server decides about a write: else one could lock oneself out.
 func exempt(a admission.Attributes) bool {
-	return reviews.Has(a.GetResource().GroupResource()) || rulematcher.IsExemptAdmissionConfigurationResource(a)
+	return builtin.Reviews.Has(a.GetResource().GroupResource()) || rulematcher.IsExemptAdmissionConfigurationResource(a)
 }
 
 // ownVersions convert objects of Go types to their own version too, which is the hub of most kinds here.

@@ -26,8 +26,23 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
+
+// rbacKinds are those of rbac.authorization.k8s.io/v1.
+func rbacKinds() []kind {
+	return []kind{
+		{Kind: builtin.ClusterRoleBindingKind, complete: completeBinding(builtin.ClusterRoleBindingOf)},
+		{Kind: builtin.ClusterRoleKind, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+			return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
+		})},
+		{Kind: builtin.RoleBindingKind, complete: completeBinding(builtin.RoleBindingOf)},
+		{Kind: builtin.RoleKind, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+			return object.(*rbacv1.Role).Rules, nil
+		})},
+	}
+}
 
 // roleAuthorizer allows what the roles in the server allow, and everything to system:masters.
 type roleAuthorizer struct {
@@ -35,7 +50,7 @@ type roleAuthorizer struct {
 }
 
 func (s *Server) newAuthorizer() *roleAuthorizer {
-	return &roleAuthorizer{s.tableOf(roleKind), s.tableOf(roleBindingKind), s.tableOf(clusterRoleKind), s.tableOf(clusterRoleBindingKind)}
+	return &roleAuthorizer{s.tableOf(builtin.RoleKind), s.tableOf(builtin.RoleBindingKind), s.tableOf(builtin.ClusterRoleKind), s.tableOf(builtin.ClusterRoleBindingKind)}
 }
 
 func (a *roleAuthorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -288,10 +303,10 @@ func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rba
 	}
 }
 
-func completeBinding(of func(object runtime.Object) binding) func(s *Server, r *registry, e *endpoint) {
+func completeBinding(of func(object runtime.Object) builtin.Binding) func(s *Server, r *registry, e *endpoint) {
 	return func(s *Server, r *registry, e *endpoint) {
 		e.objects = &heldRights{r, func(ctx context.Context, object, _ runtime.Object) error {
-			role, namespace := of(object).role, request.NamespaceValue(ctx)
+			role, namespace := of(object).Role, request.NamespaceValue(ctx)
 			if who, ok := request.UserFrom(ctx); !ok || isMaster(who) || s.mayBind(ctx, role, namespace) {
 				return nil
 			}

@@ -84,7 +84,7 @@ func loadBuiltin() *builtins {
 			ruled(builtin.DiscoveryKinds()...),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
 		}
-		shared.scheme = newBuiltinScheme(shared.groups, builtin.NewDefaults(namespaceDefaults(), authenticationDefaults(), rbacDefaults(), admissionDefaults()))
+		shared.scheme = newBuiltinScheme(shared.groups, builtin.NewDefaults(namespaceDefaults(), authenticationDefaults()))
 		shared.models = &builtin.Models{Scheme: shared.scheme}
 		shared.family = newFamily(shared.scheme)
 		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
@@ -54,7 +55,7 @@ type policyExpressions struct {
 
 func (s *Server) newPolicies() *validatingPolicies {
 	return &validatingPolicies{server: s, bound: boundPolicies[*compiledPolicy, *compiledBinding]{
-		policies: s.tableOf(policyKind()), bindings: s.tableOf(policyBindingKind()),
+		policies: s.tableOf(builtin.PolicyKind()), bindings: s.tableOf(builtin.PolicyBindingKind()),
 		newPolicy: func(object runtime.Object) *compiledPolicy {
 			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
 			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
@@ -161,7 +162,7 @@ func expressionsOf[T any](values []T, text func(v T) plugincel.ExpressionAccesso
 func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.Variable, variables plugincel.OptionalVariableDeclarations) {
 	named := make([]plugincel.NamedExpressionAccessor, len(given))
 	for i, v := range given {
-		named[i] = &variable{expression{v.Expression, anyTypes}, v.Name}
+		named[i] = &builtin.Variable{Expression: builtin.Expression{Text: v.Expression, Types: builtin.AnyTypes}, Name: v.Name}
 	}
 	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
 }
@@ -188,16 +189,16 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpres
 	storeVariables(compiler, spec.Variables, variables)
 	e := &policyExpressions{conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables, policy.Name)}
 	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
-		return &expression{v.Expression, boolTypes}
+		return &builtin.Expression{Text: v.Expression, Types: builtin.BoolTypes}
 	}), variables, environment.StoredExpressions)
 	e.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations, func(a admissionv1.AuditAnnotation) plugincel.ExpressionAccessor {
-		return &expression{a.ValueExpression, optionalTypes}
+		return &builtin.Expression{Text: a.ValueExpression, Types: builtin.OptionalTypes}
 	}), variables, environment.StoredExpressions)
 	e.messages = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
 		if v.MessageExpression == "" {
 			return nil
 		}
-		return &expression{v.MessageExpression, stringTypes}
+		return &builtin.Expression{Text: v.MessageExpression, Types: builtin.StringTypes}
 	}), messages, environment.StoredExpressions)
 	return e, nil
 }

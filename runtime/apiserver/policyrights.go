@@ -13,10 +13,33 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
 // Policies may show their parameters to whom they answer: so who writes a policy or a binding must be allowed to read these himself.
+
+// admissionKinds are those of admissionregistration.k8s.io/v1.
+func admissionKinds() []kind {
+	return []kind{
+		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
+		{Kind: builtin.MutatingBindingKind(), mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+			return binding.Spec.PolicyName, binding.Spec.ParamRef
+		}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
+			`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`)},
+		{Kind: builtin.MutatingHookKind},
+		{Kind: builtin.PolicyBindingKind(), mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+			return binding.Spec.PolicyName, binding.Spec.ParamRef
+		}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+			return policy.Spec.ParamKind
+		},
+			`user %v does not have "%v" permission on the object referenced by paramRef`)},
+		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+			return policy.Spec.ParamKind
+		})},
+		{Kind: builtin.ValidatingHookKind},
+	}
+}
 
 // readsParamKind is the rule for writers of policies.
 func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
@@ -62,7 +85,7 @@ func readsParams[B, P runtime.Object](policies string, of func(binding B) (polic
 		if ref.Name == "" {
 			verb = "list"
 		}
-		policy, err := s.endpointOf(admissionV1.WithResource(policies)).registry.Get(ctx, name, &metav1.GetOptions{})
+		policy, err := s.endpointOf(builtin.AdmissionV1.WithResource(policies)).registry.Get(ctx, name, &metav1.GetOptions{})
 		var paramKind *admissionv1.ParamKind
 		if err == nil {
 			paramKind = kindOf(policy.(P))

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 )
 
 // review is a question to a webhook, in the version that it wants.
@@ -21,7 +23,7 @@ type review struct {
 
 func newReview(uid types.UID, versions []string, as *subject, a *admission.VersionedAttributes) *review {
 	for _, version := range versions {
-		if !isReviewVersion(version) {
+		if !builtin.IsReviewVersion(version) {
 			continue
 		}
 		question := newQuestion(uid, as, a)

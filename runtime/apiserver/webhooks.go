@@ -28,6 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
@@ -35,7 +36,7 @@ import (
 type webhooks struct {
 	server  *Server
 	table   *table
-	hooksOf func(object runtime.Object) []hook
+	hooksOf func(object runtime.Object) []builtin.Hook
 
 	mu       sync.Mutex
 	compiled map[*record][]*compiledHook // of the configurations that are stored
@@ -43,17 +44,17 @@ type webhooks struct {
 
 // compiledHook is a webhook that may be asked.
 type compiledHook struct {
-	hook
+	builtin.Hook
 	matching
 	conditions func() matchconditions.Matcher
 }
 
-func (s *Server) newWebhooks(k *kind, hooksOf func(object runtime.Object) []hook) *webhooks {
+func (s *Server) newWebhooks(k *builtin.Kind, hooksOf func(object runtime.Object) []builtin.Hook) *webhooks {
 	return &webhooks{server: s, table: s.tableOf(*k), hooksOf: hooksOf}
 }
 
 // tableOf has the objects of a built-in kind.
-func (s *Server) tableOf(k kind) *table {
+func (s *Server) tableOf(k builtin.Kind) *table {
 	return s.store.table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
 }
 
@@ -73,12 +74,12 @@ func (ws *webhooks) all() []*compiledHook {
 	return slices.Concat(all...)
 }
 
-func newHook(h hook) *compiledHook {
+func newHook(h builtin.Hook) *compiledHook {
 	named := make([]admissionv1.NamedRuleWithOperations, len(h.Rules))
 	for i := range h.Rules {
 		named[i].RuleWithOperations = h.Rules[i]
 	}
-	c := &compiledHook{hook: h, matching: newMatching(h.NamespaceSelector, h.ObjectSelector, h.MatchPolicy, named)}
+	c := &compiledHook{Hook: h, matching: newMatching(h.NamespaceSelector, h.ObjectSelector, h.MatchPolicy, named)}
 	c.conditions = sync.OnceValue(func() matchconditions.Matcher {
 		expressions := make([]plugincel.ExpressionAccessor, len(h.MatchConditions))
 		for i := range h.MatchConditions {
@@ -122,7 +123,7 @@ func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Att
 }
 
 // ignored reports whether nothing comes of it that a webhook could not be asked.
-func (h *hook) ignored(err error) bool {
+func (h *compiledHook) ignored(err error) bool {
 	var failed *webhook.ErrCallingWebhook
 	return errors.As(err, &failed) && h.FailurePolicy != nil && *h.FailurePolicy == admissionv1.Ignore
 }
@@ -188,7 +189,7 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 		}
 		return nil, failed(fmt.Errorf("failed to call webhook: %w", err), status)
 	}
-	answer, err := r.verified(h.mutating)
+	answer, err := r.verified(h.Mutating)
 	if err != nil {
 		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err), apierrors.NewServiceUnavailable("error validating webhook response"))
 	}
@@ -257,7 +258,7 @@ type hookKey struct {
 	index         int
 }
 
-func (h *hook) key() hookKey { return hookKey{h.configuration, h.index} }
+func (h *compiledHook) key() hookKey { return hookKey{h.Configuration, h.Index} }
 
 // changed says that those who were asked are to be asked again.
 func (i *invocations[K]) changed() {
@@ -314,7 +315,7 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 			known.changed()
 			again.SetShouldReinvoke()
 		}
-		if h.reinvocation != nil && *h.reinvocation == admissionv1.IfNeededReinvocationPolicy {
+		if h.Reinvocation != nil && *h.Reinvocation == admissionv1.IfNeededReinvocationPolicy {
 			known.asked.Insert(h.key())
 		}
 		switch {

@@ -43,7 +43,7 @@ func NewDefaults(more ...[]Defaulter) func(object any) {
 	known := map[reflect.Type]func(any){}
 	for _, list := range append([][]Defaulter{
 		coreDefaults(), podDefaults(), serviceDefaults(), appsDefaults(), batchDefaults(), networkingDefaults(), autoscalingDefaults(),
-		storageDefaults(), discoveryDefaults(), schedulingDefaults(),
+		storageDefaults(), discoveryDefaults(), schedulingDefaults(), rbacDefaults(), admissionDefaults(),
 	}, more...) {
 		for _, d := range list {
 			known[d.of] = d.set

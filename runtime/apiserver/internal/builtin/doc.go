@@ -6,6 +6,7 @@
 // the [Cluster] for. Defaults are by Go type and not by kind ([NewDefaults]), since types are in many kinds; what server-side apply must
 // know of them says [Models].
 //
-// Nothing here serves requests: package apiserver does, and has those kinds itself that it obeys, such as namespaces, roles, policies and
-// definitions. Errors are those of the real server, word for word, and in its order.
+// Nothing here serves requests, and nothing is done because of an object: package apiserver does what roles, policies and configurations of
+// webhooks say, and has those kinds itself that it makes and answers: namespaces, service accounts, bindings, reviews and definitions.
+// Errors are those of the real server, word for word, and in its order.
 package builtin

@@ -1,4 +1,4 @@
-package apiserver
+package builtin
 
 import (
 	"strings"
@@ -11,50 +11,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
-// Kinds of rbac.authorization.k8s.io/v1. What they let users do is in authorization.go.
+// Kinds of rbac.authorization.k8s.io/v1. What they let users do is the server's business.
 
 var rbacV1 = rbacv1.SchemeGroupVersion
 
-func rbacKinds() []kind {
-	return []kind{clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind}
-}
-
-func rbacDefaults() []builtin.Defaulter {
-	return []builtin.Defaulter{
-		builtin.DefaultsOf(func(b *rbacv1.RoleBinding) { builtin.Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
-		builtin.DefaultsOf(func(b *rbacv1.ClusterRoleBinding) { builtin.Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
-		builtin.DefaultsOf(func(s *rbacv1.Subject) {
+func rbacDefaults() []Defaulter {
+	return []Defaulter{
+		DefaultsOf(func(b *rbacv1.RoleBinding) { Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		DefaultsOf(func(b *rbacv1.ClusterRoleBinding) { Set(&b.RoleRef.APIGroup, rbacv1.GroupName) }),
+		DefaultsOf(func(s *rbacv1.Subject) {
 			if s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
-				builtin.Set(&s.APIGroup, rbacv1.GroupName)
+				Set(&s.APIGroup, rbacv1.GroupName)
 			}
 		}),
 	}
 }
 
-var roleKind = kind{Kind: builtin.Kind{
+// RoleKind is Role.
+var RoleKind = Kind{
 	GVK: rbacV1.WithKind("Role"), Resource: "roles", Namespaced: true,
-	Rules: builtin.Rules{
+	Rules: Rules{
 		Unconditional: true, Creates: true,
 		Validate: func(object runtime.Object) field.ErrorList { return validateRole(object.(*rbacv1.Role)) },
 		ValidateUpdate: func(object, _ runtime.Object) field.ErrorList {
 			return append(validateFinalizersTwice(object), validatePolicyRules(object.(*rbacv1.Role).Rules, true)...)
 		},
 	},
-}, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-	return object.(*rbacv1.Role).Rules, nil
-})}
+}
 
-var clusterRoleKind = kind{Kind: builtin.Kind{
+// ClusterRoleKind is ClusterRole.
+var ClusterRoleKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRole"), Resource: "clusterroles",
-	Rules: builtin.Rules{
+	Rules: Rules{
 		Unconditional: true, Creates: true,
 		Validate: func(object runtime.Object) field.ErrorList {
 			role := object.(*rbacv1.ClusterRole)
-			return append(builtin.ValidateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
+			return append(ValidateMetadata(&role.ObjectMeta, false, roleName), validateClusterRules(role, metav1validation.LabelSelectorValidationOptions{})...)
 		},
 		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			// A selector that was stored with a wrong value may stay.
@@ -62,18 +57,17 @@ var clusterRoleKind = kind{Kind: builtin.Kind{
 			return append(validateFinalizersTwice(object), validateClusterRules(object.(*rbacv1.ClusterRole), options)...)
 		},
 	},
-}, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-	return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
-})}
+}
 
-var roleBindingKind = kind{Kind: builtin.Kind{
+// RoleBindingKind is RoleBinding.
+var RoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("RoleBinding"), Resource: "rolebindings", Namespaced: true,
-	Columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingOf),
-	Rules: builtin.Rules{
+	Columns: bindingColumns("roleBinding", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], RoleBindingOf),
+	Rules: Rules{
 		Unconditional: true, Creates: true,
 		Validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.RoleBinding)
-			return append(builtin.ValidateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
+			return append(ValidateMetadata(&b.ObjectMeta, true, roleName), validateBinding(b.RoleRef, b.Subjects, true)...)
 		},
 		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.RoleBinding), old.(*rbacv1.RoleBinding)
@@ -81,16 +75,17 @@ var roleBindingKind = kind{Kind: builtin.Kind{
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
-}, complete: completeBinding(roleBindingOf)}
+}
 
-var clusterRoleBindingKind = kind{Kind: builtin.Kind{
+// ClusterRoleBindingKind is ClusterRoleBinding.
+var ClusterRoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRoleBinding"), Resource: "clusterrolebindings",
-	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingOf),
-	Rules: builtin.Rules{
+	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], ClusterRoleBindingOf),
+	Rules: Rules{
 		Unconditional: true, Creates: true,
 		Validate: func(object runtime.Object) field.ErrorList {
 			b := object.(*rbacv1.ClusterRoleBinding)
-			return append(builtin.ValidateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
+			return append(ValidateMetadata(&b.ObjectMeta, false, roleName), validateBinding(b.RoleRef, b.Subjects, false)...)
 		},
 		ValidateUpdate: func(object, old runtime.Object) field.ErrorList {
 			b, was := object.(*rbacv1.ClusterRoleBinding), old.(*rbacv1.ClusterRoleBinding)
@@ -98,26 +93,28 @@ var clusterRoleBindingKind = kind{Kind: builtin.Kind{
 			return append(problems, validation.ValidateImmutableField(shownRole(b.RoleRef), shownRole(was.RoleRef), field.NewPath("roleRef"))...)
 		},
 	},
-}, complete: completeBinding(clusterRoleBindingOf)}
+}
 
-// binding is what bindings in a namespace and in all have in common.
-type binding struct {
-	role     rbacv1.RoleRef
+// Binding is what bindings in a namespace and in all have in common.
+type Binding struct {
+	Role     rbacv1.RoleRef
 	subjects []rbacv1.Subject
 }
 
-func roleBindingOf(object runtime.Object) binding {
+// RoleBindingOf is what a RoleBinding binds.
+func RoleBindingOf(object runtime.Object) Binding {
 	b := object.(*rbacv1.RoleBinding)
-	return binding{b.RoleRef, b.Subjects}
+	return Binding{b.RoleRef, b.Subjects}
 }
 
-func clusterRoleBindingOf(object runtime.Object) binding {
+// ClusterRoleBindingOf is what a ClusterRoleBinding binds.
+func ClusterRoleBindingOf(object runtime.Object) Binding {
 	b := object.(*rbacv1.ClusterRoleBinding)
-	return binding{b.RoleRef, b.Subjects}
+	return Binding{b.RoleRef, b.Subjects}
 }
 
 // names are those of the subjects of a kind.
-func (b binding) names(kind string) string {
+func (b Binding) names(kind string) string {
 	var names []string
 	for _, s := range b.subjects {
 		switch {
@@ -131,30 +128,30 @@ func (b binding) names(kind string) string {
 	return strings.Join(names, ", ")
 }
 
-func bindingColumns(what, doc string, of func(object runtime.Object) binding) []builtin.Column {
-	columns := []builtin.Column{
-		builtin.Col("Role", "string", strings.TrimSuffix(doc, " This field is immutable."), func(object runtime.Object) any {
-			role := of(object).role
+func bindingColumns(what, doc string, of func(object runtime.Object) Binding) []Column {
+	columns := []Column{
+		Col("Role", "string", strings.TrimSuffix(doc, " This field is immutable."), func(object runtime.Object) any {
+			role := of(object).Role
 			return role.Kind + "/" + role.Name
 		}),
-		builtin.SinceColumn,
+		SinceColumn,
 	}
 	for _, kind := range []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind} {
-		columns = append(columns, builtin.Col(kind+"s", "string wide", kind+"s in the "+what, func(object runtime.Object) any { return of(object).names(kind) }))
+		columns = append(columns, Col(kind+"s", "string wide", kind+"s in the "+what, func(object runtime.Object) any { return of(object).names(kind) }))
 	}
 	return columns
 }
 
 // validateFinalizersTwice checks them as the real server does in updates, where the metadata is checked for all kinds besides.
 func validateFinalizersTwice(object runtime.Object) field.ErrorList {
-	problems := builtin.ValidateFinalizerNames(must.Access(object), field.NewPath("metadata"))
+	problems := ValidateFinalizerNames(must.Access(object), field.NewPath("metadata"))
 	return append(problems, problems...)
 }
 
 func roleName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 func validateRole(role *rbacv1.Role) field.ErrorList {
-	return append(builtin.ValidateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
+	return append(ValidateMetadata(&role.ObjectMeta, true, roleName), validatePolicyRules(role.Rules, true)...)
 }
 
 func validateClusterRules(role *rbacv1.ClusterRole, options metav1validation.LabelSelectorValidationOptions) field.ErrorList {

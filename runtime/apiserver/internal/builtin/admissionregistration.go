@@ -1,4 +1,4 @@
-package apiserver
+package builtin
 
 import (
 	"fmt"
@@ -27,110 +27,110 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
 
-// Kinds of admissionregistration.k8s.io/v1. What they do to writes is in admission.go, webhooks.go and policies.go.
+// Kinds of admissionregistration.k8s.io/v1. What they do to writes is the server's business.
 
-var admissionV1 = admissionv1.SchemeGroupVersion
+// AdmissionV1 is admissionregistration.k8s.io/v1.
+var AdmissionV1 = admissionv1.SchemeGroupVersion
 
-func admissionKinds() []kind {
-	return []kind{mutatingPolicyKind(), mutatingBindingKind(), mutatingHookKind, policyBindingKind(), policyKind(), validatingHookKind}
-}
-
-func admissionDefaults() []builtin.Defaulter {
-	return []builtin.Defaulter{
-		builtin.DefaultsOf(func(w *admissionv1.ValidatingWebhook) {
+func admissionDefaults() []Defaulter {
+	return []Defaulter{
+		DefaultsOf(func(w *admissionv1.ValidatingWebhook) {
 			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
 		}),
-		builtin.DefaultsOf(func(w *admissionv1.MutatingWebhook) {
+		DefaultsOf(func(w *admissionv1.MutatingWebhook) {
 			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds)
-			builtin.SetPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+			SetPointer(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 		}),
-		builtin.DefaultsOf(func(s *admissionv1.ServiceReference) { builtin.SetPointer(&s.Port, 443) }),
-		builtin.DefaultsOf(func(r *admissionv1.Rule) { builtin.SetPointer(&r.Scope, admissionv1.AllScopes) }),
-		builtin.DefaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
-			builtin.SetPointer(&spec.FailurePolicy, admissionv1.Fail)
+		DefaultsOf(func(s *admissionv1.ServiceReference) { SetPointer(&s.Port, 443) }),
+		DefaultsOf(func(r *admissionv1.Rule) { SetPointer(&r.Scope, admissionv1.AllScopes) }),
+		DefaultsOf(func(spec *admissionv1.ValidatingAdmissionPolicySpec) {
+			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
 		}),
-		builtin.DefaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
-			builtin.SetPointer(&spec.FailurePolicy, admissionv1.Fail)
+		DefaultsOf(func(spec *admissionv1.MutatingAdmissionPolicySpec) {
+			SetPointer(&spec.FailurePolicy, admissionv1.Fail)
 		}),
-		builtin.DefaultsOf(func(m *admissionv1.MatchResources) {
-			builtin.SetPointer(&m.MatchPolicy, admissionv1.Equivalent)
-			builtin.SetPointer(&m.NamespaceSelector, metav1.LabelSelector{})
-			builtin.SetPointer(&m.ObjectSelector, metav1.LabelSelector{})
+		DefaultsOf(func(m *admissionv1.MatchResources) {
+			SetPointer(&m.MatchPolicy, admissionv1.Equivalent)
+			SetPointer(&m.NamespaceSelector, metav1.LabelSelector{})
+			SetPointer(&m.ObjectSelector, metav1.LabelSelector{})
 		}),
 	}
 }
 
 func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32) {
-	builtin.SetPointer(failure, admissionv1.Fail)
-	builtin.SetPointer(match, admissionv1.Equivalent)
-	builtin.SetPointer(namespaces, metav1.LabelSelector{})
-	builtin.SetPointer(objects, metav1.LabelSelector{})
-	builtin.SetPointer(timeout, 10)
+	SetPointer(failure, admissionv1.Fail)
+	SetPointer(match, admissionv1.Equivalent)
+	SetPointer(namespaces, metav1.LabelSelector{})
+	SetPointer(objects, metav1.LabelSelector{})
+	SetPointer(timeout, 10)
 }
 
 var apiExtensions = []string{"api-extensions"}
 
-func countColumn(name, description string, count func(object runtime.Object) int) builtin.Column {
-	return builtin.Col(name, "integer", description, func(object runtime.Object) any { return int64(count(object)) })
+func countColumn(name, description string, count func(object runtime.Object) int) Column {
+	return Col(name, "integer", description, func(object runtime.Object) any { return int64(count(object)) })
 }
 
 const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
 
-var mutatingHookKind = kind{Kind: builtin.Kind{
-	GVK: admissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
-	Columns: []builtin.Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+// MutatingHookKind is MutatingWebhookConfiguration.
+var MutatingHookKind = Kind{
+	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
 		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
-	}), builtin.SinceColumn},
-	Rules: hookRules(func(object runtime.Object) []hook {
-		return mutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
+	}), SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []Hook {
+		return MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
 	}),
-}}
-
-var validatingHookKind = kind{Kind: builtin.Kind{
-	GVK: admissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
-	Columns: []builtin.Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
-		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
-	}), builtin.SinceColumn},
-	Rules: hookRules(func(object runtime.Object) []hook {
-		return validatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
-	}),
-}}
-
-// hook is a webhook of either kind. Nobody changes it.
-type hook struct {
-	admissionv1.ValidatingWebhook
-	mutating      bool
-	configuration string
-	index         int
-	reinvocation  *admissionv1.ReinvocationPolicyType // of a mutating one
 }
 
-func validatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) (hooks []hook) {
+// ValidatingHookKind is ValidatingWebhookConfiguration.
+var ValidatingHookKind = Kind{
+	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
+	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
+		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
+	}), SinceColumn},
+	Rules: hookRules(func(object runtime.Object) []Hook {
+		return ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
+	}),
+}
+
+// Hook is a webhook of either kind. Nobody changes it.
+type Hook struct {
+	admissionv1.ValidatingWebhook
+	Mutating      bool
+	Configuration string
+	Index         int
+	Reinvocation  *admissionv1.ReinvocationPolicyType // of a mutating one
+}
+
+// ValidatingHooks are the webhooks of a configuration, in its order.
+func ValidatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) (hooks []Hook) {
 	for i, w := range configuration.Webhooks {
-		hooks = append(hooks, hook{ValidatingWebhook: w, configuration: configuration.Name, index: i})
+		hooks = append(hooks, Hook{ValidatingWebhook: w, Configuration: configuration.Name, Index: i})
 	}
 	return hooks
 }
 
-func mutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []hook) {
+// MutatingHooks are the webhooks of a configuration, in its order.
+func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []Hook) {
 	for i, w := range configuration.Webhooks {
 		common := admissionv1.ValidatingWebhook{
 			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
 			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
 			AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 		}
-		hooks = append(hooks, hook{ValidatingWebhook: common, mutating: true, configuration: configuration.Name, index: i, reinvocation: w.ReinvocationPolicy})
+		hooks = append(hooks, Hook{ValidatingWebhook: common, Mutating: true, Configuration: configuration.Name, Index: i, Reinvocation: w.ReinvocationPolicy})
 	}
 	return hooks
 }
 
 // hookRules are the rules of a configuration.
-func hookRules(hooks func(object runtime.Object) []hook) builtin.Rules {
-	return builtin.Rules{
+func hookRules(hooks func(object runtime.Object) []Hook) Rules {
+	return Rules{
 		Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
 		Update: func(object, old runtime.Object) {
 			if !reflect.DeepEqual(hooks(object), hooks(old)) {
@@ -154,8 +154,8 @@ func hookRules(hooks func(object runtime.Object) []hook) builtin.Rules {
 	}
 }
 
-// reviews are the resources that are not stored and that no webhook is asked about.
-var reviews = sets.New(
+// Reviews are the resources that are not stored and that no webhook is asked about.
+var Reviews = sets.New(
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}, schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
@@ -168,7 +168,7 @@ func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	}
 	for _, group := range rule.APIGroups {
 		for _, name := range rule.Resources {
-			if resource := (schema.GroupResource{Group: group, Resource: name}); reviews.Has(resource) {
+			if resource := (schema.GroupResource{Group: group, Resource: name}); Reviews.Has(resource) {
 				warnings = append(warnings, fmt.Sprintf("%s: %s is excluded from admission webhooks; this rule will have no effect", path, resource))
 			}
 		}
@@ -189,9 +189,9 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 }
 
 // validateHooks checks the webhooks of a configuration. What was wrong in the old ones may stay.
-func validateHooks(hooks, old []hook) (problems field.ErrorList) {
+func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	was, names := leniencyOf(old), sets.New[string]()
-	unchanged := slices.EqualFunc(hooks, old, func(a, b hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
+	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
 	for i := range hooks {
 		h, path := &hooks[i], field.NewPath("webhooks").Index(i)
 		problems = append(problems, validateHook(h, was, path)...)
@@ -213,13 +213,13 @@ type leniency struct {
 	conditions                              sets.Set[string] // expressions
 }
 
-func leniencyOf(old []hook) leniency {
+func leniencyOf(old []Hook) leniency {
 	was, names := leniency{conditions: sets.New[string]()}, sets.New[string]()
 	for i := range old {
 		h := &old[i]
 		was.names = was.names || names.Has(h.Name)
 		names.Insert(h.Name)
-		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions, isReviewVersion)
+		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions, IsReviewVersion)
 		was.sideEffects = was.sideEffects || h.SideEffects == nil || !slices.Contains(noSideEffects, *h.SideEffects)
 		for _, selector := range []*metav1.LabelSelector{h.NamespaceSelector, h.ObjectSelector} {
 			was.selectors = was.selectors || selector != nil && len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
@@ -244,7 +244,8 @@ var (
 	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
 )
 
-func isReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
+// IsReviewVersion reports whether webhooks may be asked in a version.
+func IsReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
 
 // givenOneOf checks that a value, if there is one, is one of those that there are.
 func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
@@ -254,7 +255,7 @@ func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, *value, of)}
 }
 
-func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
+func validateHook(h *Hook, was leniency, path *field.Path) field.ErrorList {
 	problems := utilvalidation.IsFullyQualifiedName(path.Child("name"), h.Name)
 	for i := range h.Rules {
 		problems = append(problems, validateOperations(&h.Rules[i], path.Child("rules").Index(i))...)
@@ -279,7 +280,7 @@ func validateHook(h *hook, was leniency, path *field.Path) field.ErrorList {
 	if h.ObjectSelector != nil {
 		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options, path.Child("objectSelector"))...)
 	}
-	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.reinvocation, reinvocations)...)
+	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.Reinvocation, reinvocations)...)
 	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
 }
 
@@ -313,7 +314,7 @@ func validateReviewVersions(versions []string, lenient bool, path *field.Path) (
 		}
 		problems = append(problems, invalid(path.Index(i), version, utilvalidation.IsDNS1035Label(version))...)
 	}
-	if !lenient && !slices.ContainsFunc(versions, isReviewVersion) {
+	if !lenient && !slices.ContainsFunc(versions, IsReviewVersion) {
 		problems = append(problems, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
 	}
 	return problems
@@ -387,28 +388,28 @@ func validateRuleResources(resources []string, path *field.Path) (problems field
 	return problems
 }
 
-// expression is a CEL expression, and the types that it may have.
-type expression struct {
-	text  string
-	types []*cel.Type
+// Expression is a CEL expression, and the types that it may have.
+type Expression struct {
+	Text  string
+	Types []*cel.Type
 }
 
-func (e *expression) GetExpression() string    { return e.text }
-func (e *expression) ReturnTypes() []*cel.Type { return e.types }
+func (e *Expression) GetExpression() string    { return e.Text }
+func (e *Expression) ReturnTypes() []*cel.Type { return e.Types }
 
-// variable is an expression with a name.
-type variable struct {
-	expression
-	name string
+// Variable is an expression with a name.
+type Variable struct {
+	Expression
+	Name string
 }
 
-func (v *variable) GetName() string { return v.name }
+func (v *Variable) GetName() string { return v.Name }
 
 var (
-	boolTypes     = []*cel.Type{cel.BoolType}
-	stringTypes   = []*cel.Type{cel.StringType}
-	optionalTypes = []*cel.Type{cel.StringType, cel.NullType}
-	anyTypes      = []*cel.Type{cel.AnyType, cel.DynType}
+	BoolTypes     = []*cel.Type{cel.BoolType}
+	StringTypes   = []*cel.Type{cel.StringType}
+	OptionalTypes = []*cel.Type{cel.StringType, cel.NullType}
+	AnyTypes      = []*cel.Type{cel.AnyType, cel.DynType}
 )
 
 // statelessCompiler compiles what has no variables. Its environment takes milliseconds to make, and all servers may share it.
@@ -476,19 +477,20 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 	return problems
 }
 
-func policyKind() kind {
-	return kind{Kind: builtin.Kind{
-		GVK: admissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies", Categories: apiExtensions,
-		Columns: []builtin.Column{
+// PolicyKind is ValidatingAdmissionPolicy.
+func PolicyKind() Kind {
+	return Kind{
+		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies", Categories: apiExtensions,
+		Columns: []Column{
 			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
 				return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
 			}),
 			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
 				return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
 			}),
-			builtin.SinceColumn,
+			SinceColumn,
 		},
-		Rules: builtin.Rules{
+		Rules: Rules{
 			Reset: []string{"status"},
 			Create: func(object runtime.Object) {
 				policy := object.(*admissionv1.ValidatingAdmissionPolicy)
@@ -507,7 +509,7 @@ func policyKind() kind {
 				return append(validateAdmissionMetadata(object, false), validatePolicy(object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy))...)
 			},
 		},
-		Status: &builtin.Rules{
+		Status: &Rules{
 			Reset: []string{"spec", "metadata"},
 			Update: func(object, old runtime.Object) {
 				policy, was := object.(*admissionv1.ValidatingAdmissionPolicy), old.(*admissionv1.ValidatingAdmissionPolicy)
@@ -518,13 +520,11 @@ func policyKind() kind {
 				return validatePolicyStatus(&object.(*admissionv1.ValidatingAdmissionPolicy).Status, field.NewPath("status"))
 			},
 		},
-	}, mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-		return policy.Spec.ParamKind
-	})}
+	}
 }
 
-func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) builtin.Column {
-	return builtin.Col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(object runtime.Object) any {
+func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) Column {
+	return Col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(object runtime.Object) any {
 		if kind := of(object); kind != nil {
 			return kind.APIVersion + "/" + kind.Kind
 		}
@@ -654,7 +654,7 @@ func (c *policyChecks) variable(compiler *plugincel.CompositedCompiler, v admiss
 	if strings.TrimSpace(v.Expression) == "" {
 		return append(problems, field.Required(path.Child("expression"), "expression is not specified"))
 	}
-	e := &variable{expression{v.Expression, anyTypes}, v.Name}
+	e := &Variable{Expression{v.Expression, AnyTypes}, v.Name}
 	return append(problems, compilation(compiler.CompileAndStoreVariable(e, c.variables, environmentType(c.known(v.Expression))), e, path.Child("expression"))...)
 }
 
@@ -662,14 +662,14 @@ func (c *policyChecks) validation(v admissionv1.Validation, path *field.Path) (p
 	if strings.TrimSpace(v.Expression) == "" {
 		problems = append(problems, field.Required(path.Child("expression"), "expression is not specified"))
 	} else {
-		problems = append(problems, compiled(c.compiler, &expression{v.Expression, boolTypes}, c.variables, c.known(v.Expression), path.Child("expression"))...)
+		problems = append(problems, compiled(c.compiler, &Expression{v.Expression, BoolTypes}, c.variables, c.known(v.Expression), path.Child("expression"))...)
 	}
 	const blank = "must be non-empty if specified"
 	if message := strings.TrimSpace(v.MessageExpression); v.MessageExpression != "" && message == "" {
 		problems = append(problems, field.Invalid(path.Child("messageExpression"), v.MessageExpression, blank))
 	} else if message != "" {
 		known := slices.ContainsFunc(c.old.Validations, func(old admissionv1.Validation) bool { return old.MessageExpression == v.MessageExpression })
-		problems = append(problems, compiled(c.compiler, &expression{v.MessageExpression, stringTypes}, c.message, known, path.Child("messageExpression"))...)
+		problems = append(problems, compiled(c.compiler, &Expression{v.MessageExpression, StringTypes}, c.message, known, path.Child("messageExpression"))...)
 	}
 	if message := strings.TrimSpace(v.Message); v.Message != "" && message == "" {
 		problems = append(problems, field.Invalid(path.Child("message"), v.Message, blank))
@@ -695,8 +695,8 @@ func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnn
 		return append(problems, field.Required(path, fmt.Sprintf("must not exceed %d bytes in length", longest)))
 	default:
 		known := slices.ContainsFunc(c.old.AuditAnnotations, func(old admissionv1.AuditAnnotation) bool { return old.ValueExpression == annotation.ValueExpression })
-		result := c.compiler.CompileCELExpression(&expression{text, optionalTypes}, c.variables, environmentType(known))
-		return append(problems, compilation(result, &expression{annotation.ValueExpression, nil}, path)...)
+		result := c.compiler.CompileCELExpression(&Expression{text, OptionalTypes}, c.variables, environmentType(known))
+		return append(problems, compilation(result, &Expression{annotation.ValueExpression, nil}, path)...)
 	}
 }
 
@@ -768,14 +768,15 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 	return append(problems, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 }
 
-func policyBindingKind() kind {
-	return kind{Kind: builtin.Kind{
-		GVK: admissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings", Categories: apiExtensions,
+// PolicyBindingKind is ValidatingAdmissionPolicyBinding.
+func PolicyBindingKind() Kind {
+	return Kind{
+		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings", Categories: apiExtensions,
 		Columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
 			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		Rules: builtin.Rules{
+		Rules: Rules{
 			Create: func(object runtime.Object) { must.Access(object).SetGeneration(1) },
 			Update: func(object, old runtime.Object) {
 				binding, was := object.(*admissionv1.ValidatingAdmissionPolicyBinding), old.(*admissionv1.ValidatingAdmissionPolicyBinding)
@@ -790,25 +791,20 @@ func policyBindingKind() kind {
 				return append(validateAdmissionMetadata(object, false), validatePolicyBinding(&object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec)...)
 			},
 		},
-	}, mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-		return binding.Spec.PolicyName, binding.Spec.ParamRef
-	}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-		return policy.Spec.ParamKind
-	},
-		`user %v does not have "%v" permission on the object referenced by paramRef`)}
+	}
 }
 
-func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []builtin.Column {
-	return []builtin.Column{
-		builtin.Col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(object runtime.Object) any {
+func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []Column {
+	return []Column{
+		Col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(object runtime.Object) any {
 			policy, _ := of(object)
 			return policy
 		}),
-		builtin.Col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(object runtime.Object) any {
+		Col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(object runtime.Object) any {
 			_, params := of(object)
 			return paramName(params)
 		}),
-		builtin.SinceColumn,
+		SinceColumn,
 	}
 }
 
