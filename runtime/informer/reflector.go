@@ -304,16 +304,17 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 }
 
 // readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
-// two pages, all is read again in one.
+// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error.
 func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int64) (Delta[T], int, error) {
 	all := r.pages()
 	first := "" // the version of the first page, which is that of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
+	again := false
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
-		if err != nil && options.Continue != "" && isExpired(err) {
+		if err != nil && options.Continue != "" && isExpired(err) && !again {
 			// What was read is of a state that is gone: pages of two states must not be mixed.
-			all = r.pages()
+			all, again = r.pages(), true
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
 		}

@@ -295,6 +295,36 @@ func TestListForgottenBetweenPagesIsReadInOne(t *testing.T) {
 	})
 }
 
+// forgetful is a source that sends every list in pages, and has forgotten it by the second.
+type forgetful struct{ *source }
+
+func (f forgetful) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
+	page, err := f.source.List(ctx, options)
+	if options.Continue != "" {
+		return nil, apierrors.NewResourceExpired("the continue token is too old")
+	}
+	page.Continue = "more"
+	return page, err
+}
+
+// R03
+func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		r, sink := reflect(t, forgetful{s}, listOnly)
+		expect(t, "requests", s.took(), `list "0" limit 500`, `list "" limit 500 continue more`, `list "0"`, `list "" limit 500 continue more`,
+			`list "" limit 500`, `list "" limit 500 continue more`, `list ""`, `list "" limit 500 continue more`)
+		if err := r.Err(); !apierrors.IsResourceExpired(err) {
+			t.Errorf("Err is %v, want what the server has said", err)
+		}
+		expect(t, "deltas", sink.got())
+		pass(time.Minute)
+		if n := len(s.took()); n > 8*7 {
+			t.Errorf("%d requests in a minute", n)
+		}
+	})
+}
+
 // drifting is a source whose later pages claim to be newer than the first.
 type drifting struct{ *source }
 
