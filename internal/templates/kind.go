@@ -185,7 +185,7 @@ func NewKind(n KindNames) KindView {
 		InMemory:          !n.RealServer,
 		NamespacedKind:    n.Namespaced,
 		Alias:             apiAlias(n),
-		Variable:          variable(n.Kind),
+		Variable:          localVariable(n),
 		Reconciler:        n.Kind + "Reconciler",
 		controller:        lower,
 		ControllerPackage: "controller",
@@ -357,6 +357,16 @@ func variable(kind string) string {
 	}
 	name := strings.ToLower(kind[:upper]) + kind[upper:]
 	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || slices.Contains(takenNames(), name) {
+		return name + "Object"
+	}
+	return name
+}
+
+// localVariable is variable for a kind whose API packages, of whatever version, are imported where the variable is.
+func localVariable(n KindNames) string {
+	name := variable(n.Kind)
+	version, ok := strings.CutPrefix(name, apiPrefix(identifier(shortGroup(n)))+"v")
+	if ok && version != "" && unicode.IsDigit(rune(version[0])) {
 		return name + "Object"
 	}
 	return name
