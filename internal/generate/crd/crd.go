@@ -124,6 +124,7 @@ func write(in generator.Input, options crd.Generator) error {
 	}
 	references := NewReferences(parser, in.Strict)
 	rules := &rulesCheck{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}, told: map[string]bool{}}
+	names := &namesCheck{dir: in.Dir}
 	var wrong []error
 	out := &printer{ctx: ctx, header: header, options: options}
 	for _, kind := range kinds {
@@ -145,12 +146,13 @@ func write(in generator.Input, options crd.Generator) error {
 		for _, version := range definition.Spec.Versions {
 			in.Defines(kind.WithVersion(version.Name))
 		}
+		names.add(definition, types)
 		if !in.LeaveRules {
 			wrong = append(wrong, rules.check(definition, types))
 		}
 		out.print(*definition)
 	}
-	wrong = diagnostic.All(errors.Join(wrong...))
+	wrong = diagnostic.All(errors.Join(append(wrong, names.check(parser))...))
 	if in.Strict {
 		return errors.Join(append(wrong, out.wait())...)
 	}
