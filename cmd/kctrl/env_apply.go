@@ -32,6 +32,9 @@ func (o *serverOptions) validate() error {
 	if o.timeout < 0 {
 		return usageError("--timeout wants a time such as 90s, or 0 for no limit")
 	}
+	if err := kubectl.CheckNamespace(o.namespace); err != nil {
+		return usageError("--namespace: " + err.Error())
+	}
 	return nil
 }
 
@@ -155,6 +158,7 @@ func (o *selectionOptions) selection(args []string) (kubectl.Selection, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.TrimSpace(o.fields), o.allNamespaces
+	// API servers pass over commas between fields: those alone select everything.
+	s.Labels, s.Fields, s.AllNamespaces = strings.TrimSpace(o.labels), strings.Trim(strings.TrimSpace(o.fields), ", "), o.allNamespaces
 	return s, s.Validate()
 }

@@ -9,13 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -108,6 +111,23 @@ type reference struct {
 func (r reference) String() string { return r.resource.singular() + "/" + r.name }
 
 func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r.name }
+
+// checkSegment refuses what no object or namespace is called, and would name another thing in a path: of "." all objects of the
+// resource, and of ".." the namespace.
+func checkSegment(name string) error {
+	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		return fmt.Errorf("%s is no name of an object: it %s", diagnostic.Quote(name), strings.Join(problems, ", "))
+	}
+	return nil
+}
+
+// CheckNamespace refuses what no namespace is called. The empty one is refused too: it would be all of them.
+func CheckNamespace(name string) error {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("%s is no name of a namespace", diagnostic.Quote(name))
+	}
+	return nil
+}
 
 // object is what the server has of an object that exists.
 func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {

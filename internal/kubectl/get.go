@@ -48,7 +48,7 @@ func Select(args []string) (Selection, error) {
 		if len(args) > 1 || resource == "" || name == "" || strings.ContainsAny(args[0], ",") || strings.Contains(name, "/") {
 			return usage(fmt.Sprintf("want one RESOURCE/NAME, got %q", strings.Join(args, " ")))
 		}
-		return Selection{Resources: []string{resource}, Names: []string{name}}, nil
+		args = []string{resource, name}
 	}
 	s := Selection{Resources: strings.Split(args[0], ","), Names: args[1:]}
 	switch {
@@ -58,7 +58,7 @@ func Select(args []string) (Selection, error) {
 		return usage("names are those of one resource")
 	}
 	for _, name := range s.Names {
-		if strings.Contains(name, "/") {
+		if checkSegment(name) != nil {
 			return usage(fmt.Sprintf("%q is no name of an object", name))
 		}
 	}

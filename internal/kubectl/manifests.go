@@ -181,7 +181,7 @@ func checkNamed(o *unstructured.Unstructured) error {
 	case o.GetName() == "":
 		return fmt.Errorf("the %s has no metadata.name", o.GetKind())
 	}
-	return nil
+	return cmp.Or(checkSegment(o.GetName()), checkSegment(o.GetNamespace()))
 }
 
 // Describe names an object as users know it, such as "guestbook.webapp.example.com/sample".

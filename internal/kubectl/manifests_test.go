@@ -48,7 +48,7 @@ func TestListsAreTakenApart(t *testing.T) {
 }
 
 func TestEveryBadDocumentIsReportedWithItsLine(t *testing.T) {
-	_, err := parseManifests("f.yaml", []byte("kind: X\nmetadata: {name: a}\n---\n"+configMap+"\"\"\n---\n- 1\n"))
+	_, err := parseManifests("f.yaml", []byte("kind: X\nmetadata: {name: a}\n---\n"+configMap+"\"\"\n---\n- 1\n---\n"+configMap+"..\n---\n"+configMap+"a\n  namespace: a/b\n"))
 	var got []string
 	for _, e := range diagnostic.All(err) {
 		got = append(got, e.Error())
@@ -57,6 +57,8 @@ func TestEveryBadDocumentIsReportedWithItsLine(t *testing.T) {
 		"f.yaml:1:1: the object has no apiVersion",
 		"f.yaml:4:1: the ConfigMap has no metadata.name",
 		"f.yaml:9:1: this is no Kubernetes object",
+		`f.yaml:11:1: ".." is no name of an object: it may not be '..'`,
+		`f.yaml:16:1: "a/b" is no name of an object: it may not contain '/'`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
