@@ -128,6 +128,9 @@ the other may change. Namespaces and CRDs go first, and what needs a CRD waits u
 			if err != nil {
 				return err
 			}
+			if len(list) == 0 {
+				return &diagnostic.Error{Message: "there are no objects to apply", Hint: "-f wants files with objects, -k a kustomization that has some"}
+			}
 			client, err := server.connect(cmd.Context(), s)
 			if err != nil {
 				return err
