@@ -17,7 +17,8 @@ import (
 // An object is what has the methods of metav1.Object or runtime.Object, or what such a thing would be if its address were
 // taken; an apply configuration; and a map[string]any with apiVersion and kind. It is found as the value of an attribute, of
 // one in a group, of what a LogValuer returns, and in pointers, slices, arrays, maps and the fields of structs. A struct in
-// which there is one is logged as the map of its exported fields. What is deeper than ten levels in a value with objects is
+// which there is one is logged as the map of its exported fields. Where a field that is not exported points to is not looked at:
+// it is not printed, and may change meanwhile. What is deeper than ten levels in a value with objects is
 // named by its type. Errors and texts are left as they are, and so are parts of objects, such as a spec or the data of a
 // Secret: who names one of these asks for it.
 //
@@ -210,7 +211,70 @@ func holdsObject(v reflect.Value, depth int) bool {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if !isScalar(v.Field(i).Type()) && (depth == 0 || holdsObject(v.Field(i), depth-1)) {
+			field := t.Field(i)
+			switch {
+			case isScalar(field.Type):
+			case !field.IsExported() && !field.Anonymous:
+				if printsObject(v.Field(i), depth-1) {
+					return true
+				}
+			case depth == 0 || holdsObject(v.Field(i), depth-1):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// printsObject reports whether an object may be printed with v, of a field that is not exported. Of a pointer there no more is
+// printed than an address, and what it leads to may change meanwhile, as slices and maps may: they are judged by their types.
+func printsObject(v reflect.Value, depth int) bool {
+	if v.Kind() == reflect.Interface {
+		return !v.IsNil() && (depth < 0 || printsObject(v.Elem(), depth-1))
+	}
+	if v.Type().Implements(errorType) {
+		return false
+	}
+	if depth < 0 || isObject(v.Type()) {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Array:
+		for i := range v.Len() {
+			if !isScalar(v.Type().Elem()) && printsObject(v.Index(i), depth-1) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if printsObject(v.Field(i), depth-1) {
+				return true
+			}
+		}
+	case reflect.Slice, reflect.Map:
+		return mayHoldObject(v.Type(), depth)
+	}
+	return false
+}
+
+// mayHoldObject reports whether an object may be printed with a value of type t.
+func mayHoldObject(t reflect.Type, depth int) bool {
+	if isScalar(t) || t.Implements(errorType) {
+		return false
+	}
+	if depth < 0 || isObject(t) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Map:
+		return mayHoldObject(t.Key(), depth-1) || mayHoldObject(t.Elem(), depth-1)
+	case reflect.Slice, reflect.Array:
+		return mayHoldObject(t.Elem(), depth-1)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if mayHoldObject(t.Field(i).Type, depth-1) {
 				return true
 			}
 		}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +48,14 @@ type holder struct {
 	any      any
 }
 
+// guarded is what changes while it is logged, as clients and caches do.
+type guarded struct {
+	mu    sync.Mutex
+	known map[string]any
+	next  *guarded
+	pod   corev1.Pod
+}
+
 type loop struct {
 	Secret corev1.Secret
 	Next   *loop
@@ -73,6 +83,8 @@ func shapes() map[string]any {
 		"unstructured": &unstructured.Unstructured{Object: content()}, "unstructured as a value": unstructured.Unstructured{Object: content()},
 		"content": content(), "contents": []map[string]any{content()}, "unstructured list": &unstructured.UnstructuredList{Items: []unstructured.Unstructured{{Object: content()}}},
 		"struct": holder{Exported: s, Count: 1}, "pointer to a struct": &holder{Exported: s}, "unexported field": holder{hidden: s}, "unexported anything": &holder{any: s},
+		"unexported value": holder{any: *s}, "unexported slice": holder{any: []any{*s}}, "unexported map": &holder{any: map[string]corev1.Secret{"k": *s}},
+		"unexported content": holder{any: content()}, "unexported struct": holder{any: holder{any: *s}},
 		"struct of any form": struct{ A, B any }{1, []any{map[int]any{1: *s}}},
 		"endless":            endless,
 		"raw extension":      runtime.RawExtension{Raw: []byte(`{"p":"` + hidden + `"}`)}, "raw extension with an object": &runtime.RawExtension{Object: s},
@@ -137,10 +149,11 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	type point struct {
 		X, y int
 		any  any
+		next *guarded
 	}
 	var nothing *point
 	for _, value := range []any{
-		1, "text", nil, errors.New("no"), fmt.Errorf("of %v", secret()), types.NamespacedName{Namespace: "a", Name: "b"}, point{1, 2, 3}, &point{any: "x"},
+		1, "text", nil, errors.New("no"), fmt.Errorf("of %v", secret()), types.NamespacedName{Namespace: "a", Name: "b"}, point{1, 2, 3, nil}, &point{any: "x"}, point{next: &guarded{}}, &point{any: []string{"x"}},
 		[]byte("bytes"), map[string]any{"kind": "x"}, map[string]string{"a": "b"}, nothing, []string{"a"}, metav1.Now(), struct{}{}, []any{nil}, secret().Data,
 	} {
 		var plain, brief bytes.Buffer
@@ -156,6 +169,28 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 			t.Errorf("%T: got %s, want %s", value, brief.String(), plain.String())
 		}
 	}
+}
+
+// Where the race detector is on, it finds who looks at what is guarded.
+func TestWhatIsNotExportedMayChangeMeanwhile(t *testing.T) {
+	g := &guarded{next: &guarded{}}
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		for _, g := range []*guarded{g, g.next} {
+			g.mu.Lock()
+			g.known = map[string]any{}
+			for i := range 1000 {
+				g.known[fmt.Sprint(i)] = i
+			}
+			g.mu.Unlock()
+		}
+	}()
+	logger := slog.New(log.NewHandler(slog.NewJSONHandler(io.Discard, nil)))
+	for range 100 {
+		logger.Info("m", "v", struct{ Client any }{g.next}, "w", struct{ client any }{g})
+	}
+	<-changed
 }
 
 func TestFullObjectIsLoggedWhole(t *testing.T) {
