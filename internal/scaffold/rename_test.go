@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
@@ -84,6 +87,48 @@ func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	p.run(back)
 	if diff := sameTree(before, p.tree()); diff != "" {
 		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
+
+// TestRenameFollowsInFieldsAndDotImports: a field that embeds a kind is called as the kind, also in a generic type; one that is only
+// called so is not.
+func TestRenameFollowsInFieldsAndDotImports(t *testing.T) {
+	p := newEdited(t)
+	const name = "internal/controller/mine.go"
+	const mine = `package controller
+
+import (
+	. "example.com/guestbook/api/v1"
+	api "example.com/guestbook/api/v1"
+)
+
+type wrapped[T any] struct {
+	*api.Guestbook
+	value T
+}
+
+type named struct{ Guestbook Guestbook }
+
+type Guest = api.Guestbook
+
+type guest struct{ Guest }
+
+func use(g Guestbook) (string, GuestbookSpec, string) {
+	w := wrapped[int]{Guestbook: &g, value: 1}
+	n := named{Guestbook: g}
+	return w.Guestbook.Name, n.Guestbook.Spec, guest{Guest: g}.Guest.Name
+}
+`
+	if err := afero.WriteFile(p.fs, name, []byte(mine), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		"api.Guestbook", "api.Visitor", "named struct{ Guestbook Guestbook }", "named struct{ Guestbook Visitor }", "use(g Guestbook)", "use(g Visitor)",
+		"GuestbookSpec", "VisitorSpec", "{Guestbook: &g", "{Visitor: &g", "w.Guestbook", "w.Visitor",
+	).Replace(mine)
+	p.run(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	if diff := cmp.Diff(want, string(p.tree()[name])); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -29,6 +29,8 @@ type restatement struct {
 	renamed           map[goName]string
 	aliases, packages map[string][2]string
 	locals            map[string]string
+	// fields has where files use fields that are called as the types which they embed: these types, by file and offset.
+	fields map[string]map[int]goName
 	// words has what replaces whole words in markers and, as a whole, string literals: API groups and the like. said has what does in
 	// string literals of files that kctrl writes: kinds, and the names that controllers own fields by.
 	words, said map[string]string
@@ -64,7 +66,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		return err
 	}
 	return inOrder(
-		r.findMoves, r.findRenamed, r.moveOthers, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
+		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
 		r.moveAPIModule,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },

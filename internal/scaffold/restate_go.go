@@ -165,6 +165,11 @@ func (r *restatement) renames(s goSource) []splice {
 	_, same := r.same(s.name)
 	for _, ident := range s.idents(r.before.Repo) {
 		now, found := r.renamed[ident.goName]
+		for _, pkg := range s.dotImports(r.before.Repo) {
+			if !found && ident.pkg == s.pkg() {
+				now, found = r.renamed[goName{pkg, ident.name}]
+			}
+		}
 		if !found && scaffolded && !same && ident.pkg == s.pkg() {
 			now, found = r.locals[ident.name]
 		}
@@ -173,6 +178,16 @@ func (r *restatement) renames(s goSource) []splice {
 			changes = append(changes, splice{from, from + len(ident.node.Name), now})
 		}
 	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok {
+			from := s.set.PositionFor(ident.Pos(), false).Offset
+			field, ok := r.fields[s.name][from]
+			if now, found := r.renamed[field]; ok && found && field.name == ident.Name {
+				changes = append(changes, splice{from, from + len(ident.Name), now})
+			}
+		}
+		return true
+	})
 	return changes
 }
 

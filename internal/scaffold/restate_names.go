@@ -68,3 +68,20 @@ func (r *restatement) findRenamed() error {
 	}
 	return nil
 }
+
+// findFields finds the fields that get other names with the types which they embed.
+func (r *restatement) findFields() error {
+	if len(r.renamed) == 0 {
+		return nil
+	}
+	sources, err := goSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	checked, err := typeChecked(r.plan, sources, r.before.Repo, nil)
+	if err != nil {
+		return err
+	}
+	r.fields = checked.embeddedFields()
+	return nil
+}

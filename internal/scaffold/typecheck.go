@@ -23,6 +23,7 @@ type typeChecker struct {
 	files    map[goPackage][]*ast.File
 	packages map[goPackage]*types.Package // nil while it is checked
 	found    map[complaint][]token.Position
+	uses     map[*ast.Ident]types.Object
 }
 
 // complaint is what is wrong in a file, wherever there.
@@ -30,9 +31,18 @@ type complaint struct{ file, message string }
 
 // typeErrors returns what a type checker complains of in the Go files of a module that a plan has, with some of them as they would be.
 func typeErrors(p *plan.Plan, sources []goSource, repo string, changed map[string][]byte) (map[complaint][]token.Position, error) {
+	c, err := typeChecked(p, sources, repo, changed)
+	if err != nil {
+		return nil, err
+	}
+	return c.found, nil
+}
+
+// typeChecked returns a checker that has checked all packages that typeErrors tells of.
+func typeChecked(p *plan.Plan, sources []goSource, repo string, changed map[string][]byte) (*typeChecker, error) {
 	c := &typeChecker{
 		repo: repo, set: token.NewFileSet(), files: map[goPackage][]*ast.File{}, packages: map[goPackage]*types.Package{},
-		found: map[complaint][]token.Position{},
+		found: map[complaint][]token.Position{}, uses: map[*ast.Ident]types.Object{},
 	}
 	for _, s := range sources {
 		text, isChanged := changed[s.name]
@@ -59,7 +69,35 @@ func typeErrors(p *plan.Plan, sources []goSource, repo string, changed map[strin
 			c.check(goPackage{path.Dir(s.name), external})
 		}
 	}
-	return c.found, nil
+	return c, nil
+}
+
+// embeddedFields returns where the files use fields that are called as the types which they embed: these types, by file and offset.
+func (c *typeChecker) embeddedFields() map[string]map[int]goName {
+	found := map[string]map[int]goName{}
+	for ident, object := range c.uses {
+		field, ok := object.(*types.Var)
+		if !ok || !field.Embedded() {
+			continue
+		}
+		embedded := field.Origin().Type()
+		if pointer, ok := embedded.(*types.Pointer); ok {
+			embedded = pointer.Elem()
+		}
+		// An alias that the user has for it keeps its name.
+		named, ok := embedded.(interface{ Obj() *types.TypeName })
+		if !ok || named.Obj().Pkg() == nil {
+			continue
+		}
+		at := c.set.PositionFor(ident.Pos(), false)
+		if folder, inside := folderOf(c.repo, named.Obj().Pkg().Path()); inside {
+			if found[at.Filename] == nil {
+				found[at.Filename] = map[int]goName{}
+			}
+			found[at.Filename][at.Offset] = goName{goPackage{folder: folder}, named.Obj().Name()}
+		}
+	}
+	return found
 }
 
 func (c *typeChecker) complain(at token.Position, message string) {
@@ -81,7 +119,7 @@ func (c *typeChecker) check(pkg goPackage) *types.Package {
 		}
 	}}
 	// Errors have been told one by one.
-	c.packages[pkg], _ = config.Check(path.Join(c.repo, pkg.folder), c.set, c.files[pkg], nil)
+	c.packages[pkg], _ = config.Check(path.Join(c.repo, pkg.folder), c.set, c.files[pkg], &types.Info{Uses: c.uses})
 	return c.packages[pkg]
 }
 

@@ -120,6 +120,18 @@ func (s goSource) imports() map[string]string {
 	return byName
 }
 
+// dotImports returns the packages of the module repo whose names a file says without theirs.
+func (s goSource) dotImports(repo string) []goPackage {
+	var found []goPackage
+	for _, spec := range s.file.Imports {
+		folder, inside := folderOf(repo, strings.Trim(spec.Path.Value, "\"`"))
+		if inside && spec.Name != nil && spec.Name.Name == "." {
+			found = append(found, goPackage{folder: folder})
+		}
+	}
+	return found
+}
+
 // uses returns the names of packages of the module repo that a file says, with where it does.
 func (s goSource) uses(repo string) []use {
 	var found []use
