@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -115,7 +115,7 @@ func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r
 // checkSegment refuses what no object or namespace is called, and would name another thing in a path: of "." all objects of the
 // resource, and of ".." the namespace.
 func checkSegment(name string) error {
-	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return fmt.Errorf("%s is no name of an object: it %s", diagnostic.Quote(name), strings.Join(problems, ", "))
 	}
 	return nil

@@ -53,7 +53,7 @@ type guarded struct {
 	mu    sync.Mutex
 	known map[string]any
 	next  *guarded
-	pod   corev1.Pod
+	_     corev1.Pod
 }
 
 type loop struct {
