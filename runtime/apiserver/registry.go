@@ -187,7 +187,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 		return nil, err
 	}
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	if !dryRun && accessor.GetResourceVersion() != "" {
+	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 { // one that is no number is none
 		return nil, storage.ErrResourceVersionSetOnCreate
 	}
 	if existing := r.table.get(key); existing != nil {
@@ -302,6 +302,9 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 			return nil, err
 		}
 		if created = must.Access(existing).GetResourceVersion() == ""; created {
+			if _, err := versioner.ObjectResourceVersion(object); err != nil {
+				return nil, err
+			}
 			rest.WipeObjectMetaSystemFields(must.Access(object))
 			return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
 		}

@@ -539,3 +539,20 @@ func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 		t.Error("a status with the labels that a reader finds was written again")
 	}
 }
+
+// TestVersionsOfCreationsThatAreNoNumbers creates with versions that are none: an apply parses them, a creation does not.
+func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const configMaps = "/api/v1/namespaces/default/configmaps"
+	for version, want := range map[string]int{"0": http.StatusCreated, "abc": http.StatusCreated, "-1": http.StatusCreated, "1": http.StatusInternalServerError} {
+		body := fmt.Sprintf(`{"metadata":{"name":"a%s","resourceVersion":%q}}`, version, version)
+		if status, answer, _ := p.do(t, asked{method: "POST", path: configMaps, body: body}); status != want {
+			t.Errorf("a creation with version %q: %d %s", version, status, answer)
+		}
+	}
+	apply := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","resourceVersion":"abc"}}`
+	status, answer, _ := p.do(t, asked{method: "PATCH", path: configMaps + "/b?fieldManager=a", contentType: "application/apply-patch+yaml", body: apply})
+	if status != http.StatusInternalServerError || !bytes.Contains(answer, []byte(`strconv.ParseUint: parsing \"abc\": invalid syntax`)) {
+		t.Errorf("an apply: %d %s", status, answer)
+	}
+}
