@@ -556,3 +556,40 @@ func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
 		t.Errorf("an apply: %d %s", status, answer)
 	}
 }
+
+// TestColumnsOfDefinitions asks for a definition as kubectl get does.
+func TestColumnsOfDefinitions(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	version := func(name string, stored bool) string {
+		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object"}}}`, name, stored)
+	}
+	body := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"as.b.c"},
+		"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"as","kind":"A","shortNames":["x","y"]},"versions":[%s,%s]}}`, version("v2", true), version("v1", false))
+	if status, answer, _ := p.do(t, asked{method: "POST", path: definitions, body: body}); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, answer)
+	}
+	_, answer, _ := p.do(t, asked{method: "GET", path: definitions + "/as.b.c", accept: "application/json;as=Table;v=v1;g=meta.k8s.io"})
+	var table struct {
+		ColumnDefinitions []struct {
+			Name     string
+			Priority int
+		}
+		Rows []struct{ Cells []any }
+	}
+	if err := json.Unmarshal(answer, &table); err != nil || len(table.Rows) != 1 || len(table.Rows[0].Cells) != 8 {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	var names []string
+	for _, c := range table.ColumnDefinitions {
+		names = append(names, fmt.Sprint(c.Name, c.Priority))
+	}
+	if want := []string{"Name0", "Scope0", "Versions0", "Created At0", "Group1", "Kind1", "ShortNames1", "Established1"}; !cmp.Equal(names, want) {
+		t.Errorf("columns are %v, want %v", names, want)
+	}
+	cells := table.Rows[0].Cells
+	cells[3] = "" // the time
+	if want := []any{"as.b.c", "Cluster", "v1,v2(storage)", "", "b.c", "A", "x,y", true}; !cmp.Equal(cells, want) {
+		t.Errorf("cells are %v, want %v", cells, want)
+	}
+}
