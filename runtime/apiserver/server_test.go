@@ -593,3 +593,22 @@ func TestColumnsOfDefinitions(t *testing.T) {
 		t.Errorf("cells are %v, want %v", cells, want)
 	}
 }
+
+// TestServicesOfOneNameAskForOneAddress creates a service twice: what it asks for is taken by the first.
+func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`, `{"type":"NodePort","ports":[{"port":1,"nodePort":30100}]}`, `{"ports":[{"port":1}]}`} {
+		create := asked{method: "POST", path: "/api/v1/namespaces/default/services", body: fmt.Sprintf(`{"metadata":{"name":"a"},"spec":%s}`, spec)}
+		if status, answer, _ := p.do(t, create); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, answer)
+		}
+		want := http.StatusUnprocessableEntity
+		if !strings.Contains(spec, "0") {
+			want = http.StatusConflict
+		}
+		if status, answer, _ := p.do(t, create); status != want {
+			t.Errorf("%s again: %d %s", spec, status, answer)
+		}
+		p.do(t, asked{method: "DELETE", path: "/api/v1/namespaces/default/services/a"})
+	}
+}

@@ -51,7 +51,7 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 		}
 	}
-	addresses, ports := cluster.allocated(service)
+	addresses, ports := cluster.allocated(service, existing == nil)
 	if old, ok := existing.(*corev1.Service); !ok || old.Spec.Type == corev1.ServiceTypeExternalName {
 		if err := allocateAddress(service, addresses, dryRun, invalid, at); err != nil {
 			return err
@@ -130,12 +130,12 @@ func anyFamily(service *corev1.Service) {
 	}
 }
 
-// allocated is what all other services have.
-func (cluster Cluster) allocated(service *corev1.Service) (addresses sets.Set[string], ports sets.Set[int32]) {
+// allocated is what all services have, but for one that is updated: a second one of the same name asks for what the first has.
+func (cluster Cluster) allocated(service *corev1.Service, created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
 	addresses, ports = sets.New[string](), sets.New[int32]()
 	for _, object := range cluster.ReadAll("", "v1", "services", "") {
 		other := object.(*corev1.Service)
-		if other.Namespace == service.Namespace && other.Name == service.Name {
+		if !created && other.Namespace == service.Namespace && other.Name == service.Name {
 			continue
 		}
 		addresses.Insert(other.Spec.ClusterIPs...)
