@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -44,12 +45,55 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 		if status, err := s.disrupt(ctx, found.(*corev1.Pod), dryrun.IsDryRun(deletion.DryRun)); status != nil || err != nil {
 			return status, err
 		}
+		if !dryrun.IsDryRun(deletion.DryRun) {
+			if err := noteDisruption(ctx, s, name, deletion); err != nil {
+				return nil, err
+			}
+		}
 		if _, _, err := objects.Delete(ctx, name, rest.ValidateAllObjectFunc, deletion); err != nil {
 			return nil, err
 		}
 		return &metav1.Status{Status: metav1.StatusSuccess}, nil
 	}
 	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict}, scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
+}
+
+// noteDisruption says in the status of a pod that it is evicted, and makes the version in the preconditions of its deletion the one that this has.
+func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav1.DeleteOptions) error {
+	status := s.endpointOf(corev1.SchemeGroupVersion.WithResource("pods")).parts["status"].storage.(subresource)
+	given := metav1.Preconditions{}
+	if deletion.Preconditions != nil {
+		given = *deletion.Preconditions
+	}
+	conflict := func(what, given, has, reason string) error {
+		return apierrors.NewConflict(corev1.Resource("Pod"), name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", what, given, what, has, reason))
+	}
+	note := func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		pod := old.(*corev1.Pod).DeepCopy()
+		if uid := builtin.Deref(given.UID); uid != "" && uid != pod.UID {
+			return nil, conflict("UID", string(uid), string(pod.UID), "deleted and then recreated")
+		}
+		if version := builtin.Deref(given.ResourceVersion); version != "" && version != pod.ResourceVersion {
+			return nil, conflict("ResourceVersion", version, pod.ResourceVersion, "modified")
+		}
+		condition := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: metav1.Now()}
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
+		if i < 0 {
+			pod.Status.Conditions = slices.Concat(pod.Status.Conditions, []corev1.PodCondition{condition})
+			return pod, nil
+		}
+		if was := pod.Status.Conditions[i]; was.Status == condition.Status {
+			condition.LastTransitionTime = was.LastTransitionTime
+		}
+		pod.Status.Conditions[i] = condition
+		return pod, nil
+	}
+	updated, _, err := status.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, note), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err == nil && given.ResourceVersion != nil {
+		given.ResourceVersion = new(updated.(*corev1.Pod).ResourceVersion)
+		deletion.Preconditions = &given
+	}
+	return err
 }
 
 // disrupt takes the disruption of a pod from its budget. It answers with a status when there may be none.

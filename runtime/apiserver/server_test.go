@@ -612,3 +612,40 @@ func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
 		p.do(t, asked{method: "DELETE", path: "/api/v1/namespaces/default/services/a"})
 	}
 }
+
+// TestEvictionsAreConditions evicts a pod that stays until a kubelet ends it.
+func TestEvictionsAreConditions(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const pod = "/api/v1/namespaces/default/pods/a"
+	p.do(t, asked{method: "POST", path: "/api/v1/namespaces/default/pods", body: `{"metadata":{"name":"a"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"b"}]}}`})
+	evict := func(query, options string) (int, []byte) {
+		status, answer, _ := p.do(t, asked{method: "POST", path: pod + "/eviction" + query, body: fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"a"},"deleteOptions":%s}`, options)})
+		return status, answer
+	}
+	get := func() (version string, evicted bool) {
+		_, answer, _ := p.do(t, asked{method: "GET", path: pod})
+		var object struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		if err := json.Unmarshal(answer, &object); err != nil {
+			t.Fatal(err)
+		}
+		return object.Metadata.ResourceVersion, bytes.Contains(answer, []byte(`"type":"DisruptionTarget","status":"True"`)) && bytes.Contains(answer, []byte(`"reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"`))
+	}
+	if status, answer := evict("?dryRun=All", "{}"); status != http.StatusCreated {
+		t.Errorf("a dry run: %d %s", status, answer)
+	}
+	if status, answer := evict("", `{"preconditions":{"resourceVersion":"1"}}`); status != http.StatusConflict || !bytes.Contains(answer, []byte("the ResourceVersion in the precondition (1) does not match")) {
+		t.Errorf("an old version: %d %s", status, answer)
+	}
+	version, evicted := get()
+	if evicted {
+		t.Error("evicted by a dry run or in spite of a conflict")
+	}
+	if status, answer := evict("", fmt.Sprintf(`{"preconditions":{"resourceVersion":%q}}`, version)); status != http.StatusCreated {
+		t.Errorf("%d %s", status, answer)
+	}
+	if _, evicted := get(); !evicted {
+		t.Error("an evicted pod does not say so")
+	}
+}
