@@ -2,9 +2,12 @@ package apiserver
 
 import (
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -12,8 +15,12 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
 )
@@ -120,19 +127,22 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok"))
 	case path == "version":
-		writeJSON(w, "application/json", map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.0"})
-	case (path == "api" || path == "apis") && wantsAggregated(r):
-		w.Header().Set("Vary", "Accept")
-		writeJSON(w, aggregatedType, s.aggregated(path == "api"))
+		if routed(w, r, "application/json") {
+			responsewriters.WriteRawJSON(http.StatusOK, versionInfo, w)
+		}
 	case path == "openapi/v2" || path == "openapi/v3" || strings.HasPrefix(path, "openapi/v3/"):
 		s.serveOpenAPI(w, r, path)
 	case path == "api":
-		writeJSON(w, "application/json", &metav1.APIVersions{
-			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
-			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
-		})
+		if routed(w, r, produced...) && !s.serveAggregated(w, r, true) {
+			writeDiscovery(w, r, &metav1.APIVersions{
+				TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
+				ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
+			})
+		}
 	case path == "apis":
-		writeJSON(w, "application/json", &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups()})
+		if !s.serveAggregated(w, r, false) {
+			writeDiscovery(w, r, &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups()})
+		}
 	case len(parts) == 2 && parts[0] == "api":
 		s.serveResources(w, r, schema.GroupVersion{Version: parts[1]})
 	case len(parts) == 2 && parts[0] == "apis":
@@ -151,17 +161,72 @@ func writeJSON(w http.ResponseWriter, contentType string, document any) {
 	_, _ = w.Write(append(data, '\n'))
 }
 
-const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+// versionInfo is what the real server of kctrl env says, save for its sources.
+var versionInfo = version.Info{
+	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1", MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
+	BuildDate: "1970-01-01T00:00:00Z", GoVersion: goruntime.Version(), Compiler: goruntime.Compiler, Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
+}
 
-func wantsAggregated(r *http.Request) bool {
-	for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
-		accepted = strings.ReplaceAll(accepted, " ", "")
-		if strings.HasPrefix(accepted, "application/json;") && strings.Contains(accepted, "g=apidiscovery.k8s.io") && strings.Contains(accepted, "v=v2;") && strings.Contains(accepted, "as=APIGroupDiscoveryList") {
-			return true
-		}
+// routed answers requests for documents of built-in groups that are no reads, or want what no document is written in, as the router of the real
+// server does before it calls a handler. It reports whether there is more to do. Documents of all groups, of one, and of custom resources have no router.
+func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
+	info, _ := request.RequestInfoFrom(r.Context())
+	switch accept := r.Header.Get("Accept"); {
+	case r.Method != http.MethodGet:
+		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
+	case accept != "" && !names(accept, append(slices.Clone(produced), "*/*")):
+		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+	default:
+		return true
 	}
 	return false
 }
+
+// writeDiscovery writes a document in the type that a request asks for, with the kind that it says itself.
+func writeDiscovery(w http.ResponseWriter, r *http.Request, document runtime.Object) {
+	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, document, false)
+}
+
+// verbatimSerializer writes objects as they are: APIVersions and the resources of the core group have no version.
+type verbatimSerializer struct{ runtime.NegotiatedSerializer }
+
+func (verbatimSerializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return encoder
+}
+
+// serveAggregated answers a request for all in one document, and reports whether it was one. What has not changed since a client had it has no body.
+func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
+	media, acceptable := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), metaCodecs.SupportedMediaTypes(), aggregatedRestrictions{})
+	if !acceptable || !aggregates(media.Convert) {
+		return false
+	}
+	document := s.aggregated(core)
+	data, err := json.Marshal(document)
+	must.Do(err)
+	tag := fmt.Sprintf("\"%X\"", sha512.Sum512(data))
+	w.Header().Set("Etag", tag)
+	w.Header().Set("Vary", "Accept")
+	w.Header().Set("Cache-Control", "public")
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return true
+	}
+	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, aggregatedRestrictions{}, apidiscoveryv2.SchemeGroupVersion, w, r, http.StatusOK, document, true)
+	return true
+}
+
+func aggregates(kind *schema.GroupVersionKind) bool {
+	return kind != nil && *kind == apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
+}
+
+// aggregatedRestrictions allow the kind that has all in one document.
+type aggregatedRestrictions struct{}
+
+func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema.GroupVersionKind) bool {
+	return aggregates(kind)
+}
+func (aggregatedRestrictions) AllowsServerVersion(string) bool       { return false }
+func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return stream == "watch" }
 
 // groups are the groups but the core one, each with its versions, the preferred one first.
 func (s *Server) groups() []metav1.APIGroup {
@@ -193,7 +258,7 @@ func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request, name string)
 	for _, group := range s.groups() {
 		if group.Name == name {
 			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-			writeJSON(w, "application/json", &group)
+			writeDiscovery(w, r, &group)
 			return
 		}
 	}
@@ -222,7 +287,20 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 	if gv.Group == "" {
 		list.APIVersion = ""
 	}
-	writeJSON(w, "application/json", list)
+	if s.builtinVersion(gv) && !routed(w, r, produced...) {
+		return
+	}
+	writeDiscovery(w, r, list)
+}
+
+// builtinVersion reports whether a version of a group has kinds that are no custom resources.
+func (s *Server) builtinVersion(gv schema.GroupVersion) bool {
+	for resource := range s.builtin {
+		if resource.GroupVersion() == gv {
+			return true
+		}
+	}
+	return gv == definitionKind.GVK.GroupVersion()
 }
 
 // aggregated is all that discovery says, in one document.

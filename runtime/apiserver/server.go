@@ -360,10 +360,13 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	}
 }
 
+// produced is what answers are written in.
+var produced = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+
 // negotiate answers requests for built-in kinds whose types of content no path of theirs has, as the router of the real server does
 // before it calls a handler: it knows no patterns but */*, and no types in capitals. It reports whether there is more to do.
 func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
-	produced := []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+	produced := slices.Clone(produced)
 	if info.Verb == "list" || info.Verb == "watch" {
 		produced = append(produced, "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 	}

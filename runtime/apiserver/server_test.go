@@ -649,3 +649,48 @@ func TestEvictionsAreConditions(t *testing.T) {
 		t.Error("an evicted pod does not say so")
 	}
 }
+
+// TestDiscoveryIsReadInTheTypesOfObjects asks for documents of discovery in other types, and by other methods than GET, which only built-in groups refuse.
+func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const (
+		aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+		unordered  = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
+		router     = `406: Not Acceptable\n\nAvailable representations: `
+		handler    = `only the following media types are accepted: `
+	)
+	for _, c := range []struct {
+		method, path, accept, contentType, answer string
+		status                                    int
+	}{
+		{"POST", "/version", "", "application/json", `"code":405`, http.StatusMethodNotAllowed},
+		{"POST", "/api", "", "application/json", `"code":405`, http.StatusMethodNotAllowed},
+		{"POST", "/api/v1", "", "application/json", `"code":405`, http.StatusMethodNotAllowed},
+		{"POST", "/apis/apps/v1", "", "application/json", `"code":405`, http.StatusMethodNotAllowed},
+		{"POST", "/apis", "", "application/json", `"kind":"APIGroupList"`, http.StatusOK},
+		{"POST", "/apis/apps", "", "application/json", `"kind":"APIGroup"`, http.StatusOK},
+		{"GET", "/version", "", "application/json", `"gitVersion": "v1.37.0"`, http.StatusOK},
+		{"GET", "/version", "application/yaml", "application/yaml", "406: Not Acceptable", http.StatusNotAcceptable},
+		{"GET", "/api", "text/plain", "application/json", router, http.StatusNotAcceptable},
+		{"GET", "/api", "application/json;as=Table", "application/json", handler, http.StatusNotAcceptable},
+		{"GET", "/apis", "text/plain", "application/json", handler, http.StatusNotAcceptable},
+		{"GET", "/apis/apps/v1", "text/plain", "application/json", router, http.StatusNotAcceptable},
+		{"GET", "/api", "application/yaml", "application/yaml", "kind: APIVersions\nserver", http.StatusOK},
+		{"GET", "/api/v1", "application/yaml", "application/yaml", "groupVersion: v1\nkind: APIResourceList\nresources:", http.StatusOK},
+		{"GET", "/apis/apps", "application/yaml", "application/yaml", "apiVersion: v1\nkind: APIGroup\n", http.StatusOK},
+		{"GET", "/apis/apps/v1", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf", "APIResourceList", http.StatusOK},
+		{"GET", "/api", aggregated, aggregated, `"kind":"APIGroupDiscoveryList"`, http.StatusOK},
+		{"GET", "/apis", unordered, aggregated, `"kind":"APIGroupDiscoveryList"`, http.StatusOK},
+		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1), "application/json", handler, http.StatusNotAcceptable},
+		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1) + ",application/json", "application/json", `"kind":"APIGroupList"`, http.StatusOK},
+	} {
+		status, answer, header := p.do(t, asked{method: c.method, path: c.path, accept: c.accept})
+		if status != c.status || header.Get("Content-Type") != c.contentType || !bytes.Contains(answer, []byte(c.answer)) {
+			t.Errorf("%s %s %s: %d %s %.300s, want %d %s %s", c.method, c.path, c.accept, status, header.Get("Content-Type"), answer, c.status, c.contentType, c.answer)
+		}
+	}
+	_, _, header := p.do(t, asked{method: "GET", path: "/apis", accept: aggregated})
+	if status, answer, _ := p.do(t, asked{method: "GET", path: "/apis", accept: aggregated, header: [2]string{"If-None-Match", header.Get("Etag")}}); status != http.StatusNotModified || len(answer) > 0 {
+		t.Errorf("what has not changed: %d %.100s", status, answer)
+	}
+}
