@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -69,6 +70,12 @@ func resourcesOf(k *kind) []resourceInfo {
 	one := resourceInfo{
 		gv: k.GVK.GroupVersion(), name: k.Resource, singular: k.SingularName(), kind: k.GVK, namespaced: k.Namespaced, verbs: verbs,
 		short: k.Short, categories: k.Categories, hash: storageHash(stored.GVK),
+	}
+	switch {
+	case slices.Equal(verbs, []string{"create"}): // what is only created is not stored
+		one.hash = ""
+	case k.GVK == definitionKind.GVK: // the real server stores definitions in their first version
+		one.hash = storageHash(schema.GroupVersionKind{Group: k.GVK.Group, Version: "v1beta1", Kind: k.GVK.Kind})
 	}
 	found := []resourceInfo{one}
 	for _, extra := range k.parts {
@@ -228,6 +235,19 @@ func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema
 func (aggregatedRestrictions) AllowsServerVersion(string) bool       { return false }
 func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return stream == "watch" }
 
+// groupOrder is that of the groups of the real server, which clients take the first of that has a resource of a name. Others follow.
+var groupOrder = []string{
+	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
+}
+
+func groupRank(name string) int {
+	if i := slices.Index(groupOrder, name); i >= 0 {
+		return i
+	}
+	return len(groupOrder)
+}
+
 // groups are the groups but the core one, each with its versions, the preferred one first.
 func (s *Server) groups() []metav1.APIGroup {
 	groups := []metav1.APIGroup{}
@@ -245,6 +265,7 @@ func (s *Server) groups() []metav1.APIGroup {
 			groups[at].Versions = append(groups[at].Versions, v)
 		}
 	}
+	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int { return cmp.Compare(groupRank(a.Name), groupRank(b.Name)) })
 	for i := range groups {
 		slices.SortFunc(groups[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int {
 			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
@@ -287,8 +308,11 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 	if gv.Group == "" {
 		list.APIVersion = ""
 	}
-	if s.builtinVersion(gv) && !routed(w, r, produced...) {
-		return
+	if s.builtinVersion(gv) {
+		if !routed(w, r, produced...) {
+			return
+		}
+		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
 	}
 	writeDiscovery(w, r, list)
 }

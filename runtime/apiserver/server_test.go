@@ -694,3 +694,45 @@ func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
 		t.Errorf("what has not changed: %d %.100s", status, answer)
 	}
 }
+
+// TestDiscoveryIsInTheOrderOfTheRealServer compares the order of groups and resources, and which of these are stored.
+func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	type document struct {
+		Groups    []struct{ Name string }
+		Resources []struct {
+			Name, StorageVersionHash string
+			Verbs                    []string
+		}
+	}
+	read := func(path string) (list document) {
+		_, answer, _ := p.do(t, asked{method: "GET", path: path})
+		if err := json.Unmarshal(answer, &list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	var groups []string
+	for _, g := range read("/apis").Groups {
+		groups = append(groups, g.Name)
+	}
+	if got, want := strings.Join(groups, " "), "apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io "+
+		"storage.k8s.io admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io discovery.k8s.io"; !strings.HasPrefix(got, want) {
+		t.Errorf("groups are %s, want %s", got, want)
+	}
+	for _, path := range []string{"/api/v1", "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1", "/apis/authorization.k8s.io/v1"} {
+		last := ""
+		for _, r := range read(path).Resources {
+			if r.Name < last {
+				t.Errorf("%s: %s is after %s", path, r.Name, last)
+			}
+			if creates := len(r.Verbs) == 1 && r.Verbs[0] == "create"; creates && r.StorageVersionHash != "" {
+				t.Errorf("%s: %s is said to be stored", path, r.Name)
+			}
+			last = r.Name
+		}
+	}
+	if hash := read("/apis/apiextensions.k8s.io/v1").Resources[0].StorageVersionHash; hash != "jfWCUB31mvA=" {
+		t.Errorf("definitions are stored as %s", hash)
+	}
+}
