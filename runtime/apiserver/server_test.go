@@ -736,3 +736,35 @@ func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
 		t.Errorf("definitions are stored as %s", hash)
 	}
 }
+
+// TestVolumesAndAddressesAreChecked creates and updates what has one thing wrong, and looks for what the real server says.
+func TestVolumesAndAddressesAreChecked(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const pods, quotas, deployments = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/resourcequotas", "/apis/apps/v1/namespaces/default/deployments"
+	pod := func(volume string) string {
+		return fmt.Sprintf(`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",%s}]}}`, volume)
+	}
+	p.do(t, asked{method: "POST", path: pods, body: `{"metadata":{"name":"b"},"spec":{"containers":[{"name":"a","image":"b"}]}}`})
+	status := func(body string) asked {
+		return asked{method: "PATCH", path: pods + "/b/status?dryRun=All", contentType: "application/merge-patch+json", body: fmt.Sprintf(`{"status":%s}`, body)}
+	}
+	for _, c := range []struct {
+		asked asked
+		want  string
+	}{
+		{asked{method: "POST", path: pods, body: pod(`"csi":{"driver":"a","nodePublishSecretRef":{"name":"A b"}}`)}, `spec.volumes[0].csi.name: Invalid value: \"A b\": a lowercase RFC 1123 subdomain`},
+		{asked{method: "POST", path: pods, body: pod(`"ephemeral":{"volumeClaimTemplate":{"metadata":{"name":"x","uid":"y","labels":{"a":"b"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}}}}}`)},
+			`[spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set, spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set]`},
+		{asked{method: "POST", path: deployments, body: fmt.Sprintf(`{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},%s}}`, strings.TrimPrefix(pod(`"image":{}`), `{"metadata":{"name":"a"},`))},
+			`spec.template.spec.volumes[0].image.reference: Required value`},
+		{asked{method: "POST", path: quotas, body: `{"metadata":{"name":"a"},"spec":{"hard":{"storage":"1"}}}`}, `spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota`},
+		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]}`), `status.podIPs: Invalid value: [{\"IP\":\"1.2.3.4\"},{\"IP\":\"1.2.3.5\"}]: may specify no more than one IP for each IP family`},
+		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"::1"},{"ip":"::2"}]}`), `may specify no more than one IP for each IP family`},
+		{status(`{"hostIP":"x","hostIPs":[{"ip":"x"}]}`), `status.hostIPs[0]: Invalid value: \"x\": must be a valid IP address`},
+		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"::1"}]}`), `"phase":"Pending"`},
+	} {
+		if _, answer, _ := p.do(t, c.asked); !bytes.Contains(answer, []byte(c.want)) {
+			t.Errorf("%s\ngot  %s\nwant %s", c.asked, answer, c.want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
+	netutils "k8s.io/utils/net"
 )
 
 // Pods are the kind Pod.
@@ -568,17 +569,46 @@ func validatePodStatus(pod, old *corev1.Pod) field.ErrorList {
 			}
 		}
 	}
-	var ips []string
-	for _, ip := range old.Status.PodIPs {
-		ips = append(ips, ip.IP)
-	}
+	ips := addressesOf(old.Status.PodIPs)
 	for i, ip := range pod.Status.PodIPs {
 		f.ip(at.Child("podIPs").Index(i), ip.IP, ips...)
 	}
+	f.families(at.Child("podIPs"), addressesOf(pod.Status.PodIPs))
 	if len(pod.Status.HostIPs) > 0 && pod.Status.HostIP != pod.Status.HostIPs[0].IP {
 		f.invalid(at.Child("hostIPs").Index(0).Child("ip"), pod.Status.HostIPs[0].IP, "must be equal to `hostIP`")
 	}
+	known := addressesOf(old.Status.HostIPs)
+	for i, ip := range pod.Status.HostIPs {
+		f.ip(at.Child("hostIPs").Index(i), ip.IP, known...)
+	}
+	f.families(at.Child("hostIPs"), addressesOf(pod.Status.HostIPs))
 	return f.List
+}
+
+func addressesOf[T corev1.PodIP | corev1.HostIP](ips []T) (addresses []string) {
+	for _, ip := range ips {
+		addresses = append(addresses, corev1.PodIP(ip).IP)
+	}
+	return addresses
+}
+
+// families checks that there is at most one address of each family.
+func (f *Findings) families(at *field.Path, ips []string) {
+	if len(ips) < 2 {
+		return
+	}
+	both, err := netutils.IsDualStackIPStrings(ips)
+	if err != nil {
+		f.Add(field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+	}
+	if !both || len(ips) > 2 {
+		type shown struct{ IP string }
+		var value []shown
+		for _, ip := range ips {
+			value = append(value, shown{ip})
+		}
+		f.invalid(at, value, "may specify no more than one IP for each IP family")
+	}
 }
 
 func mayRestart(spec *corev1.PodSpec, status corev1.ContainerStatus) bool {

@@ -162,7 +162,7 @@ func (f *Findings) amounts(list corev1.ResourceList, at *field.Path) {
 	for _, name := range sortedMap(list) {
 		here := at.Key(string(name))
 		f.resourceName(here, name)
-		if !strings.Contains(string(name), "/") && !standardResources.Has(name) && !isHugePages(name) && !strings.HasPrefix(string(name), "requests.hugepages-") {
+		if !strings.Contains(string(name), "/") && !standardQuota(name) && !isHugePages(name) && !strings.HasPrefix(string(name), "requests.hugepages-") {
 			f.invalid(here, name, "must be a standard resource for quota")
 		}
 		f.quantity(here, name, list[name])

@@ -120,6 +120,11 @@ func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta
 		c.driver(here.Child("driver"), source.CSI.Driver)
 		if secret := source.CSI.NodePublishSecretRef; secret != nil {
 			c.needs(here.Child("nodePublishSecretRef"), "name", secret.Name)
+			if secret.Name != "" {
+				for _, message := range validation.NameIsDNSSubdomain(secret.Name, false) {
+					c.invalid(here.Child("name"), secret.Name, message)
+				}
+			}
 		}
 	case source.Ephemeral != nil:
 		template := source.Ephemeral.VolumeClaimTemplate
@@ -130,6 +135,7 @@ func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta
 		here = here.Child("volumeClaimTemplate")
 		c.Add(validation.ValidateAnnotations(template.Annotations, here.Child("metadata", "annotations"))...)
 		c.labels(here.Child("metadata", "labels"), template.Labels)
+		c.onlyLabelled(&template.ObjectMeta, here.Child("metadata"))
 		c.claim(&template.Spec, here.Child("spec"))
 		if metadata != nil && metadata.Name != "" && volume.Name != "" {
 			name := metadata.Name + "-" + volume.Name
@@ -138,10 +144,18 @@ func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta
 			}
 		}
 	case source.Image != nil:
-		if c.isPod {
-			c.needs(here, "reference", source.Image.Reference)
-		}
+		c.needs(here, "reference", source.Image.Reference)
 		oneOf(&c.Findings, here.Child("pullPolicy"), source.Image.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	}
+}
+
+// onlyLabelled checks that the metadata of a template has nothing but labels and annotations. Its fields have the names of Go, as upstream finds them.
+func (f *Findings) onlyLabelled(metadata *metav1.ObjectMeta, at *field.Path) {
+	value := reflect.ValueOf(*metadata)
+	for i := range value.NumField() {
+		if name := value.Type().Field(i).Name; name != "Labels" && name != "Annotations" && !value.Field(i).IsZero() {
+			f.forbidden(at.Child(strings.ToLower(name[:1])+name[1:]), "cannot be set")
+		}
 	}
 }
 
