@@ -2,9 +2,11 @@ package apiserver
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -68,8 +70,13 @@ var public = []string{"/healthz", "/livez", "/readyz", "/version"}
 
 func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		subject := r.TLS.VerifiedChains[0][0].Subject
-		named := &user.DefaultInfo{Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated)}
+		certificate := r.TLS.VerifiedChains[0][0]
+		subject := certificate.Subject
+		named := &user.DefaultInfo{
+			Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated),
+			Extra: map[string][]string{user.CredentialIDKey: {fmt.Sprintf("X509SHA256=%x", sha256.Sum256(certificate.Raw))}},
+		}
+		r.Header.Del("Authorization") // who has a certificate needs no token, and nobody asks whether it is a good one
 		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
 		return
 	}

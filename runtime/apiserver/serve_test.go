@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -104,6 +105,20 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	known := ours.client(t, ours.issue(t, "somebody", "system:masters"))
 	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK || !strings.Contains(body, `"name":"default"`) {
 		t.Errorf("somebody known got %d %s", status, body)
+	}
+	review, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/apis/authentication.k8s.io/v1/selfsubjectreviews", strings.NewReader(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	review.Header.Set("Authorization", "Bearer made-up") // which the real server does not look at either
+	response, err := known.Do(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusCreated || !bytes.Contains(content, []byte(`"username":"somebody"`)) || !bytes.Contains(content, []byte(`"authentication.kubernetes.io/credential-id":["X509SHA256=`)) {
+		t.Errorf("somebody known with a token got %d %s %v", response.StatusCode, content, err)
 	}
 	unknown := ours.client(t)
 	for _, path := range []string{"/api/v1/namespaces", "/apis", "/api", "/openapi/v3", "/readyz/../api", "//readyz", "/"} {
