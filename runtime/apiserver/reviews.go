@@ -244,6 +244,11 @@ type claims struct {
 	Private   struct {
 		Namespace      string      `json:"namespace"`
 		ServiceAccount objectClaim `json:"serviceaccount"`
+
+		// What the token is bound to, and the node of a pod.
+		Pod    *objectClaim `json:"pod,omitempty"`
+		Secret *objectClaim `json:"secret,omitempty"`
+		Node   *objectClaim `json:"node,omitempty"`
 	} `json:"kubernetes.io"`
 }
 
@@ -300,12 +305,88 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID {
 		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
 	}
+	if !s.boundToWhatIs(&c) {
+		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
+	}
 	who := serviceaccount.UserInfo(account.Namespace, account.Name, string(account.UID))
 	if info, ok := who.(*user.DefaultInfo); ok {
 		info.Groups = append(info.Groups, user.AllAuthenticated)
 		info.Extra = map[string][]string{user.CredentialIDKey: {"JTI=" + c.ID}}
+		if pod := c.Private.Pod; pod != nil {
+			info.Extra[serviceaccount.PodNameKey], info.Extra[serviceaccount.PodUIDKey] = []string{pod.Name}, []string{pod.UID}
+		}
+		if node := c.Private.Node; node != nil {
+			info.Extra[serviceaccount.NodeNameKey] = []string{node.Name}
+			if node.UID != "" {
+				info.Extra[serviceaccount.NodeUIDKey] = []string{node.UID}
+			}
+		}
 	}
 	return who, audiences, nil
+}
+
+// bindable are the resources of the kinds of the core group that tokens may be bound to.
+var bindable = map[string]string{"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+
+// boundObject is what a token is to be bound to.
+func (s *Server) boundObject(kind, namespace, name string) (metav1.Object, error) {
+	if kind == "Node" {
+		namespace = ""
+	}
+	object, err := s.readObject("", "v1", bindable[kind], namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return must.Access(object), nil
+}
+
+// bind notes in claims what a request asks for that a token is bound to. It is good for as long as that is there.
+func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, account, namespace string) error {
+	kind := schema.FromAPIVersionAndKind(to.APIVersion, to.Kind)
+	if _, known := bindable[kind.Kind]; !known || kind.Group != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s", kind))
+	}
+	object, err := s.boundObject(kind.Kind, namespace, to.Name)
+	if err != nil {
+		return err
+	}
+	claim := &objectClaim{object.GetName(), string(object.GetUID())}
+	switch of := object.(type) {
+	case *corev1.Pod:
+		if of.Spec.ServiceAccountName != account {
+			return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
+		}
+		c.Private.Pod = claim
+		if name := of.Spec.NodeName; name != "" {
+			c.Private.Node = &objectClaim{Name: name}
+			if node, err := s.boundObject("Node", "", name); err == nil {
+				c.Private.Node.UID = string(node.GetUID())
+			}
+		}
+	case *corev1.Secret:
+		c.Private.Secret = claim
+	case *corev1.Node:
+		c.Private.Node = claim
+	}
+	if to.UID != "" && to.UID != object.GetUID() {
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, to.Name,
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", to.UID))
+	}
+	return nil
+}
+
+// boundToWhatIs reports whether all that a token is bound to is still there. The node of a pod may go.
+func (s *Server) boundToWhatIs(c *claims) bool {
+	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret, "Node": c.Private.Node} {
+		if claim == nil || kind == "Node" && c.Private.Pod != nil {
+			continue
+		}
+		object, err := s.boundObject(kind, c.Private.Namespace, claim.Name)
+		if err != nil || string(object.GetUID()) != claim.UID {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
@@ -375,6 +456,11 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		IssuedAt: now.Unix(), NotBefore: now.Unix(), Expires: now.Unix() + seconds,
 	}
 	c.Private.Namespace, c.Private.ServiceAccount = namespace, objectClaim{name, string(account.UID)}
+	if to := asked.Spec.BoundObjectRef; to != nil {
+		if err := t.server.bind(&c, to, name, namespace); err != nil {
+			return nil, err
+		}
+	}
 	asked.Status = authenticationv1.TokenRequestStatus{Token: t.server.signed(c), ExpirationTimestamp: metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))}
 	return asked, nil
 }

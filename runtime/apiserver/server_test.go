@@ -768,3 +768,71 @@ func TestVolumesAndAddressesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensAreBound makes tokens that are good for as long as an object is there. The answers are the real server's.
+func TestTokensAreBound(t *testing.T) {
+	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+	const namespace = "/api/v1/namespaces/default"
+	for path, body := range map[string]string{
+		namespace + "/serviceaccounts": `{"metadata":{"name":"sa"}}`, namespace + "/secrets": `{"metadata":{"name":"s"}}`, "/api/v1/nodes": `{"metadata":{"name":"n"}}`,
+	} {
+		if status, answer, _ := p.do(t, asked{method: "POST", path: path, body: body}); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	for name, account := range map[string]string{"a": "sa", "b": "sb"} {
+		body := fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"serviceAccountName":%q,"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`, name, account)
+		if status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/pods", body: body}); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	ask := func(to string) (int, string) {
+		status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/serviceaccounts/sa/token", body: fmt.Sprintf(`{"spec":{"boundObjectRef":%s}}`, to)})
+		var asked struct {
+			Message string
+			Status  json.RawMessage
+		}
+		var made struct{ Token string }
+		if err := json.Unmarshal(answer, &asked); err != nil {
+			t.Fatal(err)
+		}
+		if status == http.StatusCreated && json.Unmarshal(asked.Status, &made) == nil {
+			return status, made.Token
+		}
+		return status, asked.Message
+	}
+	for to, want := range map[string]string{
+		`{"kind":"Secret","apiVersion":"v1","name":"nope"}`:          `404 secrets "nope" not found`,
+		`{"kind":"Secret","apiVersion":"v1"}`:                        `400 Name parameter required.`,
+		`{"kind":"Secret","apiVersion":"v1","name":"s","uid":"x"}`:   `409 Operation cannot be fulfilled on Secret "s": the UID in the bound object reference (x) does not match the UID in record. The object might have been deleted and then recreated`,
+		`{"kind":"Deployment","apiVersion":"apps/v1","name":"s"}`:    `400 cannot bind token to object of type apps/v1, Kind=Deployment`,
+		`{"kind":"Pod","apiVersion":"v1","name":"b","uid":"x"}`:      `400 cannot bind token for serviceaccount "sa" to pod running with different serviceaccount name.`,
+		`{"kind":"Pod","apiVersion":"apps/v1","name":"a"}`:           `400 cannot bind token to object of type apps/v1, Kind=Pod`,
+		`{"kind":"Node","apiVersion":"v1","name":"other","uid":"x"}`: `404 nodes "other" not found`,
+	} {
+		if status, message := ask(to); fmt.Sprint(status, " ", message) != want {
+			t.Errorf("%s: %d %s, want %s", to, status, message, want)
+		}
+	}
+	review := func(token string) string {
+		_, answer, _ := p.do(t, asked{method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", body: fmt.Sprintf(`{"spec":{"token":%q}}`, token)})
+		return string(answer)
+	}
+	for _, bound := range []struct{ kind, path, extra string }{
+		{"Pod", namespace + "/pods/a", `"authentication.kubernetes.io/pod-name":["a"]`},
+		{"Secret", namespace + "/secrets/s", `"authentication.kubernetes.io/credential-id"`},
+		{"Node", "/api/v1/nodes/n", `"authentication.kubernetes.io/node-name":["n"]`},
+	} {
+		status, token := ask(fmt.Sprintf(`{"kind":%q,"name":%q}`, bound.kind, bound.path[strings.LastIndex(bound.path, "/")+1:]))
+		if status != http.StatusCreated {
+			t.Fatalf("%s: %d %s", bound.kind, status, token)
+		}
+		if answer := review(token); !strings.Contains(answer, `"authenticated":true`) || !strings.Contains(answer, bound.extra) {
+			t.Errorf("a token of a %s: %s", bound.kind, answer)
+		}
+		p.do(t, asked{method: "DELETE", path: bound.path, body: `{"gracePeriodSeconds":0}`})
+		if answer := review(token); !strings.Contains(answer, "service account token has been invalidated") {
+			t.Errorf("a token of a %s that is gone: %s", bound.kind, answer)
+		}
+	}
+}
