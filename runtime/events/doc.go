@@ -33,8 +33,9 @@
 //   - Memory is bounded: at most [Options].QueueSize events are yet to be written, and at most CacheSize counts are
 //     kept of each sort. What does not fit is dropped, counted in the metrics, and logged once in ten minutes.
 //   - An event that waits for the API server goes on counting, and is written once with what it has counted.
-//   - A write that fails is tried twelve times in two minutes, without holding up the others. What the API server
-//     refuses is logged and dropped. An event that is gone at the server is created again, with its count.
+//   - A write that fails is tried twelve times in two minutes, without holding up the others; only one that hangs does,
+//     and is given up as failed after half a minute. What the API server refuses is logged and dropped. An event that
+//     is gone at the server is created again, with its count.
 //   - [Broadcaster.Run] returns after its last goroutine, and after it has written what it still had, within
 //     [Options].FlushTimeout.
 //   - Objects are never logged, only what they are called. A log line has the note of an event, but no annotations.
