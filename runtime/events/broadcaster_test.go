@@ -218,7 +218,7 @@ func TestMetricsTellWhatWasRecordedWrittenAndDropped(t *testing.T) {
 
 // E01
 //
-// Stronger: an event that cannot be written does not hold up the others, and the pauses grow from one second to fifteen.
+// Stronger: an event that cannot be written does not hold up the others, but for a write that hangs, by half a minute at most, and the pauses grow from one second to fifteen.
 func TestFailedWriteIsTriedTwelveTimes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)

@@ -22,7 +22,6 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
-	netutils "k8s.io/utils/net"
 )
 
 // Pods are the kind Pod.
@@ -597,11 +596,16 @@ func (f *Findings) families(at *field.Path, ips []string) {
 	if len(ips) < 2 {
 		return
 	}
-	both, err := netutils.IsDualStackIPStrings(ips)
-	if err != nil {
-		f.Add(field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:%w", err)))
+	v4, v6 := false, false
+	for i, ip := range ips {
+		if len(utilvalidation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
+			f.Add(field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:invalid IP[%d]: %v", i, ip)))
+			v4, v6 = false, false
+			break
+		}
+		v4, v6 = v4 || !isIPv6(ip), v6 || isIPv6(ip)
 	}
-	if !both || len(ips) > 2 {
+	if !v4 || !v6 || len(ips) > 2 {
 		type shown struct{ IP string }
 		var value []shown
 		for _, ip := range ips {
