@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -76,16 +75,7 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 		if version := builtin.Deref(given.ResourceVersion); version != "" && version != pod.ResourceVersion {
 			return nil, conflict("ResourceVersion", version, pod.ResourceVersion, "modified")
 		}
-		condition := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: metav1.Now()}
-		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == condition.Type })
-		if i < 0 {
-			pod.Status.Conditions = slices.Concat(pod.Status.Conditions, []corev1.PodCondition{condition})
-			return pod, nil
-		}
-		if was := pod.Status.Conditions[i]; was.Status == condition.Status {
-			condition.LastTransitionTime = was.LastTransitionTime
-		}
-		pod.Status.Conditions[i] = condition
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
 		return pod, nil
 	}
 	updated, _, err := status.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, note), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
