@@ -3,11 +3,9 @@ package migrate
 import (
 	"cmp"
 	"go/ast"
-	"go/constant"
 	"go/scanner"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 )
 
@@ -205,81 +203,6 @@ func election(f *file, value ast.Expr) string {
 	return "Election: " + fill("{controller}.Election") + "{Off: " + text + "}"
 }
 
-// operand returns an expression that ! can stand before.
-func (f *file) operand(e ast.Expr) string {
-	text := f.text(e)
-	switch e.(type) {
-	case *ast.BinaryExpr, *ast.FuncLit:
-		return "(" + text + ")"
-	}
-	return text
-}
-
-// boolean returns the value of a constant.
-func (f *file) boolean(e ast.Expr) (value, known bool) {
-	if e == nil {
-		return false, false
-	}
-	v := f.info.Types[e].Value
-	if v == nil || v.Kind() != constant.Bool {
-		return false, false
-	}
-	return constant.BoolVal(v), true
-}
-
-// pointee returns what an expression points to, where the expression says it: &x, ptr.To(x), pointer.Bool(x).
-func pointee(f *file, e ast.Expr) ast.Expr {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.UnaryExpr:
-		if e.Op == token.AND {
-			return e.X
-		}
-	case *ast.CallExpr:
-		if len(e.Args) != 1 {
-			return nil
-		}
-		fun := e.Fun
-		if generic, ok := fun.(*ast.IndexExpr); ok {
-			fun = generic.X
-		}
-		selector, ok := fun.(*ast.SelectorExpr)
-		if !ok {
-			return nil
-		}
-		object := f.info.Uses[selector.Sel]
-		if object == nil || object.Pkg() == nil {
-			return nil
-		}
-		switch object.Pkg().Path() {
-		case "k8s.io/utils/ptr", "k8s.io/utils/pointer", "github.com/aws/aws-sdk-go-v2/aws":
-			return e.Args[0]
-		}
-	}
-	return nil
-}
-
-// deref returns the value that a pointer points to.
-func (f *file) deref(e ast.Expr) string {
-	if inner := pointee(f, e); inner != nil {
-		return f.text(inner)
-	}
-	if _, isPointer := types.Unalias(f.info.TypeOf(e)).(*types.Pointer); !isPointer {
-		return f.text(e)
-	}
-	return "*" + f.text(e)
-}
-
-// address is a port as an address.
-func address(f *file, value ast.Expr) string {
-	if literal := f.sibling("Host"); literal != nil {
-		return "Address: " + fill("{net}.JoinHostPort(") + f.text(literal) + fill(", {strconv}.Itoa(") + f.text(value) + "))"
-	}
-	if v := f.info.Types[value].Value; v != nil {
-		return `Address: ":` + v.ExactString() + `"`
-	}
-	return "Address: " + fill("{fmt}.Sprintf(") + `":%d", ` + f.text(value) + ")"
-}
-
 // host is said by address, if there is a port.
 func host(f *file, value ast.Expr) string {
 	if f.sibling("Port") != nil {
@@ -303,11 +226,6 @@ func (f *file) sibling(name string) ast.Expr {
 		return nil
 	}
 	return nil
-}
-
-func isIdent(e ast.Expr, name string) bool {
-	ident, ok := e.(*ast.Ident)
-	return ok && ident.Name == name
 }
 
 // metricsOf spreads the options of a server of metrics into those of the manager.
@@ -431,36 +349,6 @@ func preconditions(f *file, value ast.Expr) string {
 	return "Preconditions: " + fill("{client}.Preconditions") + "(" + f.deref(value) + ")"
 }
 
-// development is debug if it is, and the level as it was if not.
-func development(f *file, value ast.Expr) string {
-	v, known := f.boolean(value)
-	switch {
-	case f.sibling("Level") != nil: // which stands over it
-		return removed
-	case !known:
-		return "Level: " + fill("map[bool]{slog}.Level{true: ") + imported("log/slog") + ".LevelDebug}[" + f.text(value) + "]"
-	case v:
-		return "Level: " + fill("{slog}.LevelDebug")
-	}
-	if f.usesLevelOfZap() {
-		return removed // which stands over it, whatever comes first
-	}
-	return f.unset("Level: " + fill("{slog}.LevelInfo"))
-}
-
-// usesLevelOfZap reports whether the package has to do with the level in the options of zap.
-func (f *file) usesLevelOfZap() bool {
-	for _, object := range f.info.Uses {
-		if field, ok := object.(*types.Var); ok && field.IsField() && field.Name() == "Level" && short(field.Pkg().Path()) == "log/zap" {
-			return true
-		}
-	}
-	return false
-}
-
-// levelOfZap is the field of the level in the options of zap.
-func levelOfZap(f *file, value ast.Expr) string { return cmp.Or(zapLevel(f, value), removed) }
-
 // rateLimit is a rate limiter that the builder has not taken: see optionsOf.
 func rateLimit(f *file, value ast.Expr) string {
 	if call, key := f.called(value); len(call0(call)) == 2 && strings.HasSuffix(key, "ItemExponentialFailureRateLimiter") {
@@ -481,15 +369,6 @@ func rateLimit(f *file, value ast.Expr) string {
 	}
 	return f.leave(value, "a rate limiter is given to the builder", "WithRateLimiter("+f.raw(value)+")")
 }
-
-func call0(call *ast.CallExpr) []ast.Expr {
-	if call == nil {
-		return nil
-	}
-	return call.Args
-}
-
-func byObject(f *file, value ast.Expr) string { return "ByKind: " + f.kindsText(value) }
 
 // ofControllers makes of the options of all controllers those that a manager has.
 func ofControllers(f *file, value ast.Expr) string {
@@ -519,171 +398,6 @@ func ofControllers(f *file, value ast.Expr) string {
 	return strings.Join(fields, ",\n")
 }
 
-// kindsText returns a list of the options of kinds for a map of them.
-func (f *file) kindsText(value ast.Expr) string {
-	literal, ok := value.(*ast.CompositeLit)
-	if !ok {
-		return f.text(value)
-	}
-	edits := []edit{{f.offset(literal.Pos()), f.offset(literal.Lbrace), fill("[]{cache}.KindOptions")}}
-	for _, element := range literal.Elts {
-		if kind, ok := element.(*ast.KeyValueExpr); ok {
-			edits = append(edits, edit{f.offset(kind.Pos()), f.offset(kind.End()), f.kindText(kind.Key, kind.Value)})
-		}
-	}
-	return f.splice(literal, edits)
-}
-
-// kindText returns the options of a kind, in a list of them.
-func (f *file) kindText(kind, options ast.Expr) string {
-	if literal, ok := options.(*ast.CompositeLit); ok {
-		return f.commentsOf(literal) + "{Object: " + f.text(kind) + f.kindOptions(literal) + "}"
-	}
-	return fill("func(o {cache}.KindOptions, kind {client}.Object) {cache}.KindOptions {\no.Object = kind\nreturn o\n}(") + f.text(options) + ", " + f.text(kind) + ")"
-}
-
-// commentsOf returns the comments between the fields of a literal, each on a line of its own.
-func (f *file) commentsOf(literal *ast.CompositeLit) string {
-	var text string
-	for _, comment := range f.syntax.Comments {
-		inside := literal.Lbrace < comment.Pos() && comment.End() <= literal.Rbrace
-		if inside && !slices.ContainsFunc(literal.Elts, func(e ast.Expr) bool { return e.Pos() <= comment.Pos() && comment.End() <= e.End() }) {
-			text += f.raw(comment) + "\n"
-		}
-	}
-	return text
-}
-
-// isKinds reports whether a type is a map of the options of kinds.
-func isKinds(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	kinds, ok := types.Unalias(t).(*types.Map)
-	return ok && typeKey(kinds.Elem()) == "cache.ByObject"
-}
-
-// kindRules are about the options of kinds outside of those of a cache.
-var kindRules = []Rule{
-	{
-		Name: "the options of a kind",
-		Matches: func(f *file, n ast.Node) bool {
-			literal, ok := n.(*ast.CompositeLit)
-			return ok && literal.Type != nil && f.typeOf(literal) == "cache.ByObject"
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			return fill("{cache}.KindOptions{") + strings.TrimPrefix(f.kindOptions(n.(*ast.CompositeLit)), ", ") + "}"
-		},
-		Reason: "they say which kind it is",
-	},
-	{
-		Name: "the options of kinds",
-		Matches: func(f *file, n ast.Node) bool {
-			literal, ok := n.(*ast.CompositeLit)
-			return ok && isKinds(f.info.TypeOf(literal))
-		},
-		Rewrite: func(f *file, n ast.Node) string { return f.kindsText(n.(*ast.CompositeLit)) },
-		Reason:  "they are a list, which says of each which kind it is",
-	},
-	{
-		Name: "options of kinds among others",
-		Matches: func(f *file, n ast.Node) bool {
-			statement, ok := n.(*ast.ExprStmt)
-			if !ok {
-				return false
-			}
-			call, ok := statement.X.(*ast.CallExpr)
-			if !ok || len(call.Args) != 2 || !isKinds(f.info.TypeOf(call.Args[0])) {
-				return false
-			}
-			callee := f.callee(call)
-			return callee != nil && callee.FullName() == "maps.Copy"
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			call := n.(*ast.ExprStmt).X.(*ast.CallExpr)
-			list := f.text(call.Args[0])
-			return list + " = append(" + list + ", " + f.text(call.Args[1]) + "...)"
-		},
-		Reason: "they are a list, which says of each which kind it is",
-	},
-	{
-		Name: "all options of kinds",
-		Matches: func(f *file, n ast.Node) bool {
-			loop, ok := n.(*ast.RangeStmt)
-			return ok && isKinds(f.info.TypeOf(loop.X)) && loop.Tok == token.DEFINE && !f.setsKinds(loop.Body)
-		},
-		Rewrite: func(f *file, n ast.Node) string { return f.rangeOfKinds(n.(*ast.RangeStmt)) },
-		Reason:  "they are a list, which says of each which kind it is",
-	},
-	{
-		Name: "an empty map of the options of kinds",
-		Matches: func(f *file, n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			return ok && isIdent(call.Fun, "make") && isKinds(f.info.TypeOf(call))
-		},
-		Rewrite: func(*file, ast.Node) string { return fill("[]{cache}.KindOptions{}") },
-		Reason:  "they are a list, which says of each which kind it is",
-	},
-	{
-		Name: "the type of the options of kinds",
-		Matches: func(f *file, n ast.Node) bool {
-			e, ok := n.(*ast.MapType)
-			return ok && isKinds(f.info.TypeOf(e))
-		},
-		Rewrite: func(*file, ast.Node) string { return fill("[]{cache}.KindOptions") },
-		Reason:  "they are a list, which says of each which kind it is",
-	},
-	{
-		Name: "one more of the options of kinds",
-		Matches: func(f *file, n ast.Node) bool {
-			assign, ok := n.(*ast.AssignStmt)
-			if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 || assign.Tok != token.ASSIGN {
-				return false
-			}
-			index, ok := assign.Lhs[0].(*ast.IndexExpr)
-			return ok && isKinds(f.info.TypeOf(index.X))
-		},
-		Rewrite: func(f *file, n ast.Node) string {
-			assign := n.(*ast.AssignStmt)
-			index := assign.Lhs[0].(*ast.IndexExpr)
-			list, option := f.text(index.X), f.kindText(index.Index, assign.Rhs[0])
-			comments, option := splitComments(option)
-			if strings.HasPrefix(option, "{") {
-				option = fill("{cache}.KindOptions") + option
-			}
-			return comments + list + " = append(" + list + ", " + option + ")"
-		},
-		Reason: "they are a list, which says of each which kind it is",
-	},
-}
-
-// setsKinds reports whether options of kinds are set in a node.
-func (f *file) setsKinds(body ast.Node) bool {
-	sets := false
-	ast.Inspect(body, func(n ast.Node) bool {
-		if index, ok := n.(*ast.IndexExpr); ok && isKinds(f.info.TypeOf(index.X)) {
-			sets = true
-		}
-		return !sets
-	})
-	return sets
-}
-
-// rangeOfKinds returns a loop over the list of the options of kinds, in which the kind is a field of them.
-func (f *file) rangeOfKinds(loop *ast.RangeStmt) string {
-	options, first := "optionsOfKind", ""
-	if loop.Value != nil && !isIdent(loop.Value, "_") {
-		options = f.raw(loop.Value)
-	}
-	if loop.Key != nil && !isIdent(loop.Key, "_") {
-		first = "\n" + f.raw(loop.Key) + " := " + options + ".Object"
-	} else if options == "optionsOfKind" {
-		options = "_"
-	}
-	body := strings.TrimPrefix(f.text(loop.Body), "{")
-	return "for _, " + options + " := range " + f.text(loop.X) + " {" + first + body
-}
-
 // splitComments returns the comments that a text begins with, and the rest.
 func splitComments(text string) (comments, rest string) {
 	for strings.HasPrefix(text, "//") {
@@ -691,62 +405,6 @@ func splitComments(text string) (comments, rest string) {
 		comments, text = comments+line+"\n", after
 	}
 	return comments, text
-}
-
-// kindOptions returns the fields of a cache.KindOptions for those of a cache.ByObject, each after a comma.
-func (f *file) kindOptions(options *ast.CompositeLit) string {
-	var scope, rest string
-	for _, element := range options.Elts {
-		field, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		key, _ := field.Key.(*ast.Ident)
-		switch {
-		case key == nil:
-		case key.Name == "Label":
-			scope += "Labels: " + f.text(field.Value) + ", "
-		case key.Name == "Field":
-			scope += "Fields: " + f.text(field.Value) + ", "
-		case key.Name == "Namespaces":
-			rest += ", " + namespacesOf(f, field.Value)
-		case key.Name == "Transform":
-			if !f.stripsManagedFields(field.Value) {
-				rest += ", Transform: " + f.transform(field.Value)
-			}
-		default:
-			f.note(field, "left out: "+key.Name+" of a kind")
-		}
-	}
-	if scope != "" {
-		rest = ", Scope: " + fill("{client}.Scope{") + strings.TrimSuffix(scope, ", ") + "}" + rest
-	}
-	return rest
-}
-
-// namespacesOf makes the namespaces of a kind.
-func namespacesOf(f *file, value ast.Expr) string { return "ByNamespace: " + f.text(value) }
-
-// stripsManagedFields reports whether a transform does what is always done.
-func (f *file) stripsManagedFields(transform ast.Expr) bool {
-	_, key := f.called(transform)
-	return strings.HasSuffix(key, ".TransformStripManagedFields")
-}
-
-// transform makes a function of objects of one of anything.
-func (f *file) transform(value ast.Expr) string {
-	return fill("func(cached {client}.Object) ({client}.Object, error) {\n") +
-		"transformed, err := " + f.operand(value) + "(cached)\n" +
-		fill("out, _ := transformed.({client}.Object)\n") +
-		"return out, err\n}"
-}
-
-func transformed(f *file, value ast.Expr) string {
-	if f.stripsManagedFields(value) {
-		return removed
-	}
-	f.note(f.around(0), "left out: a transform is set for each kind, in cache.KindOptions")
-	return removed
 }
 
 // valuedFields is the rule for the rows of valued: in a literal, and in an assignment.

@@ -2,8 +2,10 @@ package migrate
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -209,4 +211,163 @@ func (f *file) isOwnType(t types.Type) bool {
 	}
 	_, isStruct := underlying.(*types.Struct)
 	return isStruct
+}
+
+func matchMethod(keys ...string) func(*file, ast.Node) bool {
+	return func(f *file, n ast.Node) bool {
+		_, _, key := f.method(n)
+		return slices.Contains(keys, key)
+	}
+}
+
+func matchCall(keys ...string) func(*file, ast.Node) bool {
+	return func(f *file, n ast.Node) bool {
+		_, key := f.called(n)
+		return slices.Contains(keys, key)
+	}
+}
+
+// texts returns expressions, rewritten.
+func (f *file) texts(list []ast.Expr) []string {
+	texts := make([]string, len(list))
+	for i, e := range list {
+		texts[i] = f.text(e)
+	}
+	return texts
+}
+
+// arguments returns what is between the parentheses of a call, with texts in place of its arguments: the comments and line breaks between
+// them stay. An argument whose text is empty goes, with the comma before it.
+func (f *file) arguments(call *ast.CallExpr, texts []string) string {
+	edits := make([]edit, len(texts))
+	for i, text := range texts {
+		from := call.Args[i].Pos()
+		if text == "" && i > 0 {
+			from = call.Args[i-1].End()
+		}
+		edits[i] = edit{f.offset(from), f.offset(call.Args[i].End()), text}
+	}
+	return f.spliceRange(f.offset(call.Lparen)+1, f.offset(call.Rparen), edits)
+}
+
+func ellipsis(call *ast.CallExpr) string {
+	if call.Ellipsis.IsValid() {
+		return "..."
+	}
+	return ""
+}
+
+// isCallOfLibrary reports whether a call is of a function that a library declares.
+func (f *file) isCallOfLibrary(call *ast.CallExpr) bool {
+	callee := f.callee(call)
+	return callee != nil && f.isForeign(callee.Pkg())
+}
+
+func isValue(f *file, e ast.Expr) bool { return f.info.Types[e].IsValue() }
+
+// callee returns the function or method that is called, or nil.
+func (f *file) callee(call *ast.CallExpr) *types.Func {
+	fun := ast.Unparen(call.Fun)
+	switch generic := fun.(type) {
+	case *ast.IndexExpr:
+		fun = generic.X
+	case *ast.IndexListExpr:
+		fun = generic.X
+	}
+	switch e := fun.(type) {
+	case *ast.Ident:
+		callee, _ := f.info.Uses[e].(*types.Func)
+		return callee
+	case *ast.SelectorExpr:
+		callee, _ := f.info.Uses[e.Sel].(*types.Func)
+		return callee
+	}
+	return nil
+}
+
+// operand returns an expression that ! can stand before.
+func (f *file) operand(e ast.Expr) string {
+	text := f.text(e)
+	switch e.(type) {
+	case *ast.BinaryExpr, *ast.FuncLit:
+		return "(" + text + ")"
+	}
+	return text
+}
+
+// boolean returns the value of a constant.
+func (f *file) boolean(e ast.Expr) (value, known bool) {
+	if e == nil {
+		return false, false
+	}
+	v := f.info.Types[e].Value
+	if v == nil || v.Kind() != constant.Bool {
+		return false, false
+	}
+	return constant.BoolVal(v), true
+}
+
+// pointee returns what an expression points to, where the expression says it: &x, ptr.To(x), pointer.Bool(x).
+func pointee(f *file, e ast.Expr) ast.Expr {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.UnaryExpr:
+		if e.Op == token.AND {
+			return e.X
+		}
+	case *ast.CallExpr:
+		if len(e.Args) != 1 {
+			return nil
+		}
+		fun := e.Fun
+		if generic, ok := fun.(*ast.IndexExpr); ok {
+			fun = generic.X
+		}
+		selector, ok := fun.(*ast.SelectorExpr)
+		if !ok {
+			return nil
+		}
+		object := f.info.Uses[selector.Sel]
+		if object == nil || object.Pkg() == nil {
+			return nil
+		}
+		switch object.Pkg().Path() {
+		case "k8s.io/utils/ptr", "k8s.io/utils/pointer", "github.com/aws/aws-sdk-go-v2/aws":
+			return e.Args[0]
+		}
+	}
+	return nil
+}
+
+// deref returns the value that a pointer points to.
+func (f *file) deref(e ast.Expr) string {
+	if inner := pointee(f, e); inner != nil {
+		return f.text(inner)
+	}
+	if _, isPointer := types.Unalias(f.info.TypeOf(e)).(*types.Pointer); !isPointer {
+		return f.text(e)
+	}
+	return "*" + f.text(e)
+}
+
+// address is a port as an address.
+func address(f *file, value ast.Expr) string {
+	if literal := f.sibling("Host"); literal != nil {
+		return "Address: " + fill("{net}.JoinHostPort(") + f.text(literal) + fill(", {strconv}.Itoa(") + f.text(value) + "))"
+	}
+	if v := f.info.Types[value].Value; v != nil {
+		return `Address: ":` + v.ExactString() + `"`
+	}
+	return "Address: " + fill("{fmt}.Sprintf(") + `":%d", ` + f.text(value) + ")"
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	ident, ok := e.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+func call0(call *ast.CallExpr) []ast.Expr {
+	if call == nil {
+		return nil
+	}
+	return call.Args
 }
