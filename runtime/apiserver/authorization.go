@@ -28,6 +28,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // rbacKinds are those of rbac.authorization.k8s.io/v1.
@@ -46,7 +47,7 @@ func rbacKinds() []kind {
 
 // roleAuthorizer allows what the roles in the server allow, and everything to system:masters.
 type roleAuthorizer struct {
-	roles, bindings, clusterRoles, clusterBindings *table
+	roles, bindings, clusterRoles, clusterBindings *store.Table
 }
 
 func (s *Server) newAuthorizer() *roleAuthorizer {
@@ -108,8 +109,8 @@ func (a *roleAuthorizer) visit(who user.Info, namespace string, visitor func(sou
 		}
 		return true
 	}
-	for _, record := range a.clusterBindings.all("/registry/" + rbacv1.GroupName + "/clusterrolebindings/") {
-		b := record.object.(*rbacv1.ClusterRoleBinding)
+	for _, record := range a.clusterBindings.All("/registry/" + rbacv1.GroupName + "/clusterrolebindings/") {
+		b := record.Object.(*rbacv1.ClusterRoleBinding)
 		describe := func(s *rbacv1.Subject) string {
 			return fmt.Sprintf("ClusterRoleBinding %q of %s %q to %s", b.Name, b.RoleRef.Kind, b.RoleRef.Name, describeSubject(s, ""))
 		}
@@ -120,8 +121,8 @@ func (a *roleAuthorizer) visit(who user.Info, namespace string, visitor func(sou
 	if namespace == "" {
 		return
 	}
-	for _, record := range a.bindings.all("/registry/" + rbacv1.GroupName + "/rolebindings/" + namespace + "/") {
-		b := record.object.(*rbacv1.RoleBinding)
+	for _, record := range a.bindings.All("/registry/" + rbacv1.GroupName + "/rolebindings/" + namespace + "/") {
+		b := record.Object.(*rbacv1.RoleBinding)
 		describe := func(s *rbacv1.Subject) string {
 			return fmt.Sprintf("RoleBinding %q of %s %q to %s", b.Name+"/"+b.Namespace, b.RoleRef.Kind, b.RoleRef.Name, describeSubject(s, b.Namespace))
 		}
@@ -129,13 +130,6 @@ func (a *roleAuthorizer) visit(who user.Info, namespace string, visitor func(sou
 			return
 		}
 	}
-}
-
-// all are the records with a prefix.
-func (t *table) all(prefix string) []*record {
-	records, _, err := t.list(prefix, "", 0)
-	must.Do(err)
-	return records
 }
 
 func describeSubject(s *rbacv1.Subject, namespace string) string {
@@ -167,12 +161,12 @@ func applies(s rbacv1.Subject, who user.Info, namespace string) bool {
 func (a *roleAuthorizer) rules(role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
 	switch role.Kind {
 	case "Role":
-		if record := a.roles.get("/registry/" + rbacv1.GroupName + "/roles/" + namespace + "/" + role.Name); record != nil {
-			return record.object.(*rbacv1.Role).Rules, nil
+		if record := a.roles.Get("/registry/" + rbacv1.GroupName + "/roles/" + namespace + "/" + role.Name); record != nil {
+			return record.Object.(*rbacv1.Role).Rules, nil
 		}
 	case "ClusterRole":
-		if record := a.clusterRoles.get("/registry/" + rbacv1.GroupName + "/clusterroles/" + role.Name); record != nil {
-			return record.object.(*rbacv1.ClusterRole).Rules, nil
+		if record := a.clusterRoles.Get("/registry/" + rbacv1.GroupName + "/clusterroles/" + role.Name); record != nil {
+			return record.Object.(*rbacv1.ClusterRole).Rules, nil
 		}
 	default:
 		return nil, fmt.Errorf("unsupported role reference kind: %q", role.Kind)
@@ -492,10 +486,10 @@ func (s *Server) addFirstRoles() error {
 		accessor.SetCreationTimestamp(now.Rfc3339Copy())
 		accessor.SetLabels(map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"})
 		accessor.SetAnnotations(map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"})
-		if s.store.log != nil {
+		if s.store.Persistent() {
 			s.makeBuiltin(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource})
 		}
-		if _, err := t.put("/registry/"+rbacv1.GroupName+"/"+resource+"/"+accessor.GetName(), nil, &record{object: object}); err != nil {
+		if _, err := t.Put("/registry/"+rbacv1.GroupName+"/"+resource+"/"+accessor.GetName(), nil, &store.Record{Object: object}); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/runtime/serializer/versioning"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // customCodec stores objects in the storage version and reads them in another one. What was stored under another schema is
@@ -24,13 +26,13 @@ type customCodec struct {
 	version    string
 }
 
-func (c *customCodec) encode(object runtime.Object) (*record, error) {
+func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 	u, err := c.convert(object.(*unstructured.Unstructured), c.definition.storageVersion)
 	if err != nil {
 		return nil, err
 	}
 	u.SetSelfLink("")
-	written, err := newDocument(u.Object)
+	written, err := store.NewDocument(u.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -38,28 +40,28 @@ func (c *customCodec) encode(object runtime.Object) (*record, error) {
 	if err := c.definition.read(u); err != nil {
 		return nil, err
 	}
-	read, err := newDocument(u.Object)
+	read, err := store.NewDocument(u.Object)
 	if err != nil {
 		return nil, err
 	}
-	r := &record{document: read, schema: c.definition, labels: u.GetLabels()}
-	if !bytes.Equal(read.data, written.data) {
-		r.written = written.data
+	r := &store.Record{Document: read, Schema: c.definition, Labels: u.GetLabels()}
+	if !bytes.Equal(read.Data, written.Data) {
+		r.Written = written.Data
 	}
-	r.keep(u)
+	r.Keep(u)
 	return r, nil
 }
 
 // settled says yes: defaults are written too.
-func (*customCodec) settled(*record) bool { return true }
+func (*customCodec) settled(*store.Record) bool { return true }
 
-func (c *customCodec) decode(r *record) (runtime.Object, error) {
-	object, err := r.custom()
+func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
+	object, err := r.Custom()
 	if err != nil || c.verbatim(r) {
 		return object, err
 	}
 	object = object.DeepCopy()
-	if r.schema != c.definition {
+	if r.Schema != c.definition {
 		if err := c.definition.read(object); err != nil {
 			return nil, err
 		}
@@ -68,8 +70,8 @@ func (c *customCodec) decode(r *record) (runtime.Object, error) {
 }
 
 // verbatim reports whether readers get an object as it is stored.
-func (c *customCodec) verbatim(r *record) bool {
-	return r.schema == c.definition && c.version == c.definition.storageVersion
+func (c *customCodec) verbatim(r *store.Record) bool {
+	return r.Schema == c.definition && c.version == c.definition.storageVersion
 }
 
 // convert changes an object to a version.

@@ -130,7 +130,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	table, _ := tableconvertor.New(columns) // with a column that is wrong: those before it
 	resource := d.resource()
 	r := &registry{
-		table:  s.store.table(resource),
+		table:  s.store.Table(resource),
 		prefix: "/registry/" + resource.Group + "/" + resource.Resource, resource: resource, kind: kind, singular: names.Singular,
 		new: func() runtime.Object {
 			u := &unstructured.Unstructured{}
@@ -143,7 +143,7 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 			return l
 		},
 		strategy: strategy, codec: &customCodec{definition: d, version: v.Name}, attrs: strategy.attributes,
-		names: s.names, started: s.store.current(), stopped: d.stopped, TableConvertor: table,
+		names: s.names, started: s.store.Current(), stopped: d.stopped, TableConvertor: table,
 	}
 	r.written = func() { s.finishDefinition(d.crd.Name) }
 	c := &customResource{objects: r, writes: s.newWrites(d, r, d.types)}

@@ -38,6 +38,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 var (
@@ -209,10 +210,10 @@ func (s *definitionStorage) Delete(ctx context.Context, name string, validate re
 // definitions are the definitions that are served, and the state of what follows their writes.
 type definitions struct {
 	mu     sync.Mutex
-	served map[string]*definition                                // by name
-	read   map[*record]*apiextensionsv1.CustomResourceDefinition // what is stored now, in v1; nobody changes it
-	busy   bool                                                  // somebody reconciles
-	again  bool                                                  // and has to look once more
+	served map[string]*definition                                      // by name
+	read   map[*store.Record]*apiextensionsv1.CustomResourceDefinition // what is stored now, in v1; nobody changes it
+	busy   bool                                                        // somebody reconciles
+	again  bool                                                        // and has to look once more
 }
 
 // reconcileDefinitions does what follows a write of a definition, before the write returns: it decides about names and conditions,
@@ -242,13 +243,13 @@ func (s *Server) reconcileDefinitions() {
 
 // finishDefinition is called when an object of a definition was written: of one that goes it may have been the last.
 func (s *Server) finishDefinition(name string) {
-	if record := s.crds.table.get(s.crds.prefix + "/" + name); record != nil && must.Access(record.object).GetDeletionTimestamp() != nil {
+	if record := s.crds.table.Get(s.crds.prefix + "/" + name); record != nil && must.Access(record.Object).GetDeletionTimestamp() != nil {
 		s.reconcileDefinitions()
 	}
 }
 
 func (s *Server) listDefinitions() (crds []*apiextensionsv1.CustomResourceDefinition) {
-	records, _, err := s.crds.table.list(s.crds.prefix+"/", "", 0)
+	records, _, err := s.crds.table.List(s.crds.prefix+"/", "", 0)
 	must.Do(err)
 	for _, r := range records {
 		crds = append(crds, s.read(r))
@@ -257,13 +258,13 @@ func (s *Server) listDefinitions() (crds []*apiextensionsv1.CustomResourceDefini
 }
 
 // read is the definition of a record in v1. Nobody changes it.
-func (s *Server) read(r *record) *apiextensionsv1.CustomResourceDefinition {
+func (s *Server) read(r *store.Record) *apiextensionsv1.CustomResourceDefinition {
 	s.definitions.mu.Lock()
 	defer s.definitions.mu.Unlock()
 	crd := s.definitions.read[r]
 	if crd == nil {
-		maps.DeleteFunc(s.definitions.read, func(old *record, _ *apiextensionsv1.CustomResourceDefinition) bool { return old.key == r.key })
-		crd = versioned(r.object)
+		maps.DeleteFunc(s.definitions.read, func(old *store.Record, _ *apiextensionsv1.CustomResourceDefinition) bool { return old.Key == r.Key })
+		crd = versioned(r.Object)
 		s.definitions.read[r] = crd
 	}
 	return crd
@@ -308,7 +309,7 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 	if d := s.definitions.served[crd.Name]; d != nil && d.serves(crd) {
 		return d, nil
 	}
-	if now := s.crds.table.get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.version, 10) != crd.ResourceVersion {
+	if now := s.crds.table.Get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.Version, 10) != crd.ResourceVersion {
 		return nil, errOutdated
 	}
 	d, err := s.newDefinition(crd)
@@ -489,13 +490,13 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 	if _, err := objects.DeleteCollection(ctx, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, nil); err != nil {
 		return true
 	}
-	records, _, err := objects.table.list(objects.prefix+"/", "", 0)
+	records, _, err := objects.table.List(objects.prefix+"/", "", 0)
 	return err != nil || len(records) > 0
 }
 
 // beginCustom is begin of a request about custom resources, by what their definition is now.
 func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) http.HandlerFunc {
-	record := s.crds.table.get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
+	record := s.crds.table.Get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
 	if record == nil {
 		s.notFound(w, r, info.APIGroup)
 		return nil

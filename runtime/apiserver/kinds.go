@@ -48,6 +48,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // kindGroups are the kinds that are there without a CustomResourceDefinition, in the order in which discovery has their groups. A
@@ -178,7 +179,7 @@ type typedCodec struct {
 	shown func(object runtime.Object) // nil for nothing
 }
 
-func (c typedCodec) encode(object runtime.Object) (*record, error) {
+func (c typedCodec) encode(object runtime.Object) (*store.Record, error) {
 	object = object.DeepCopyObject()
 	must.Do(versioner.PrepareObjectForStorage(object))
 	data, err := runtime.Encode(c.codec, object)
@@ -193,19 +194,21 @@ func (c typedCodec) encode(object runtime.Object) (*record, error) {
 		c.shown(object)
 	}
 	sum := sha256.Sum256(data)
-	return &record{object: object, sum: string(sum[:])}, nil
+	return &store.Record{Object: object, Sum: string(sum[:])}, nil
 }
 
-func (c typedCodec) settled(r *record) bool {
-	if c.shown != nil || r.sum == "" {
+func (c typedCodec) settled(r *store.Record) bool {
+	if c.shown != nil || r.Sum == "" {
 		return true
 	}
-	again, err := c.encode(r.object)
-	return err != nil || again.sum == r.sum
+	again, err := c.encode(r.Object)
+	return err != nil || again.Sum == r.Sum
 }
 
 // decode returns a copy, since encoders note the kind in objects of Go types.
-func (typedCodec) decode(r *record) (runtime.Object, error) { return r.object.DeepCopyObject(), nil }
+func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
+	return r.Object.DeepCopyObject(), nil
+}
 
 // kindStrategy is what the rules of a kind make of its writes.
 type kindStrategy struct {
@@ -435,7 +438,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.table(resource), prefix: prefix, resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
+		table: s.store.Table(resource), prefix: prefix, resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
 		new: newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite}, attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached, TableConvertor: stored,
 	}
@@ -446,7 +449,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	}
 	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.GVK.GroupVersion(), hub), stored.Shown}
 	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	r.table.keepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.GVK.GroupVersion(), hub))
+	r.table.KeepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.GVK.GroupVersion(), hub))
 	if stored.Columns == nil {
 		r.TableConvertor = rest.NewDefaultTableConvertor(r.resource)
 	}

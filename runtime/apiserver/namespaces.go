@@ -159,11 +159,11 @@ func (s *Server) createNamespace(name string) error {
 
 // namespace is a namespace, which nobody changes, or nil.
 func (s *Server) namespace(name string) *corev1.Namespace {
-	record := s.store.table(schema.GroupResource{Resource: "namespaces"}).get("/registry/namespaces/" + name)
+	record := s.store.Table(schema.GroupResource{Resource: "namespaces"}).Get("/registry/namespaces/" + name)
 	if record == nil {
 		return nil
 	}
-	return record.object.(*corev1.Namespace)
+	return record.Object.(*corev1.Namespace)
 }
 
 // lifecycle admits what the namespaces allow: nothing is made in one that is not there or is being deleted, and some stay.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // validatingPolicies check objects by the rules of ValidatingAdmissionPolicies, as far as bindings bind these.
@@ -69,13 +70,13 @@ func (s *Server) newPolicies() *validatingPolicies {
 
 // boundPolicies are the policies of a kind, P, and their bindings, B, as they are stored, each made ready once.
 type boundPolicies[P, B any] struct {
-	policies, bindings *table
+	policies, bindings *store.Table
 	newPolicy          func(object runtime.Object) P
 	newBinding         func(object runtime.Object) (policy string, binding B)
 
 	mu       sync.Mutex
-	compiled map[*record]P
-	bound    map[*record]bound[B]
+	compiled map[*store.Record]P
+	bound    map[*store.Record]bound[B]
 }
 
 type bound[B any] struct {
@@ -85,19 +86,19 @@ type bound[B any] struct {
 
 // all are the policies in the order of their names, with the bindings of each.
 func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
-	records, _, err := p.policies.list("/", "", 0)
+	records, _, err := p.policies.List("/", "", 0)
 	must.Do(err)
-	binding, _, err := p.bindings.list("/", "", 0)
+	binding, _, err := p.bindings.List("/", "", 0)
 	must.Do(err)
 	if len(records) == 0 || len(binding) == 0 {
 		return nil, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.compiled, policies = kept(p.compiled, records, func(r *record) P { return p.newPolicy(r.object) })
+	p.compiled, policies = kept(p.compiled, records, func(r *store.Record) P { return p.newPolicy(r.Object) })
 	var all []bound[B]
-	p.bound, all = kept(p.bound, binding, func(r *record) bound[B] {
-		policy, binding := p.newBinding(r.object)
+	p.bound, all = kept(p.bound, binding, func(r *store.Record) bound[B] {
+		policy, binding := p.newBinding(r.Object)
 		return bound[B]{policy, binding}
 	})
 	bindings = map[string][]B{}
@@ -108,8 +109,8 @@ func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 }
 
 // kept is what is made of records, of those that were there before what was made of them then.
-func kept[T any](known map[*record]T, records []*record, newOf func(r *record) T) (now map[*record]T, all []T) {
-	now = make(map[*record]T, len(records))
+func kept[T any](known map[*store.Record]T, records []*store.Record, newOf func(r *store.Record) T) (now map[*store.Record]T, all []T) {
+	now = make(map[*store.Record]T, len(records))
 	for _, r := range records {
 		one, ok := known[r]
 		if !ok {
@@ -496,12 +497,12 @@ func (r *registry) named(namespace, name string, selector labels.Selector) (foun
 	if namespace != "" {
 		prefix += namespace + "/"
 	}
-	records, _, err := r.table.list(prefix, "", 0)
+	records, _, err := r.table.List(prefix, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range records {
-		accessor := must.Access(one.object)
+		accessor := must.Access(one.Object)
 		if name != "" && accessor.GetName() != name || name == "" && !selector.Matches(labels.Set(accessor.GetLabels())) {
 			continue
 		}

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
@@ -35,7 +37,7 @@ func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOpti
 		}
 		return nil, storageerrors.InterpretGetError(err, r.qualified(ctx), name)
 	}
-	record := r.table.get(key)
+	record := r.table.Get(key)
 	if record == nil {
 		return nil, apierrors.NewNotFound(r.qualified(ctx), name)
 	}
@@ -51,7 +53,7 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 	}
 	var timeout <-chan time.Time
 	for {
-		reached := r.table.store.reached(int64(min(revision, math.MaxInt64)))
+		reached := r.table.Store.Reached(int64(min(revision, math.MaxInt64)))
 		if reached == nil {
 			return nil
 		}
@@ -63,7 +65,7 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 		select {
 		case <-reached:
 		case <-timeout:
-			return storage.NewTooLargeResourceVersionError(revision, uint64(r.table.store.current()), 1)
+			return storage.NewTooLargeResourceVersionError(revision, uint64(r.table.Store.Current()), 1)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -128,7 +130,7 @@ func (r *registry) list(ctx context.Context, prefix string, options storage.List
 }
 
 // listRecords is what a list has: its records, and the list without them.
-func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*record, runtime.Object, error) {
+func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
 	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
 	if err != nil {
 		return nil, nil, err
@@ -140,8 +142,8 @@ func (r *registry) listRecords(ctx context.Context, prefix string, options stora
 	if err := r.waitUntil(ctx, atLeast); err != nil {
 		return nil, nil, err
 	}
-	records, revision, err := r.table.list(prefix, from, at)
-	if errors.Is(err, errCompacted) {
+	records, revision, err := r.table.List(prefix, from, at)
+	if errors.Is(err, store.ErrCompacted) {
 		return nil, nil, expiredList(from, prefix)
 	}
 	if err != nil {
@@ -164,7 +166,7 @@ func (r *registry) listRecords(ctx context.Context, prefix string, options stora
 }
 
 // take returns up to limit records that the options select, the key of the last, and whether there may be more.
-func (r *registry) take(records []*record, options storage.ListOptions, limit int64) (taken []*record, last string, more bool, err error) {
+func (r *registry) take(records []*store.Record, options storage.ListOptions, limit int64) (taken []*store.Record, last string, more bool, err error) {
 	for i, record := range records {
 		if !options.Recursive && i > 0 {
 			break // a key is the prefix of others, and a single object is asked for
@@ -175,7 +177,7 @@ func (r *registry) take(records []*record, options storage.ListOptions, limit in
 			}
 			continue
 		}
-		taken, last = append(taken, record), record.key
+		taken, last = append(taken, record), record.Key
 		if limit > 0 && int64(len(taken)) == limit {
 			return taken, last, i < len(records)-1, nil
 		}
@@ -184,12 +186,12 @@ func (r *registry) take(records []*record, options storage.ListOptions, limit in
 }
 
 // selects reports whether a predicate selects a record. Labels alone it has; for fields it is read.
-func (r *registry) selects(record *record, p storage.SelectionPredicate) (bool, error) {
+func (r *registry) selects(record *store.Record, p storage.SelectionPredicate) (bool, error) {
 	if p.Empty() {
 		return true, nil
 	}
-	if record.object == nil && p.Field.Empty() {
-		return p.Label.Matches(record.labels), nil
+	if record.Object == nil && p.Field.Empty() {
+		return p.Label.Matches(record.Labels), nil
 	}
 	object, err := r.codec.decode(record)
 	if err != nil {
@@ -256,9 +258,9 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 	case revision == 0 && initial == nil:
 		w.initial = true
 	case revision == 0:
-		w.from = r.table.store.current()
+		w.from = r.table.Store.Current()
 	}
-	if w.initial && r.table.store.reached(w.from) == nil {
+	if w.initial && r.table.Store.Reached(w.from) == nil {
 		return w, w.look()
 	}
 	return w, nil
@@ -266,7 +268,7 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 
 // look takes what there is. That is done before the client knows that it watches, since it is to hear of all that happens from then on.
 func (w *watcher) look() (err error) {
-	w.there, w.seen, err = w.registry.table.list(w.prefix, "", 0)
+	w.there, w.seen, err = w.registry.table.List(w.prefix, "", 0)
 	return err
 }
 
@@ -280,7 +282,7 @@ type watcher struct {
 	from      int64 // the revision of the last change that the client knows
 	initial   bool  // tell of what there is first
 	marked    bool  // and then send a bookmark that says so
-	there     []*record
+	there     []*store.Record
 	seen      int64 // the revision in which that was there; 0 before it was looked at
 	client    watchClient
 }
@@ -288,7 +290,7 @@ type watcher struct {
 // watchClient is who is told. Its methods report whether it has taken what it was told; it is told nothing more when it has not.
 type watchClient interface {
 	// change is called for an object in the state of a record.
-	change(ctx context.Context, event watch.EventType, r *record) bool
+	change(ctx context.Context, event watch.EventType, r *store.Record) bool
 	// event is called for what is no object: bookmarks and errors.
 	event(ctx context.Context, event watch.Event) bool
 	// caughtUp is called when the client knows all that has happened.
@@ -324,7 +326,7 @@ func (o *objectWatch) Stop() {
 	<-o.ended
 }
 
-func (o *objectWatch) change(ctx context.Context, event watch.EventType, r *record) bool {
+func (o *objectWatch) change(ctx context.Context, event watch.EventType, r *store.Record) bool {
 	object, err := o.watcher.registry.codec.decode(r)
 	if err != nil {
 		o.watcher.fail(ctx, err)
@@ -361,9 +363,9 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	ticker := time.NewTicker(bookmarks)
 	defer ticker.Stop()
 	for stopped := false; ; {
-		changes, changed, err := w.registry.table.since(w.from)
+		changes, changed, err := w.registry.table.Since(w.from)
 		if err != nil {
-			w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.table.compacted())))
+			w.fail(ctx, apierrors.NewResourceExpired(tooOld(w.from, w.registry.table.Compacted())))
 			return
 		}
 		for _, c := range changes {
@@ -381,7 +383,7 @@ func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 		select {
 		case <-changed:
 		case <-ticker.C:
-			if w.predicate.AllowWatchBookmarks && !w.bookmark(ctx, w.registry.table.store.current(), false) {
+			if w.predicate.AllowWatchBookmarks && !w.bookmark(ctx, w.registry.table.Store.Current(), false) {
 				return
 			}
 		case <-stop:
@@ -418,7 +420,7 @@ func (w *watcher) tellAll(ctx context.Context) bool {
 		}
 	}
 	for _, r := range w.there {
-		if !w.tell(ctx, change{key: r.key, current: r}) {
+		if !w.tell(ctx, store.Change{Key: r.Key, Current: r}) {
 			return false
 		}
 	}
@@ -428,7 +430,7 @@ func (w *watcher) tellAll(ctx context.Context) bool {
 
 func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool) bool {
 	mark := w.registry.new()
-	setRevision(mark, revision)
+	store.SetRevision(mark, revision)
 	if initialEnd {
 		if err := storage.AnnotateInitialEventsEndBookmark(mark); err != nil {
 			return false
@@ -439,33 +441,33 @@ func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool)
 
 // tell sends what a change is to this client: an object that comes to be selected is added to it, one that is not selected any
 // more is deleted.
-func (w *watcher) tell(ctx context.Context, c change) bool {
-	w.from = max(w.from, c.revision)
-	if w.single && c.key != w.prefix || !strings.HasPrefix(c.key, w.prefix) {
+func (w *watcher) tell(ctx context.Context, c store.Change) bool {
+	w.from = max(w.from, c.Revision)
+	if w.single && c.Key != w.prefix || !strings.HasPrefix(c.Key, w.prefix) {
 		return true
 	}
-	was, err := w.selects(c.previous)
+	was, err := w.selects(c.Previous)
 	if err != nil {
 		w.fail(ctx, err)
 		return false
 	}
-	is, err := w.selects(c.current)
+	is, err := w.selects(c.Current)
 	if err != nil {
 		w.fail(ctx, err)
 		return false
 	}
 	switch {
 	case is && was:
-		return w.client.change(ctx, watch.Modified, c.current)
+		return w.client.change(ctx, watch.Modified, c.Current)
 	case is:
-		return w.client.change(ctx, watch.Added, c.current)
+		return w.client.change(ctx, watch.Added, c.Current)
 	case was:
-		return w.client.change(ctx, watch.Deleted, c.previous.at(c.revision, w.registry.table.store.lastVersion(c.revision, c.previous)))
+		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision, w.registry.table.Store.LastVersion(c.Revision, c.Previous)))
 	}
 	return true
 }
 
-func (w *watcher) selects(r *record) (bool, error) {
+func (w *watcher) selects(r *store.Record) (bool, error) {
 	if r == nil {
 		return false, nil
 	}

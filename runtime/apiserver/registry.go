@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
 )
 
@@ -46,18 +47,18 @@ type genericStoreOnly struct{ rest.RESTUpdateStrategy }
 // codec turns objects into what is stored and back.
 type codec interface {
 	// encode returns what is stored for an object: a record of its own, without a revision. The object is the codec's from then on.
-	encode(object runtime.Object) (*record, error)
+	encode(object runtime.Object) (*store.Record, error)
 	// decode returns the object of a record for the readers of this registry. Nobody may change it.
-	decode(r *record) (runtime.Object, error)
+	decode(r *store.Record) (runtime.Object, error)
 	// settled says whether what a reader finds would be stored as it is. Where it would not, as for a Job that has the labels of its
 	// template for those that it lacks, the real server writes again what is there already.
-	settled(r *record) bool
+	settled(r *store.Record) bool
 }
 
 // registry is what requests for the objects of one kind in one version do to the store, in the order in which
 // the generic registry of Kubernetes does it, with its errors. It is what upstream's handlers of requests call.
 type registry struct {
-	table    *table
+	table    *store.Table
 	prefix   string // of keys: /registry/ and the resource
 	resource schema.GroupResource
 	kind     schema.GroupVersionKind
@@ -146,7 +147,7 @@ func (r *registry) qualified(ctx context.Context) schema.GroupResource {
 }
 
 // own is the object of a record, for who changes it.
-func (r *registry) own(record *record) (runtime.Object, error) {
+func (r *registry) own(record *store.Record) (runtime.Object, error) {
 	object, err := r.codec.decode(record)
 	if err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 { // one that is no number is none
 		return nil, storage.ErrResourceVersionSetOnCreate
 	}
-	if existing := r.table.get(key); existing != nil {
+	if existing := r.table.Get(key); existing != nil {
 		return nil, r.exists(ctx, object, existing)
 	}
 	if dryRun {
@@ -200,22 +201,22 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if err != nil {
 		return nil, err
 	}
-	if stored.tooLarge(key, nil) {
-		return nil, errTooLarge
+	if stored.TooLarge(key, nil) {
+		return nil, store.ErrTooLarge
 	}
-	stored.version = r.first
-	switch put, err := r.table.put(key, nil, stored); {
+	stored.Version = r.first
+	switch put, err := r.table.Put(key, nil, stored); {
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
 	case !put:
-		return nil, r.exists(ctx, object, r.table.get(key))
+		return nil, r.exists(ctx, object, r.table.Get(key))
 	}
 	r.tell()
 	return r.codec.decode(stored)
 }
 
 // exists is the error of a creation of what is there.
-func (r *registry) exists(ctx context.Context, object runtime.Object, existing *record) error {
+func (r *registry) exists(ctx context.Context, object runtime.Object, existing *store.Record) error {
 	name := must.Access(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
 	var status *apierrors.StatusError
@@ -226,7 +227,7 @@ func (r *registry) exists(ctx context.Context, object runtime.Object, existing *
 }
 
 // terminating reports whether an object is being deleted.
-func (r *registry) terminating(record *record) bool {
+func (r *registry) terminating(record *store.Record) bool {
 	object, err := r.codec.decode(record)
 	return err == nil && must.Access(object).GetDeletionTimestamp() != nil
 }
@@ -401,7 +402,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 	update func(existing runtime.Object) (runtime.Object, error),
 ) (runtime.Object, error) {
 	for {
-		was := r.table.get(key)
+		was := r.table.Get(key)
 		if was == nil && !mayCreate {
 			return nil, storage.NewKeyNotFoundError(key, 0)
 		}
@@ -429,13 +430,13 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		if err != nil {
 			return nil, err
 		}
-		if was != nil && stored.same(was) && r.codec.settled(was) {
+		if was != nil && stored.Same(was) && r.codec.settled(was) {
 			return r.codec.decode(was)
 		}
-		if stored.tooLarge(key, was) {
-			return nil, errTooLarge
+		if stored.TooLarge(key, was) {
+			return nil, store.ErrTooLarge
 		}
-		switch put, err := r.table.put(key, was, stored); {
+		switch put, err := r.table.Put(key, was, stored); {
 		case err != nil:
 			return nil, apierrors.NewInternalError(err)
 		case put:
@@ -459,7 +460,7 @@ func shown(key string, dryRun bool) string {
 // remove takes an object out of the store.
 func (r *registry) remove(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, dryRun bool) (runtime.Object, error) {
 	for {
-		was := r.table.get(key)
+		was := r.table.Get(key)
 		if was == nil {
 			return nil, apierrors.NewNotFound(r.qualified(ctx), name)
 		}
@@ -476,7 +477,7 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 		if dryRun {
 			return existing, nil
 		}
-		switch last, err := r.table.remove(was); {
+		switch last, err := r.table.Remove(was); {
 		case err != nil:
 			return nil, apierrors.NewInternalError(err)
 		case last != nil:
@@ -498,7 +499,7 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	if options == nil {
 		options = metav1.NewDeleteOptions(0)
 	}
-	record := r.table.get(key)
+	record := r.table.Get(key)
 	if record == nil {
 		return nil, false, apierrors.NewNotFound(r.qualified(ctx), name)
 	}

@@ -390,11 +390,11 @@ func (s *Server) boundToWhatIs(c *claims) bool {
 }
 
 func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
-	record := s.store.table(schema.GroupResource{Resource: "serviceaccounts"}).get("/registry/serviceaccounts/" + namespace + "/" + name)
+	record := s.store.Table(schema.GroupResource{Resource: "serviceaccounts"}).Get("/registry/serviceaccounts/" + namespace + "/" + name)
 	if record == nil {
 		return nil
 	}
-	return record.object.(*corev1.ServiceAccount)
+	return record.Object.(*corev1.ServiceAccount)
 }
 
 // tokens make tokens of service accounts.

@@ -37,6 +37,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // Options of a server. The zero value is a server as it is after its start.
@@ -56,7 +57,7 @@ type Options struct {
 // Server is an API server in memory. Make one by New. Safe for concurrent use.
 type Server struct {
 	options    Options
-	store      *store
+	store      *store.Store
 	names      *generator
 	builtin    map[schema.GroupVersionResource]func() *endpoint
 	crds       *registry
@@ -68,7 +69,7 @@ type Server struct {
 	key        []byte                        // that tokens are signed with
 	hosts      hosts                         // of webhooks in this process
 	clients    func() *webhook.ClientManager // of webhooks
-	guards     []*table                      // of what decides about writes
+	guards     []*store.Table                // of what decides about writes
 	upstream   bool                          // all writes are done by upstream's handlers, with which tests compare
 	certain    atomic.Int64                  // how many writes were not, so that tests know that they have seen some
 	ctx        context.Context               // ends with Close
@@ -85,9 +86,6 @@ func init() {
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 }
 
-// errClosed is what requests to a closed server fail with.
-var errClosed = errors.New("the API server is closed")
-
 // maxBody is how many bytes the body of a request may have.
 const maxBody = 3 << 20
 
@@ -98,6 +96,22 @@ func New(options Options) *Server {
 	return s
 }
 
+// DataError is why a file of objects cannot be used. The file is as it was.
+type DataError struct {
+	Path string
+	Line int // 0 when it is about the file
+	Err  error
+}
+
+func (e *DataError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+}
+
+func (e *DataError) Unwrap() error { return e.Err }
+
 // Open makes a server with the objects that the file at path has, and keeps its own there; a file that is not there is made. A write
 // is on the disk before it is answered or seen by anybody, so that whatever ends the process or the machine, all of them are there
 // in the next server, and of those that were being written perhaps some. Writes that come at the same time share what waiting for the
@@ -106,12 +120,15 @@ func New(options Options) *Server {
 // Only one server may have a file: the caller sees to that. A file that is damaged, or of a later version, is a [*DataError].
 func Open(path string, options Options) (*Server, error) {
 	s := newServer(options)
-	if err := s.store.open(path, s.makeBuiltin); err != nil {
+	if err := s.store.Open(path, s.makeBuiltin); err != nil {
+		if e, unreadable := errors.AsType[*store.LineError](err); unreadable {
+			return nil, &DataError{Path: path, Line: e.Line, Err: e.Err}
+		}
 		return nil, err
 	}
-	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.oldest))) // others than those that are there
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // others than those that are there
 	if err := s.createFirst(); err != nil {
-		return nil, errors.Join(err, s.store.closeLog())
+		return nil, errors.Join(err, s.store.Close())
 	}
 	s.reconcileDefinitions()
 	return s, nil
@@ -120,18 +137,17 @@ func Open(path string, options Options) (*Server, error) {
 func newServer(options Options) *Server {
 	s := &Server{
 		options:  options,
-		store:    newStore(cmp.Or(options.History, 4096)),
+		store:    store.New(cmp.Or(options.History, 4096), options.Unchecked),
 		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
 		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
-	s.store.counts = options.Unchecked
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*record]*apiextensionsv1.CustomResourceDefinition{}
+	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
 	s.clients = sync.OnceValue(s.newClients)
 	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "mutatingadmissionpolicies"} {
-		s.guards = append(s.guards, s.store.table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
+		s.guards = append(s.guards, s.store.Table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
 	}
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
@@ -178,11 +194,11 @@ func (s *Server) Config() *clientrest.Config {
 func (s *Server) Close() {
 	s.cancel()
 	s.requests.Wait()
-	_ = s.store.closeLog() // each write is on the disk already
+	_ = s.store.Close() // each write is on the disk already
 }
 
 // Compact forgets the history, as a server does from time to time: watches from before fail with 410 Gone.
-func (s *Server) Compact() { s.store.compact() }
+func (s *Server) Compact() { s.store.Compact() }
 
 // ServeHTTP serves a request. It is an administrator's unless its context has a user.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

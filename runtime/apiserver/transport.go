@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // transport carries requests to a handler in this process: no sockets, nothing that time does not pass for in a synctest bubble.
@@ -33,7 +35,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	served := asServed(request)
 	err := request.Context().Err()
 	if t.ctx.Err() != nil {
-		err = errClosed
+		err = store.ErrClosed
 	}
 	w := &response{header: http.Header{}, bare: request.Method == http.MethodHead}
 	w.progress.L = &w.mu

@@ -26,13 +26,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
-
-// answer is an object of a Go type as JSON in one version.
-type answer struct {
-	kind string // its first fields, which items of lists do not have
-	data []byte
-}
 
 // Most reads want objects as JSON, in the version in which they are stored: these are answered with the bytes that are stored, and
 // go past upstream's handlers, which would read and write each object again. Whatever else is asked, and whatever is wrong, is left to
@@ -96,7 +91,7 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return false
 	}
-	record := v.table.get(key)
+	record := v.table.Get(key)
 	if record == nil {
 		responsewriters.ErrorNegotiated(apierrors.NewNotFound(v.qualified(ctx), v.info.Name), v.scope.Serializer, v.scope.Kind.GroupVersion(), w, r)
 		return true
@@ -109,30 +104,30 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // appendObject appends an object as JSON, if it is stored as a reader gets it.
-func (v verbatim) appendObject(data []byte, r *record, item bool) ([]byte, bool) {
-	if r.object == nil {
+func (v verbatim) appendObject(data []byte, r *store.Record, item bool) ([]byte, bool) {
+	if r.Object == nil {
 		if !v.codec.(*customCodec).verbatim(r) {
 			return data, false
 		}
 		if data == nil {
-			data = make([]byte, 0, len(r.document.data)+len("18446744073709551615\n"))
+			data = make([]byte, 0, len(r.Document.Data)+len("18446744073709551615\n"))
 		}
-		return r.document.appendTo(data, r.version), true
+		return r.Document.AppendTo(data, r.Version), true
 	}
-	a := v.answer(r)
+	a := v.encoded(r)
 	if a == nil {
 		return data, false
 	}
 	if !item {
-		return append(data, a.data...), true
+		return append(data, a.Data...), true
 	}
-	return append(append(data, '{'), a.data[len(a.kind):]...), true
+	return append(append(data, '{'), a.Data[len(a.Kind):]...), true
 }
 
-// answer is an object of a Go type as JSON, which is made when it is first read.
-func (v verbatim) answer(r *record) *answer {
+// encoded is an object of a Go type as JSON, which is made when it is first read.
+func (v verbatim) encoded(r *store.Record) *store.Encoded {
 	kind := `{"kind":"` + v.kind.Kind + `","apiVersion":"` + v.kind.GroupVersion().String() + `",`
-	if a := r.answers.Load(); a != nil && a.kind == kind {
+	if a := r.Encoded.Load(); a != nil && a.Kind == kind {
 		return a
 	}
 	object, err := v.codec.decode(r)
@@ -143,8 +138,8 @@ func (v verbatim) answer(r *record) *answer {
 	if err != nil || !bytes.HasPrefix(data, []byte(kind)) {
 		return nil
 	}
-	a := &answer{kind, bytes.Clone(data)}
-	r.answers.Store(a)
+	a := &store.Encoded{Kind: kind, Data: bytes.Clone(data)}
+	r.Encoded.Store(a)
 	return a
 }
 
@@ -214,7 +209,7 @@ func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	size := len(empty) + 1
 	for _, record := range records {
-		size += len(record.document.data) + 24 // a comma and the version
+		size += len(record.Document.Data) + 24 // a comma and the version
 	}
 	data := append(append(make([]byte, 0, size), before...), items...)
 	for i, record := range records {
@@ -304,7 +299,7 @@ type verbatimWatch struct {
 // burst is how many bytes of events are written at once.
 const burst = 32 << 10
 
-func (t *verbatimWatch) change(ctx context.Context, event watch.EventType, r *record) bool {
+func (t *verbatimWatch) change(ctx context.Context, event watch.EventType, r *store.Record) bool {
 	t.begin(event)
 	data, ok := t.appendObject(t.buffer, r, false)
 	if !ok {

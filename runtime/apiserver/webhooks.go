@@ -30,16 +30,17 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/must"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 )
 
 // webhooks call what webhook configurations name.
 type webhooks struct {
 	server  *Server
-	table   *table
+	table   *store.Table
 	hooksOf func(object runtime.Object) []builtin.Hook
 
 	mu       sync.Mutex
-	compiled map[*record][]*compiledHook // of the configurations that are stored
+	compiled map[*store.Record][]*compiledHook // of the configurations that are stored
 }
 
 // compiledHook is a webhook that may be asked.
@@ -54,19 +55,19 @@ func (s *Server) newWebhooks(k *builtin.Kind, hooksOf func(object runtime.Object
 }
 
 // tableOf has the objects of a built-in kind.
-func (s *Server) tableOf(k builtin.Kind) *table {
-	return s.store.table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
+func (s *Server) tableOf(k builtin.Kind) *store.Table {
+	return s.store.Table(schema.GroupResource{Group: k.GVK.Group, Resource: k.Resource})
 }
 
 // all are the webhooks, in the order of the names of their configurations.
 func (ws *webhooks) all() []*compiledHook {
-	records, _, err := ws.table.list("/", "", 0)
+	records, _, err := ws.table.List("/", "", 0)
 	must.Do(err)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	var all [][]*compiledHook
-	ws.compiled, all = kept(ws.compiled, records, func(r *record) (of []*compiledHook) {
-		for _, h := range ws.hooksOf(r.object) {
+	ws.compiled, all = kept(ws.compiled, records, func(r *store.Record) (of []*compiledHook) {
+		for _, h := range ws.hooksOf(r.Object) {
 			of = append(of, newHook(h))
 		}
 		return of

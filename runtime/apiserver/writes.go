@@ -26,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/fieldset"
+	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/store"
 	"github.com/kctrl-dev/kctrl/runtime/apiserver/internal/validity"
 )
 
@@ -93,19 +94,17 @@ func (s *Server) serveWrite(w http.ResponseWriter, r *http.Request, info *reques
 	}
 	s.certain.Add(1)
 	v := verbatim{e.writes.objects, e.scope, media, info}
-	v.write(w, r, status, append(record.document.appendTo(make([]byte, 0, len(record.document.data)+len("18446744073709551615\n")), record.version), '\n'))
+	v.write(w, r, status, append(record.Document.AppendTo(make([]byte, 0, len(record.Document.Data)+len("18446744073709551615\n")), record.Version), '\n'))
 	return true
 }
 
 // unguarded reports whether there is nothing that decides about writes besides what they say.
 func (s *Server) unguarded() bool {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	return !slices.ContainsFunc(s.guards, func(t *table) bool { return len(t.records) > 0 })
+	return !s.store.HasAny(s.guards)
 }
 
 // verb is what a request does to an object, which returns what is stored then and the status of the answer: nil when it is not certain.
-func (a *write) verb(r *http.Request, info *request.RequestInfo) (do func(data []byte) (*record, int), ok bool) {
+func (a *write) verb(r *http.Request, info *request.RequestInfo) (do func(data []byte) (*store.Record, int), ok bool) {
 	content := r.Header.Get("Content-Type")
 	switch {
 	case info.Verb == "create" && a.name == "" && !a.status && content == runtime.ContentTypeJSON:
@@ -186,7 +185,7 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-func (a *write) create(data []byte) (*record, int) {
+func (a *write) create(data []byte) (*store.Record, int) {
 	object, ok := parse(data, false)
 	if !ok {
 		return nil, 0
@@ -225,7 +224,7 @@ func (a *write) create(data []byte) (*record, int) {
 }
 
 // insert stores a new object, which has its defaults, and has no status where that has a resource of its own.
-func (a *write) insert(object, metadata map[string]any, managed []any) (*record, int) {
+func (a *write) insert(object, metadata map[string]any, managed []any) (*store.Record, int) {
 	generated, _ := metadata["generateName"].(string)
 	if a.name != "" {
 		generated = ""
@@ -239,7 +238,7 @@ func (a *write) insert(object, metadata map[string]any, managed []any) (*record,
 	key := ""
 	if generated == "" {
 		var err error
-		if key, err = a.objects.key(a.ctx, a.name); err != nil || a.objects.table.get(key) != nil {
+		if key, err = a.objects.key(a.ctx, a.name); err != nil || a.objects.table.Get(key) != nil {
 			return nil, 0
 		}
 	}
@@ -267,7 +266,7 @@ func (a *write) admitted() bool {
 	return namespace != nil && namespace.Status.Phase != "Terminating"
 }
 
-func (a *write) update(data []byte) (*record, int) {
+func (a *write) update(data []byte) (*store.Record, int) {
 	was, live := a.existing()
 	next, ok := parse(data, false)
 	if live == nil || !ok {
@@ -276,7 +275,7 @@ func (a *write) update(data []byte) (*record, int) {
 	return a.replace(was, live, next)
 }
 
-func (a *write) merge(data []byte) (*record, int) {
+func (a *write) merge(data []byte) (*store.Record, int) {
 	was, live := a.existing()
 	patch, ok := parse(data, false)
 	if live == nil || !ok {
@@ -332,16 +331,16 @@ func hasNull(value any) bool {
 
 // existing is the object that is stored, which nobody changes, if there is one to which something certain can be done. One that was written
 // in other words than it is read in is none: what changes nothing may be a write.
-func (a *write) existing() (*record, map[string]any) {
+func (a *write) existing() (*store.Record, map[string]any) {
 	key, err := a.objects.key(a.ctx, a.name)
 	if err != nil {
 		return nil, nil
 	}
-	was := a.objects.table.get(key)
-	if was == nil || was.written != nil || !a.objects.codec.(*customCodec).verbatim(was) {
+	was := a.objects.table.Get(key)
+	if was == nil || was.Written != nil || !a.objects.codec.(*customCodec).verbatim(was) {
 		return nil, nil
 	}
-	u, err := was.custom()
+	u, err := was.Custom()
 	if err != nil {
 		return nil, nil
 	}
@@ -353,7 +352,7 @@ func (a *write) existing() (*record, map[string]any) {
 }
 
 // replace writes an object over the one that is there.
-func (a *write) replace(was *record, live, next map[string]any) (*record, int) {
+func (a *write) replace(was *store.Record, live, next map[string]any) (*store.Record, int) {
 	metadata, ok := a.metadata(next)
 	current := live["metadata"].(map[string]any)
 	if !ok || !isOf(metadata, current) {
@@ -370,7 +369,7 @@ func (a *write) replace(was *record, live, next map[string]any) (*record, int) {
 	return a.store(was, live, next, managed)
 }
 
-func (a *write) apply(data []byte) (*record, int) {
+func (a *write) apply(data []byte) (*store.Record, int) {
 	applied, ok := parse(data, true)
 	if !ok {
 		return nil, 0
@@ -403,9 +402,9 @@ func (a *write) apply(data []byte) (*record, int) {
 }
 
 // applyNew makes an object of what is applied, where there is none.
-func (a *write) applyNew(applied, metadata map[string]any) (*record, int) {
+func (a *write) applyNew(applied, metadata map[string]any) (*store.Record, int) {
 	key, err := a.objects.key(a.ctx, a.name)
-	if err != nil || a.status || metadata["name"] != a.name || !validity.Subdomain(a.name) || a.objects.table.get(key) != nil || !a.mayCreate() {
+	if err != nil || a.status || metadata["name"] != a.name || !validity.Subdomain(a.name) || a.objects.table.Get(key) != nil || !a.mayCreate() {
 		return nil, 0
 	}
 	managed, ok := a.fields.Apply(nil, applied, applied, nil, a.by, a.force)
@@ -431,7 +430,7 @@ func (a *write) mayCreate() bool {
 }
 
 // store writes what the fields of an object are to be, which are complete, over those of the one that is there.
-func (a *write) store(was *record, live, next map[string]any, managed []any) (*record, int) {
+func (a *write) store(was *store.Record, live, next map[string]any, managed []any) (*store.Record, int) {
 	if !a.schema.Has(next) {
 		return nil, 0
 	}
@@ -473,7 +472,7 @@ func (a *write) store(was *record, live, next map[string]any, managed []any) (*r
 	if unchanged(object, live) {
 		return was, http.StatusOK
 	}
-	return a.put(was.key, was, u), http.StatusOK
+	return a.put(was.Key, was, u), http.StatusOK
 }
 
 // equalBesides reports whether two objects are the same but for one of their members.
@@ -528,17 +527,17 @@ func (a *write) valid(u, was *unstructured.Unstructured) bool {
 }
 
 // put stores an object in place of another one, and returns nil when somebody else was faster.
-func (a *write) put(key string, was *record, u *unstructured.Unstructured) *record {
-	document, err := newDocument(u.Object)
+func (a *write) put(key string, was *store.Record, u *unstructured.Unstructured) *store.Record {
+	document, err := store.NewDocument(u.Object)
 	if err != nil {
 		return nil
 	}
-	stored := &record{document: document, schema: a.objects.codec.(*customCodec).definition, labels: u.GetLabels()}
-	stored.keep(u)
-	if stored.tooLarge(key, was) {
+	stored := &store.Record{Document: document, Schema: a.objects.codec.(*customCodec).definition, Labels: u.GetLabels()}
+	stored.Keep(u)
+	if stored.TooLarge(key, was) {
 		return nil
 	}
-	if put, err := a.objects.table.put(key, was, stored); err != nil || !put {
+	if put, err := a.objects.table.Put(key, was, stored); err != nil || !put {
 		return nil
 	}
 	a.objects.tell()

@@ -1,4 +1,4 @@
-package apiserver
+package store
 
 import (
 	"errors"
@@ -24,36 +24,36 @@ import (
 func TestStoreKnowsWhatItHad(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := newStore(1 + random.IntN(40))
-		tables := []*table{s.table(schema.GroupResource{Resource: "a"}), s.table(schema.GroupResource{Resource: "b"})}
+		s := New(1+random.IntN(40), false)
+		tables := []*Table{s.Table(schema.GroupResource{Resource: "a"}), s.Table(schema.GroupResource{Resource: "b"})}
 		now := []map[string]int64{{}, {}}                     // keys and revisions of each table
 		was := []map[int64]map[string]int64{{1: {}}, {1: {}}} // by revision
 		for range 300 {
 			i, key := random.IntN(2), fmt.Sprintf("/%d/%d", random.IntN(3), random.IntN(5))
-			record := tables[i].get(key)
+			record := tables[i].Get(key)
 			switch {
 			case record != nil && random.IntN(3) == 0:
-				last, err := tables[i].remove(record)
-				if last == nil || err != nil || last.revision != s.current() {
-					t.Fatalf("seed %d: removed %+v at %d: %v", seed, last, s.current(), err)
+				last, err := tables[i].Remove(record)
+				if last == nil || err != nil || last.revision != s.Current() {
+					t.Fatalf("seed %d: removed %+v at %d: %v", seed, last, s.Current(), err)
 				}
-				if again, err := tables[i].remove(record); again != nil || err != nil {
+				if again, err := tables[i].Remove(record); again != nil || err != nil {
 					t.Fatalf("seed %d: removed %+v twice: %v", seed, again, err)
 				}
 				delete(now[i], key)
 			default:
-				first, err := tables[i].put(key, record, newRecord())
-				second, again := tables[i].put(key, record, newRecord())
+				first, err := tables[i].Put(key, record, newRecord())
+				second, again := tables[i].Put(key, record, newRecord())
 				if err != nil || again != nil || !first || second {
 					t.Fatalf("seed %d: a write over what is not there any more: %v, %v", seed, err, again)
 				}
-				now[i][key] = s.current()
+				now[i][key] = s.Current()
 			}
 			if random.IntN(60) == 0 {
-				s.compact()
+				s.Compact()
 			}
 			for i := range tables {
-				was[i][s.current()] = maps.Clone(now[i])
+				was[i][s.Current()] = maps.Clone(now[i])
 			}
 		}
 		for i, table := range tables {
@@ -65,15 +65,15 @@ func TestStoreKnowsWhatItHad(t *testing.T) {
 	}
 }
 
-func newRecord() *record {
-	return &record{object: &unstructured.Unstructured{Object: map[string]any{}}}
+func newRecord() *Record {
+	return &Record{Object: &unstructured.Unstructured{Object: map[string]any{}}}
 }
 
-func checkList(t *testing.T, table *table, revision int64, had map[string]int64) {
+func checkList(t *testing.T, table *Table, revision int64, had map[string]int64) {
 	t.Helper()
 	for _, prefix := range []string{"/", "/1/"} {
-		found, of, err := table.list(prefix, "", revision)
-		if errors.Is(err, errCompacted) && revision < table.compacted() {
+		found, of, err := table.List(prefix, "", revision)
+		if errors.Is(err, ErrCompacted) && revision < table.Compacted() {
 			continue
 		}
 		var want, got []string
@@ -83,7 +83,7 @@ func checkList(t *testing.T, table *table, revision int64, had map[string]int64)
 			}
 		}
 		for _, r := range found {
-			got = append(got, r.key+" "+must.Access(r.object).GetResourceVersion())
+			got = append(got, r.Key+" "+must.Access(r.Object).GetResourceVersion())
 		}
 		if err != nil || of != revision || !slices.Equal(got, want) {
 			t.Fatalf("at %d under %s: got %v of %d, want %v: %v", revision, prefix, got, of, want, err)
@@ -92,20 +92,20 @@ func checkList(t *testing.T, table *table, revision int64, had map[string]int64)
 }
 
 // checkSince makes of what there was, by the changes, what there is.
-func checkSince(t *testing.T, table *table, revision int64, had, now map[string]int64) {
+func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]int64) {
 	t.Helper()
-	changes, _, err := table.since(revision)
-	if errors.Is(err, errCompacted) && revision < table.compacted() {
+	changes, _, err := table.Since(revision)
+	if errors.Is(err, ErrCompacted) && revision < table.Compacted() {
 		return
 	}
 	state := maps.Clone(had)
 	for _, c := range changes {
-		if c.previous != nil && c.previous.revision != state[c.key] {
-			t.Fatalf("the change %+v is not of %d", c, state[c.key])
+		if c.Previous != nil && c.Previous.revision != state[c.Key] {
+			t.Fatalf("the change %+v is not of %d", c, state[c.Key])
 		}
-		delete(state, c.key)
-		if c.current != nil {
-			state[c.key] = c.current.revision
+		delete(state, c.Key)
+		if c.Current != nil {
+			state[c.Key] = c.Current.revision
 		}
 	}
 	if err != nil || !maps.Equal(state, now) {
@@ -116,17 +116,17 @@ func checkSince(t *testing.T, table *table, revision int64, had, now map[string]
 // TestWritesAtOnceShareALine keeps the disk busy while writes come, which are then kept by one line, and done in their order.
 func TestWritesAtOnceShareALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
-	s := newStore(10)
-	if err := s.open(path, func(schema.GroupResource) {}); err != nil {
+	s := New(10, false)
+	if err := s.Open(path, func(schema.GroupResource) {}); err != nil {
 		t.Fatal(err)
 	}
-	table := s.table(schema.GroupResource{Resource: "things"})
+	table := s.Table(schema.GroupResource{Resource: "things"})
 	write := func(key string) {
-		d, err := newDocument(map[string]any{"metadata": map[string]any{"name": key}})
+		d, err := NewDocument(map[string]any{"metadata": map[string]any{"name": key}})
 		if err != nil {
 			t.Error(err)
 		}
-		if put, err := table.put(key, nil, &record{document: d}); !put || err != nil {
+		if put, err := table.Put(key, nil, &Record{Document: d}); !put || err != nil {
 			t.Errorf("%s: %t, %v", key, put, err)
 		}
 	}
@@ -145,10 +145,10 @@ func TestWritesAtOnceShareALine(t *testing.T) {
 		s.writing.Unlock()
 	}
 	go func() { // of an object that is on its way to the disk
-		put, err := table.put("k00", nil, &record{})
+		put, err := table.Put("k00", nil, &Record{})
 		again <- put || err != nil
 	}()
-	if records, revision, _ := table.list("", "", 0); len(records) > 0 || revision != 1 {
+	if records, revision, _ := table.List("", "", 0); len(records) > 0 || revision != 1 {
 		t.Errorf("%d objects are seen before they are on the disk, in revision %d", len(records), revision)
 	}
 	s.log.syncing.Unlock()
@@ -163,26 +163,26 @@ func TestWritesAtOnceShareALine(t *testing.T) {
 	if lines := strings.Count(string(content), "\n"); lines != 2 {
 		t.Errorf("the file has %d lines, want a header and one for %d writes", lines, many)
 	}
-	changes, _, err := table.since(1)
+	changes, _, err := table.Since(1)
 	if err != nil || len(changes) != many {
 		t.Fatalf("%d changes, %v", len(changes), err)
 	}
 	for i, c := range changes {
-		if c.revision != int64(i)+2 {
-			t.Errorf("change %d has revision %d", i, c.revision)
+		if c.Revision != int64(i)+2 {
+			t.Errorf("change %d has revision %d", i, c.Revision)
 		}
 	}
-	if err := s.closeLog(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := newStore(10)
-	if err := other.open(path, func(schema.GroupResource) {}); err != nil {
+	other := New(10, false)
+	if err := other.Open(path, func(schema.GroupResource) {}); err != nil {
 		t.Fatal(err)
 	}
-	if records, revision, _ := other.table(table.resource).list("", "", 0); len(records) != many || revision != many+1 {
+	if records, revision, _ := other.Table(table.resource).List("", "", 0); len(records) != many || revision != many+1 {
 		t.Errorf("the file has %d objects in revision %d", len(records), revision)
 	}
-	if err := other.closeLog(); err != nil {
+	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package apiserver
+package store
 
 import (
 	"bufio"
@@ -74,25 +74,19 @@ type batch struct {
 }
 
 type tableChange struct {
-	*table
-	change
+	*Table
+	Change
 }
 
-// DataError is why a file of objects cannot be used. The file is as it was.
-type DataError struct {
-	Path string
-	Line int // 0 when it is about the file
+// LineError is why a file cannot be read, in a line, or in none when its line is 0.
+type LineError struct {
+	Line int
 	Err  error
 }
 
-func (e *DataError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.Path, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
-}
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-func (e *DataError) Unwrap() error { return e.Err }
+func (e *LineError) Unwrap() error { return e.Err }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -113,9 +107,9 @@ func walText(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// open reads the file at path into an empty store, and has the store keep its writes there. A file that is not there is made. It
-// calls prepare with each resource that the file has, before it reads its objects.
-func (s *store) open(path string, prepare func(schema.GroupResource)) error {
+// Open reads the file at path into an empty store, and has the store keep its writes there. A file that is not there is made. It
+// calls prepare with each resource that the file has, before it reads its objects. A file that cannot be read is a [*LineError], and stays as it was.
+func (s *Store) Open(path string, prepare func(schema.GroupResource)) error {
 	if err := s.load(path, prepare); err != nil {
 		return err
 	}
@@ -127,13 +121,13 @@ func (s *store) open(path string, prepare func(schema.GroupResource)) error {
 	return s.log.rewrite(s)
 }
 
-func (s *store) load(path string, prepare func(schema.GroupResource)) error {
+func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return &DataError{Path: path, Err: plain(err)}
+		return &LineError{Err: plain(err)}
 	}
 	defer file.Close()
 	lines, prepared := bufio.NewReaderSize(file, 1<<16), map[schema.GroupResource]bool{}
@@ -157,7 +151,7 @@ func (s *store) load(path string, prepare func(schema.GroupResource)) error {
 			return nil
 		}
 		if err != nil {
-			return &DataError{Path: path, Line: n, Err: err}
+			return &LineError{Line: n, Err: err}
 		}
 	}
 }
@@ -177,7 +171,7 @@ func plain(err error) error {
 	return err
 }
 
-func (s *store) loadLine(n int, line []byte, prepare func(schema.GroupResource)) error {
+func (s *Store) loadLine(n int, line []byte, prepare func(schema.GroupResource)) error {
 	text, err := walText(line)
 	if n > 1 && err != nil {
 		return err
@@ -208,10 +202,10 @@ func (s *store) loadLine(n int, line []byte, prepare func(schema.GroupResource))
 	return nil
 }
 
-func (s *store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error {
+func (s *Store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error {
 	resource := schema.GroupResource{Group: e.Group, Resource: e.Resource}
 	prepare(resource)
-	t := s.table(resource)
+	t := s.Table(resource)
 	s.revision = max(s.revision, e.Revision)
 	if e.Object == nil {
 		delete(t.records, e.Key)
@@ -221,52 +215,55 @@ func (s *store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Key, err)
 	}
-	r.key = e.Key
+	r.Key = e.Key
 	r.setRevision(e.Revision, e.Revision)
 	t.records[e.Key] = r
 	return nil
 }
 
 // unmarshal is the record of what the file has.
-func (t *table) unmarshal(text []byte) (*record, error) {
+func (t *Table) unmarshal(text []byte) (*Record, error) {
 	if t.codec != nil {
 		object, err := apiruntime.Decode(t.codec, text)
 		if err == nil {
 			object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // which items of lists do not have
 		}
-		return &record{object: object}, err
+		return &Record{Object: object}, err
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
 		return nil, err
 	}
-	d, err := newDocument(u.Object)
-	return &record{document: d, labels: u.GetLabels()}, err
+	d, err := NewDocument(u.Object)
+	return &Record{Document: d, Labels: u.GetLabels()}, err
 }
 
 // entry is what the file has of a record of a table whose objects are kept as codec writes them.
-func (t *table) entry(codec apiruntime.Codec, r *record) (walEntry, error) {
-	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.key, Object: r.last()}
+func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
+	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key, Object: r.last()}
 	if codec == nil {
 		return e, nil
 	}
 	var err error
-	e.Object, err = apiruntime.Encode(codec, r.object.DeepCopyObject()) // encoders note the kind in objects of Go types
+	e.Object, err = apiruntime.Encode(codec, r.Object.DeepCopyObject()) // encoders note the kind in objects of Go types
 	return e, err
 }
 
-// keepAs says of which type the objects of the table are.
-func (t *table) keepAs(codec apiruntime.Codec) {
-	t.store.writing.Lock()
-	defer t.store.writing.Unlock()
+// Persistent reports whether writes are kept in a file.
+func (s *Store) Persistent() bool { return s.log != nil }
+
+// KeepAs says of which type the objects of the table are.
+func (t *Table) KeepAs(codec apiruntime.Codec) {
+	t.Store.writing.Lock()
+	defer t.Store.writing.Unlock()
 	t.codec = codec
 }
 
 // join adds a change to the batch that is written next, and reports whether it is its first. It is called by the one who holds writing.
-func (s *store) join(t *table, c change) (b *batch, first bool, err error) {
-	e := walEntry{Revision: c.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.key}
-	if c.current != nil {
-		e, err = t.entry(t.codec, c.current)
+func (s *Store) join(t *Table, c Change) (b *batch, first bool, err error) {
+	e := walEntry{Revision: c.Revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.Key}
+	if c.Current != nil {
+		e, err = t.entry(t.codec, c.Current)
 	}
 	if err != nil {
 		return nil, false, err
@@ -276,13 +273,13 @@ func (s *store) join(t *table, c change) (b *batch, first bool, err error) {
 	}
 	b = s.log.open
 	b.changes, b.entries = append(b.changes, tableChange{t, c}), append(b.entries, e)
-	s.decided, t.underway[c.key] = c.revision, b
+	s.decided, t.underway[c.Key] = c.Revision, b
 	return b, first, nil
 }
 
 // keep makes the changes of a batch last, and then does them. It is called by the first of them. Those that come while the batch before
 // is written join it.
-func (s *store) keep(b *batch) {
+func (s *Store) keep(b *batch) {
 	s.log.syncing.Lock()
 	defer s.log.syncing.Unlock()
 	s.writing.Lock()
@@ -293,14 +290,14 @@ func (s *store) keep(b *batch) {
 	defer s.writing.Unlock()
 	for _, c := range b.changes {
 		if b.err == nil {
-			s.do(c.table, c.change)
+			s.do(c.Table, c.Change)
 		}
-		delete(c.underway, c.key)
+		delete(c.underway, c.Key)
 	}
 	close(b.done)
 }
 
-func (l *wal) keep(s *store, entries []walEntry) error {
+func (l *wal) keep(s *Store, entries []walEntry) error {
 	var document any = entries
 	if len(entries) == 1 {
 		document = entries[0]
@@ -337,7 +334,7 @@ func (l *wal) append(line []byte) error {
 }
 
 // rewrite puts a file that has the objects of the store, and nothing else, in the place of the one there is.
-func (l *wal) rewrite(s *store) (err error) {
+func (l *wal) rewrite(s *Store) (err error) {
 	temporary := l.path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
@@ -369,11 +366,11 @@ func (l *wal) rewrite(s *store) (err error) {
 }
 
 // writeAll writes the header, and the objects that the store has now.
-func (s *store) writeAll(to io.Writer) (size int64, err error) {
+func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	s.writing.Lock()
 	s.mu.Lock()
 	header := walHeader{Format: walFormat, Version: walVersion, Revision: s.revision}
-	tables, codecs := map[*table][]*record{}, map[*table]apiruntime.Codec{}
+	tables, codecs := map[*Table][]*Record{}, map[*Table]apiruntime.Codec{}
 	for _, t := range s.tables {
 		tables[t], codecs[t] = slices.Collect(maps.Values(t.records)), t.codec
 	}
@@ -392,9 +389,9 @@ func (s *store) writeAll(to io.Writer) (size int64, err error) {
 	if err := write(header); err != nil {
 		return 0, err
 	}
-	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *table) int { return strings.Compare(a.resource.String(), b.resource.String()) })
+	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *Table) int { return strings.Compare(a.resource.String(), b.resource.String()) })
 	for _, t := range sorted {
-		slices.SortFunc(tables[t], func(a, b *record) int { return strings.Compare(a.key, b.key) })
+		slices.SortFunc(tables[t], func(a, b *Record) int { return strings.Compare(a.Key, b.Key) })
 		for _, r := range tables[t] {
 			e, err := t.entry(codecs[t], r)
 			if err != nil {
@@ -420,16 +417,19 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// closeLog closes the file: no more is written.
-func (s *store) closeLog() error {
+// Close closes the file: no more is written.
+func (s *Store) Close() error {
 	if s.log == nil {
 		return nil
 	}
 	s.log.syncing.Lock()
 	defer s.log.syncing.Unlock()
-	if errors.Is(s.log.failed, errClosed) {
+	if errors.Is(s.log.failed, ErrClosed) {
 		return nil
 	}
-	s.log.failed = errClosed
+	s.log.failed = ErrClosed
 	return s.log.file.Close()
 }
+
+// ErrClosed is what requests to a closed server fail with, and writes that come after its log is closed.
+var ErrClosed = errors.New("the API server is closed")
