@@ -44,6 +44,7 @@ var subjects = map[string]subject{
 	"claims":      {"testdata/claims.json.gz", upTo(12), func(testing.TB) requester { return claimRequests }, maskedKinds},
 	"readers":     {"testdata/readers.json.gz", upTo(20), func(testing.TB) requester { return readerRequests }, nil},
 	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
+	"fields":      {"testdata/fields.json.gz", upTo(20), fieldsOf, maskedFields},
 	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
 	"admission":   {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
 }

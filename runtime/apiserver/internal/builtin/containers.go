@@ -397,16 +397,16 @@ func (c *podChecks) propagation(container *corev1.Container, mount corev1.Volume
 	}
 }
 
-func (c *podChecks) descending(target string, at *field.Path) {
+func (f *Findings) descending(target string, at *field.Path) {
 	if path.IsAbs(target) {
-		c.invalid(at, target, "must be a relative path")
+		f.invalid(at, target, "must be a relative path")
 	}
-	c.noBacksteps(target, at)
+	f.noBacksteps(target, at)
 }
 
-func (c *podChecks) noBacksteps(target string, at *field.Path) {
+func (f *Findings) noBacksteps(target string, at *field.Path) {
 	if slices.Contains(strings.Split(target, "/"), "..") {
-		c.invalid(at, target, "must not contain '..'")
+		f.invalid(at, target, "must not contain '..'")
 	}
 }
 

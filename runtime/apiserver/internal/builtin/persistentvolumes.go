@@ -3,7 +3,6 @@ package builtin
 import (
 	"errors"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -379,9 +378,12 @@ func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 			f.nodeSelector(affinity.Required, at.Child("nodeAffinity", "required"))
 		}
 	}
-	f.volumeSource(spec, at)
+	f.volumeSource(spec, volume.Name, at)
 	if spec.StorageClassName != "" {
 		f.subdomain(at.Child("storageClassName"), spec.StorageClassName)
+	}
+	if spec.VolumeMode != nil {
+		oneOf(&f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
 	}
 	if class := spec.VolumeAttributesClassName; class != nil {
 		if *class == "" {
@@ -392,9 +394,6 @@ func validateVolume(volume *corev1.PersistentVolume) field.ErrorList {
 		if spec.CSI == nil {
 			f.Required(at.Child("csi"), "has to be specified when using volumeAttributesClassName")
 		}
-	}
-	if spec.VolumeMode != nil {
-		oneOf(&f, at.Child("volumeMode"), *spec.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
 	}
 	return f.List
 }
@@ -419,13 +418,13 @@ func (f *Findings) access(spec *corev1.PersistentVolumeSpec, at *field.Path) {
 // inlineVolume checks a volume that is written where it is used.
 func (f *Findings) inlineVolume(spec *corev1.PersistentVolumeSpec, at *field.Path) {
 	const inline = "in the context of inline volumes"
-	for name, given := range map[string]bool{
-		"claimRef": spec.ClaimRef != nil, "capacity": len(spec.Capacity) > 0, "nodeAffinity": spec.NodeAffinity != nil, "storageClassName": spec.StorageClassName != "",
-	} {
+	without := func(name string, given bool) {
 		if given {
 			f.forbidden(at.Child(name), "may not be specified "+inline)
 		}
 	}
+	without("claimRef", spec.ClaimRef != nil)
+	without("capacity", len(spec.Capacity) > 0)
 	if spec.CSI == nil {
 		f.Required(at.Child("csi"), "has to be specified "+inline)
 	}
@@ -433,58 +432,70 @@ func (f *Findings) inlineVolume(spec *corev1.PersistentVolumeSpec, at *field.Pat
 	if spec.PersistentVolumeReclaimPolicy != "" && spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		f.forbidden(at.Child("persistentVolumeReclaimPolicy"), "may only be Retain "+inline)
 	}
-	f.volumeSource(spec, at)
+	without("nodeAffinity", spec.NodeAffinity != nil)
+	f.volumeSource(spec, "", at)
+	without("storageClassName", spec.StorageClassName != "")
 	if spec.VolumeMode != nil && *spec.VolumeMode != corev1.PersistentVolumeFilesystem {
 		f.forbidden(at.Child("volumeMode"), "may not specify volumeMode other than Filesystem "+inline)
 	}
 }
 
-func (f *Findings) volumeSource(spec *corev1.PersistentVolumeSpec, at *field.Path) {
-	types, source := 0, reflect.ValueOf(spec.PersistentVolumeSource)
-	for i := range source.NumField() {
-		if source.Field(i).IsNil() {
-			continue
+func (f *Findings) volumeSource(spec *corev1.PersistentVolumeSpec, name string, at *field.Path) {
+	types := 0
+	typesOf(spec.PersistentVolumeSource, volumeTypes, func(kind string, source any) {
+		here := at.Child(kind)
+		if types++; types > 1 && kind != "flexVolume" {
+			f.forbidden(at.Child(misnamed(kind)), "may not specify more than 1 volume type")
+			return
 		}
-		name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
-		here := at.Child(name)
-		if types++; types > 1 {
-			f.forbidden(here, "may not specify more than 1 volume type")
-			continue
-		}
-		switch name {
-		case "hostPath":
-			f.hostPath(spec.HostPath, here)
-		case "nfs":
-			f.nfs(spec.NFS, here)
-		case "local":
-			if spec.Local.Path == "" {
+		switch source := source.(type) {
+		case *corev1.HostPathVolumeSource:
+			f.hostPath(source, here)
+		case *corev1.NFSVolumeSource:
+			f.nfs(source, here)
+		case *corev1.LocalVolumeSource:
+			if source.Path == "" {
 				f.Required(here.Child("path"), "")
-			} else if slices.Contains(strings.Split(spec.Local.Path, "/"), "..") {
-				f.invalid(here.Child("path"), spec.Local.Path, "must not contain '..'")
+			} else {
+				f.noBacksteps(source.Path, here.Child("path"))
 			}
 			if spec.NodeAffinity == nil {
 				f.Required(at.Child("nodeAffinity"), "Local volume requires node affinity")
 			}
-		case "csi":
-			f.driver(here.Child("driver"), spec.CSI.Driver)
-			if spec.CSI.VolumeHandle == "" {
-				f.Required(here.Child("volumeHandle"), "")
-			}
-			for name, secret := range map[string]*corev1.SecretReference{
-				"controllerPublishSecretRef": spec.CSI.ControllerPublishSecretRef, "controllerExpandSecretRef": spec.CSI.ControllerExpandSecretRef,
-				"nodePublishSecretRef": spec.CSI.NodePublishSecretRef, "nodeExpandSecretRef": spec.CSI.NodeExpandSecretRef,
-			} {
-				if secret != nil {
-					f.secret(secret, here.Child(name))
+		case *corev1.CSIPersistentVolumeSource:
+			f.csiVolume(source, here)
+		default:
+			if target := spec.ISCSI; kind == "iscsi" && target.TargetPortal != "" {
+				if message, long := longTarget(target.InitiatorName, name, target.TargetPortal); long {
+					f.invalid(here.Child("targetportal"), target.TargetPortal, message)
 				}
 			}
+			f.driverless(kind, source, at)
 		}
-	}
+	})
 	if types == 0 {
 		f.Required(at, "must specify a volume type")
 	}
 	if spec.HostPath != nil && path.Clean(spec.HostPath.Path) == "/" && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		f.forbidden(at.Child("persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'")
+	}
+}
+
+func (f *Findings) csiVolume(source *corev1.CSIPersistentVolumeSource, at *field.Path) {
+	f.driver(at.Child("driver"), source.Driver)
+	if source.VolumeHandle == "" {
+		f.Required(at.Child("volumeHandle"), "")
+	}
+	for _, one := range []struct {
+		name   string
+		secret *corev1.SecretReference
+	}{
+		{"controllerPublishSecretRef", source.ControllerPublishSecretRef}, {"controllerExpandSecretRef", source.ControllerExpandSecretRef},
+		{"nodePublishSecretRef", source.NodePublishSecretRef}, {"nodeExpandSecretRef", source.NodeExpandSecretRef},
+	} {
+		if one.secret != nil {
+			f.secret(one.secret, at.Child(one.name))
+		}
 	}
 }
 

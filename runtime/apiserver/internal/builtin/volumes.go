@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,34 +45,37 @@ func (c *podChecks) checkVolumes(metadata *metav1.ObjectMeta, at *field.Path) {
 	}
 }
 
-// volume checks that a volume is of one type, and what that says. Types that the tree has no driver for any more are only counted.
+// volume checks that a volume is of one type, and what that says.
 func (c *podChecks) volume(volume corev1.Volume, metadata *metav1.ObjectMeta, at *field.Path) {
 	types := 0
-	source := reflect.ValueOf(volume.VolumeSource)
-	order := []int{1, 0} // emptyDir is looked at before hostPath
-	for i := 2; i < source.NumField(); i++ {
-		order = append(order, i)
-	}
-	for _, i := range order {
-		if source.Field(i).IsNil() {
-			continue
+	typesOf(volume.VolumeSource, podVolumeTypes, func(name string, source any) {
+		if types++; types > 1 {
+			c.forbidden(at.Child(misnamed(name)), "may not specify more than 1 volume type")
+		} else if _, ok := driverlessTypes[name]; ok {
+			c.driverless(name, source, at)
+		} else {
+			c.volumeType(source, volume.Name, metadata, at, at.Child(name))
 		}
-		name, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
-		if types > 0 {
-			if name == "downwardAPI" {
-				name = "downwarAPI" // as the API server has it
+		if iscsi, ok := source.(*corev1.ISCSIVolumeSource); ok {
+			if message, long := longTarget(iscsi.InitiatorName, volume.Name, iscsi.TargetPortal); long {
+				c.invalid(at.Child("name"), volume.Name, message)
 			}
-			c.forbidden(at.Child(name), "may not specify more than 1 volume type")
-			continue
 		}
-		types++
-		one := corev1.Volume{Name: volume.Name}
-		reflect.ValueOf(&one.VolumeSource).Elem().Field(i).Set(source.Field(i))
-		c.volumeType(one, metadata, at, at.Child(name))
-	}
+	})
 	if types == 0 {
 		c.Required(at, "must specify a volume type")
 	}
+}
+
+// misnamed is a type of volumes as the API server has it where there is more than one.
+func misnamed(name string) string {
+	switch name {
+	case "downwardAPI":
+		return "downwarAPI"
+	case "cephfs":
+		return "cephFS"
+	}
+	return name
 }
 
 func (c *podChecks) mode(mode *int32, at *field.Path) {
@@ -88,37 +90,37 @@ func (c *podChecks) needs(at *field.Path, name, value string) {
 	}
 }
 
-func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta, at, here *field.Path) {
-	switch source := volume.VolumeSource; {
-	case source.EmptyDir != nil && here.String() == at.Child("emptyDir").String():
-		if limit := source.EmptyDir.SizeLimit; limit != nil && limit.Sign() < 0 {
+func (c *podChecks) volumeType(source any, volume string, metadata *metav1.ObjectMeta, at, here *field.Path) {
+	switch source := source.(type) {
+	case *corev1.EmptyDirVolumeSource:
+		if limit := source.SizeLimit; limit != nil && limit.Sign() < 0 {
 			c.forbidden(here.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity")
 		}
-	case source.HostPath != nil:
-		c.hostPath(source.HostPath, here)
-	case source.Secret != nil:
-		c.needs(here, "secretName", source.Secret.SecretName)
-		c.mode(source.Secret.DefaultMode, here.Child("defaultMode"))
-		c.items(source.Secret.Items, here.Child("items"))
-	case source.ConfigMap != nil:
-		c.needs(here, "name", source.ConfigMap.Name)
-		c.mode(source.ConfigMap.DefaultMode, here.Child("defaultMode"))
-		c.items(source.ConfigMap.Items, here.Child("items"))
-	case source.PersistentVolumeClaim != nil:
-		c.needs(here, "claimName", source.PersistentVolumeClaim.ClaimName)
-	case source.NFS != nil:
-		c.nfs(source.NFS, here)
-	case source.DownwardAPI != nil:
-		c.mode(source.DownwardAPI.DefaultMode, here.Child("defaultMode"))
-		for _, file := range source.DownwardAPI.Items {
+	case *corev1.HostPathVolumeSource:
+		c.hostPath(source, here)
+	case *corev1.SecretVolumeSource:
+		c.needs(here, "secretName", source.SecretName)
+		c.mode(source.DefaultMode, here.Child("defaultMode"))
+		c.items(source.Items, here.Child("items"))
+	case *corev1.ConfigMapVolumeSource:
+		c.needs(here, "name", source.Name)
+		c.mode(source.DefaultMode, here.Child("defaultMode"))
+		c.items(source.Items, here.Child("items"))
+	case *corev1.PersistentVolumeClaimVolumeSource:
+		c.needs(here, "claimName", source.ClaimName)
+	case *corev1.NFSVolumeSource:
+		c.nfs(source, here)
+	case *corev1.DownwardAPIVolumeSource:
+		c.mode(source.DefaultMode, here.Child("defaultMode"))
+		for _, file := range source.Items {
 			c.downward(file, here)
 		}
-	case source.Projected != nil:
-		c.mode(source.Projected.DefaultMode, here.Child("defaultMode"))
-		c.projected(source.Projected, here)
-	case source.CSI != nil:
-		c.driver(here.Child("driver"), source.CSI.Driver)
-		if secret := source.CSI.NodePublishSecretRef; secret != nil {
+	case *corev1.ProjectedVolumeSource:
+		c.mode(source.DefaultMode, here.Child("defaultMode"))
+		c.projected(source, here)
+	case *corev1.CSIVolumeSource:
+		c.driver(here.Child("driver"), source.Driver)
+		if secret := source.NodePublishSecretRef; secret != nil {
 			c.needs(here.Child("nodePublishSecretRef"), "name", secret.Name)
 			if secret.Name != "" {
 				for _, message := range validation.NameIsDNSSubdomain(secret.Name, false) {
@@ -126,8 +128,8 @@ func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta
 				}
 			}
 		}
-	case source.Ephemeral != nil:
-		template := source.Ephemeral.VolumeClaimTemplate
+	case *corev1.EphemeralVolumeSource:
+		template := source.VolumeClaimTemplate
 		if template == nil {
 			c.Required(here.Child("volumeClaimTemplate"), "")
 			return
@@ -137,15 +139,15 @@ func (c *podChecks) volumeType(volume corev1.Volume, metadata *metav1.ObjectMeta
 		c.labels(here.Child("metadata", "labels"), template.Labels)
 		c.onlyLabelled(&template.ObjectMeta, here.Child("metadata"))
 		c.claim(&template.Spec, here.Child("spec"))
-		if metadata != nil && metadata.Name != "" && volume.Name != "" {
-			name := metadata.Name + "-" + volume.Name
+		if metadata != nil && metadata.Name != "" && volume != "" {
+			name := metadata.Name + "-" + volume
 			for _, message := range validation.NameIsDNSSubdomain(name, false) {
-				c.invalid(at.Child("name"), volume.Name, fmt.Sprintf("PVC name %q: %v", name, message))
+				c.invalid(at.Child("name"), volume, fmt.Sprintf("PVC name %q: %v", name, message))
 			}
 		}
-	case source.Image != nil:
-		c.needs(here, "reference", source.Image.Reference)
-		oneOf(&c.Findings, here.Child("pullPolicy"), source.Image.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
+	case *corev1.ImageVolumeSource:
+		c.needs(here, "reference", source.Reference)
+		oneOf(&c.Findings, here.Child("pullPolicy"), source.PullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)
 	}
 }
 
@@ -164,9 +166,7 @@ func (f *Findings) hostPath(source *corev1.HostPathVolumeSource, at *field.Path)
 		f.Required(at.Child("path"), "")
 		return
 	}
-	if slices.Contains(strings.Split(source.Path, "/"), "..") {
-		f.invalid(at.Child("path"), source.Path, "must not contain '..'")
-	}
+	f.noBacksteps(source.Path, at.Child("path"))
 	if source.Type != nil {
 		oneOf(f, at.Child("type"), *source.Type, corev1.HostPathUnset, corev1.HostPathDirectoryOrCreate, corev1.HostPathDirectory, corev1.HostPathFileOrCreate,
 			corev1.HostPathFile, corev1.HostPathSocket, corev1.HostPathCharDev, corev1.HostPathBlockDev)
@@ -268,8 +268,95 @@ func (c *podChecks) projected(source *corev1.ProjectedVolumeSource, at *field.Pa
 				c.local(token.Path, at.Child("path"))
 			}
 		}
+		if bundle := source.ClusterTrustBundle; bundle != nil {
+			sources++
+			c.trustBundle(bundle, here.Child("clusterTrustBundle"))
+			if paths.Has(bundle.Path) {
+				c.invalid(at, bundle.Path, "conflicting duplicate paths")
+			}
+			paths.Insert(bundle.Path)
+		}
+		if certificate := source.PodCertificate; certificate != nil {
+			sources++
+			c.podCertificate(certificate, here.Child("podCertificate"), once)
+		}
 		if sources > 1 {
 			c.forbidden(here, "may not specify more than 1 volume type per source")
 		}
+	}
+}
+
+// trustBundle checks a projection of the certificates of a bundle, by its name or by a signer.
+func (c *podChecks) trustBundle(bundle *corev1.ClusterTrustBundleProjection, at *field.Path) {
+	switch {
+	case bundle.Name != nil && bundle.SignerName != nil:
+		c.invalid(at, bundle, "only one of name and signerName may be used")
+	case bundle.Name != nil:
+		c.bundleName(*bundle.Name, at.Child("name"))
+		if bundle.LabelSelector != nil {
+			c.invalid(at.Child("labelSelector"), bundle.LabelSelector, "labelSelector must be unset if name is specified")
+		}
+	case bundle.SignerName != nil:
+		if *bundle.SignerName == "" {
+			c.Required(at.Child("signerName"), "must be a valid signer name")
+		}
+		c.signer(at.Child("signerName"), *bundle.SignerName)
+		c.selector(at.Child("labelSelector"), bundle.LabelSelector)
+	default:
+		c.Required(at, "either name or signerName must be specified")
+	}
+	c.needs(at, "path", bundle.Path)
+	c.local(bundle.Path, at.Child("path"))
+}
+
+// bundleName checks the name of a bundle, which begins with that of its signer, if it has one.
+func (c *podChecks) bundleName(name string, at *field.Path) {
+	if name == "" {
+		c.Required(at, "must be a valid object name")
+	}
+	var messages []string
+	if signed := strings.LastIndex(name, ":"); signed == 0 {
+		messages = []string{`ClusterTrustBundle without signer name must not have ":" in its name`}
+	} else {
+		messages = validation.NameIsDNSSubdomain(name[signed+1:], false)
+	}
+	for _, message := range messages {
+		c.invalid(at, name, "not a valid clustertrustbundlename: "+message)
+	}
+}
+
+// podCertificate checks a projection of a certificate that is made for the pod.
+func (c *podChecks) podCertificate(certificate *corev1.PodCertificateProjection, at *field.Path, once func(path, name string)) {
+	const day = 24 * 60 * 60
+	c.signer(at.Child("signerName"), certificate.SignerName)
+	for _, key := range sortedMap(certificate.UserAnnotations) {
+		c.Add(utilvalidation.IsDomainPrefixedKey(at.Child("userAnnotations"), strings.ToLower(key))...)
+	}
+	if validation.ValidateAnnotationsSize(certificate.UserAnnotations) != nil {
+		c.Add(field.TooLong(at.Child("userAnnotations"), "", validation.TotalAnnotationSizeLimitB))
+	}
+	oneOfListed(&c.Findings, at.Child("keyType"), certificate.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+	if seconds := certificate.MaxExpirationSeconds; seconds != nil {
+		most := int32(91 * day)
+		if domain, _, _ := strings.Cut(certificate.SignerName, "/"); strings.HasSuffix("."+domain, ".kubernetes.io") {
+			most = day
+		}
+		if *seconds < 3600 {
+			c.invalid(at.Child("maxExpirationSeconds"), *seconds, "if provided, maxExpirationSeconds must be >= 3600")
+		}
+		if *seconds > most {
+			c.invalid(at.Child("maxExpirationSeconds"), *seconds, fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", most))
+		}
+	}
+	for _, file := range []struct{ name, path string }{
+		{"credentialBundlePath", certificate.CredentialBundlePath}, {"keyPath", certificate.KeyPath}, {"certificateChainPath", certificate.CertificateChainPath},
+	} {
+		if file.path != "" {
+			c.local(file.path, at.Child(file.name))
+			once(file.path, file.path)
+		}
+	}
+	if certificate.CredentialBundlePath+certificate.KeyPath+certificate.CertificateChainPath == "" {
+		c.Required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
 	}
 }
