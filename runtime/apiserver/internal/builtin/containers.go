@@ -587,7 +587,9 @@ func (c *podChecks) requirements(resources *corev1.ResourceRequirements, at *fie
 	}
 	claims := sets.New[string]()
 	for _, claim := range c.spec.ResourceClaims {
-		claims.Insert(claim.Name)
+		if claim.Name != "" {
+			claims.Insert(claim.Name)
+		}
 	}
 	asked := sets.New[string]() // claims, and requests of claims
 	for i, claim := range resources.Claims {

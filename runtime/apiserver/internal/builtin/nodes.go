@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -151,14 +152,36 @@ func validateNode(n *corev1.Node) field.ErrorList {
 	f := Findings{ValidateMetadata(&n.ObjectMeta, false, validation.NameIsDNSSubdomain)}
 	f.taints(n.Spec.Taints, field.NewPath("metadata", "taints"))
 	f.nodeResources(n)
+	if swap := n.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity <= 0 {
+		f.invalid(field.NewPath("metadata", "nodeSwapStatus", "capacity"), *swap.Capacity, "must be greater than zero")
+	}
+	f.declaredFeatures(n.Status.DeclaredFeatures, field.NewPath("status", "declaredFeatures"))
 	for i, cidr := range n.Spec.PodCIDRs {
 		f.cidr(field.NewPath("spec", "podCIDRs").Index(i), cidr)
 	}
-	if cidrs := n.Spec.PodCIDRs; len(cidrs) > 2 || len(cidrs) == 2 && isIPv6(cidrs[0]) == isIPv6(cidrs[1]) {
-		f.invalid(field.NewPath("spec", "podCIDRs"), cidrs, "may specify no more than one CIDR for each IP family")
+	if len(n.Spec.PodCIDRs) > 1 {
+		f.families(n.Spec.PodCIDRs, field.NewPath("spec", "podCIDRs"))
 	}
-	f.declaredFeatures(n.Status.DeclaredFeatures, field.NewPath("status", "declaredFeatures"))
 	return f.List
+}
+
+// families checks that there is one range of each family.
+func (f *Findings) families(cidrs []string, at *field.Path) {
+	six := 0
+	for _, cidr := range cidrs {
+		address, _, err := net.ParseCIDR(cidr)
+		if err != nil {
+			f.Add(field.InternalError(at, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
+			f.invalid(at, cidrs, "may specify no more than one CIDR for each IP family")
+			return
+		}
+		if address.To4() == nil {
+			six++
+		}
+	}
+	if len(cidrs) > 2 || six != 1 {
+		f.invalid(at, cidrs, "may specify no more than one CIDR for each IP family")
+	}
 }
 
 var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
@@ -184,6 +207,7 @@ func (f *Findings) declaredFeatures(features []string, at *field.Path) {
 func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 	f, at := Findings{append(validateNode(n), ValidateMetadataUpdate(n, old)...)}, field.NewPath("spec")
 	f.nodeResources(n)
+	f.declaredFeatures(n.Status.DeclaredFeatures, field.NewPath("status", "declaredFeatures"))
 	known := map[corev1.NodeAddress]bool{}
 	for i, address := range n.Status.Addresses {
 		if known[address] {
@@ -191,8 +215,14 @@ func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 		}
 		known[address] = true
 	}
-	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
-		f.forbidden(at.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
+	for i, cidr := range old.Spec.PodCIDRs {
+		shorter := len(n.Spec.PodCIDRs) != len(old.Spec.PodCIDRs)
+		if shorter || cidr != n.Spec.PodCIDRs[i] {
+			f.forbidden(at.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
+		}
+		if shorter {
+			break
+		}
 	}
 	if was, now := old.Spec.ProviderID, n.Spec.ProviderID; was != "" && was != now {
 		message := "field cannot be modified once set"
@@ -202,5 +232,9 @@ func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 		f.invalid(at.Child("providerID"), nil, message)
 	}
 	f.taints(n.Spec.Taints, field.NewPath("metadata", "taints"))
+	//lint:ignore SA1019 clients still send it
+	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
+		f.forbidden(at.Child("externalID"), "may not be updated")
+	}
 	return f.List
 }

@@ -102,6 +102,12 @@ func Pods() Kind {
 				p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
 				Set(&p.Status.QOSClass, old.Status.QOSClass)
 				Set(&p.Status.ObservedGeneration, old.Status.ObservedGeneration)
+				if p.Status.ResourceClaimStatuses == nil { // which old kubelets do not know
+					p.Status.ResourceClaimStatuses = old.Status.ResourceClaimStatuses
+				}
+				if p.Status.ExtendedResourceClaimStatus == nil {
+					p.Status.ExtendedResourceClaimStatus = old.Status.ExtendedResourceClaimStatus
+				}
 			}),
 			ValidateUpdate: Typed2(validatePodStatus),
 			Warnings:       Typed1(podStatusWarnings),
@@ -381,6 +387,7 @@ const mutableFields = "pod updates may not change fields other than `spec.contai
 func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	at := field.NewPath("spec")
 	f := Findings{append(ValidateMetadataUpdate(pod, old), validatePodSpecOf(pod)...)}
+	f.annotationsChanged(pod, old)
 	for _, lists := range []struct {
 		name     string
 		now, was []corev1.Container
@@ -399,7 +406,6 @@ func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 			}
 		}
 	}
-	f.annotationsChanged(pod, old)
 	here, now, was := at.Child("activeDeadlineSeconds"), pod.Spec.ActiveDeadlineSeconds, old.Spec.ActiveDeadlineSeconds
 	switch {
 	case now != nil && (*now < 0 || *now > math.MaxInt32):
@@ -532,102 +538,6 @@ func validateAddedTolerations(now, was []corev1.Toleration, at *field.Path) fiel
 		}
 	}
 	return validateTolerations(now, at)
-}
-
-func validatePodStatus(pod, old *corev1.Pod) field.ErrorList {
-	at := field.NewPath("status")
-	f := Findings{ValidateMetadataUpdate(pod, old)}
-	for i, condition := range pod.Status.Conditions {
-		here := at.Child("conditions").Index(i)
-		if condition.ObservedGeneration < 0 {
-			f.invalid(here.Child("observedGeneration"), condition.ObservedGeneration, "must be a non-negative integer")
-		}
-		if condition.Type != corev1.PodScheduled && condition.Type != corev1.PodReady && condition.Type != corev1.PodInitialized {
-			f.qualified(here.Child("Type"), string(condition.Type))
-		}
-	}
-	if name := pod.Status.NominatedNodeName; name != old.Status.NominatedNodeName && name != "" {
-		f.subdomain(at.Child("nominatedNodeName"), name)
-	}
-	if pod.Status.ObservedGeneration < 0 {
-		f.invalid(at.Child("observedGeneration"), pod.Status.ObservedGeneration, "must be a non-negative integer")
-	}
-	f.immutable(at.Child("qosClass"), pod.Status.QOSClass, old.Status.QOSClass)
-	for _, lists := range []struct {
-		name     string
-		now, was []corev1.ContainerStatus
-	}{{"containerStatuses", pod.Status.ContainerStatuses, old.Status.ContainerStatuses}, {"initContainerStatuses", pod.Status.InitContainerStatuses, old.Status.InitContainerStatuses}} {
-		for i, before := range lists.was {
-			if before.State.Terminated == nil || mayRestart(&old.Spec, before) {
-				continue
-			}
-			for _, status := range lists.now {
-				if status.Name == before.Name && status.State.Terminated == nil {
-					f.forbidden(at.Child(lists.name).Index(i).Child("state"), "may not be transitioned to non-terminated state")
-				}
-			}
-		}
-	}
-	ips := addressesOf(old.Status.PodIPs)
-	for i, ip := range pod.Status.PodIPs {
-		f.ip(at.Child("podIPs").Index(i), ip.IP, ips...)
-	}
-	f.families(at.Child("podIPs"), addressesOf(pod.Status.PodIPs))
-	if len(pod.Status.HostIPs) > 0 && pod.Status.HostIP != pod.Status.HostIPs[0].IP {
-		f.invalid(at.Child("hostIPs").Index(0).Child("ip"), pod.Status.HostIPs[0].IP, "must be equal to `hostIP`")
-	}
-	known := addressesOf(old.Status.HostIPs)
-	for i, ip := range pod.Status.HostIPs {
-		f.ip(at.Child("hostIPs").Index(i), ip.IP, known...)
-	}
-	f.families(at.Child("hostIPs"), addressesOf(pod.Status.HostIPs))
-	return f.List
-}
-
-func addressesOf[T corev1.PodIP | corev1.HostIP](ips []T) (addresses []string) {
-	for _, ip := range ips {
-		addresses = append(addresses, corev1.PodIP(ip).IP)
-	}
-	return addresses
-}
-
-// families checks that there is at most one address of each family.
-func (f *Findings) families(at *field.Path, ips []string) {
-	if len(ips) < 2 {
-		return
-	}
-	v4, v6 := false, false
-	for i, ip := range ips {
-		if len(utilvalidation.IsValidIPForLegacyField(at, ip, false, nil)) > 0 {
-			f.Add(field.InternalError(at, fmt.Errorf("failed to check for dual stack with error:invalid IP[%d]: %v", i, ip)))
-			v4, v6 = false, false
-			break
-		}
-		v4, v6 = v4 || !isIPv6(ip), v6 || isIPv6(ip)
-	}
-	if !v4 || !v6 || len(ips) > 2 {
-		type shown struct{ IP string }
-		var value []shown
-		for _, ip := range ips {
-			value = append(value, shown{ip})
-		}
-		f.invalid(at, value, "may specify no more than one IP for each IP family")
-	}
-}
-
-func mayRestart(spec *corev1.PodSpec, status corev1.ContainerStatus) bool {
-	restart := false
-	EachContainer(spec, nil, func(container *corev1.Container, _ *field.Path) {
-		if container.Name != status.Name {
-			return
-		}
-		policy := spec.RestartPolicy
-		if container.RestartPolicy != nil {
-			policy = corev1.RestartPolicy(*container.RestartPolicy)
-		}
-		restart = policy == corev1.RestartPolicyAlways || policy == corev1.RestartPolicyOnFailure && status.State.Terminated.ExitCode != 0
-	})
-	return restart
 }
 
 // Defaults of pods, and of the templates of pods that other kinds have.

@@ -50,6 +50,41 @@ func validateTemplate(template *corev1.PodTemplateSpec, at *field.Path) field.Er
 	return c.List
 }
 
+// resourceClaims checks the claims of a pod, of which nothing else here knows.
+func (c *podChecks) resourceClaims(metadata *metav1.ObjectMeta, at *field.Path) {
+	names := sets.New[string]()
+	for i, claim := range c.spec.ResourceClaims {
+		here := at.Index(i)
+		if metadata != nil {
+			if _, mirror := metadata.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+				c.forbidden(field.NewPath(""), "static pods do not support resource claims")
+				continue
+			}
+		}
+		switch {
+		case claim.Name == "":
+			c.Required(here.Child("name"), "")
+		case names.Has(claim.Name):
+			c.Add(field.Duplicate(here.Child("name"), claim.Name))
+		default:
+			c.label(here.Child("name"), claim.Name)
+			names.Insert(claim.Name)
+		}
+		switch {
+		case claim.ResourceClaimName != nil && claim.ResourceClaimTemplateName != nil:
+			c.invalid(here, claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified")
+		case claim.ResourceClaimName == nil && claim.ResourceClaimTemplateName == nil:
+			c.invalid(here, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+		}
+		if name := claim.ResourceClaimName; name != nil {
+			c.subdomain(here.Child("resourceClaimName"), *name)
+		}
+		if name := claim.ResourceClaimTemplateName; name != nil {
+			c.subdomain(here.Child("resourceClaimTemplateName"), *name)
+		}
+	}
+}
+
 func (c *podChecks) annotations(annotations map[string]string, at *field.Path) {
 	if value, ok := annotations[corev1.MirrorPodAnnotationKey]; ok && c.spec.NodeName == "" {
 		c.invalid(at.Key(corev1.MirrorPodAnnotationKey), value, "must set spec.nodeName if mirror pod annotation is set")
@@ -66,6 +101,7 @@ func (c *podChecks) annotations(annotations map[string]string, at *field.Path) {
 func (c *podChecks) check(metadata *metav1.ObjectMeta, at *field.Path) {
 	spec := c.spec
 	c.checkVolumes(metadata, at.Child("volumes"))
+	c.resourceClaims(metadata, at.Child("resourceClaims"))
 	c.containers(at)
 	c.podResources(at)
 	if spec.HostNetwork {
