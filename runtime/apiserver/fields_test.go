@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kctrl-dev/kctrl/runtime/apiserver"
 )
 
@@ -175,10 +177,8 @@ func (d openAPIDocument) operation(path, method string) (o operation, ok bool) {
 	return o, ok
 }
 
-// describedKinds are all kinds of whose objects OpenAPI says that they can be created, in the order of their paths. The in-memory server is
-// asked, so that a seed is the same requests wherever the answers come from; [TestOpenAPINamesTheFieldsOfTheRealServer] holds it to the names of the other.
-func describedKinds(t testing.TB) (kinds []describedKind) {
-	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
+// describedKinds are all kinds of whose objects the OpenAPI of a server says that they can be created, in the order of their paths.
+func describedKinds(t testing.TB, p *peer) (kinds []describedKind) {
 	get := func(path string, into any) {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
 		if status != http.StatusOK {
@@ -276,9 +276,15 @@ var partSamples = map[string]partSample{
 	"token": {"authentication.k8s.io/v1", "TokenRequest", `{"spec":{"audiences":["a"],"expirationSeconds":600}}`},
 }
 
-// fieldsOf makes the requests of a seed about fields. It starts a server to ask it what fields there are.
+// fieldsOf makes the requests of a seed about fields. It asks the server in memory what fields there are, so that a seed is the same requests wherever
+// the answers come from; [TestOpenAPINamesTheFieldsOfTheRealServer] holds that to the real one.
 func fieldsOf(t testing.TB) requester {
-	kinds := slices.DeleteFunc(describedKinds(t), func(k describedKind) bool { return len(k.bodies) == 0 })
+	kinds := describedKinds(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{})))
+	for _, k := range kinds {
+		if len(k.bodies) == 0 {
+			t.Errorf("%s %s has no sample to ask about its fields with", k.apiVersion, k.kind)
+		}
+	}
 	return func(seed uint64, salt string) []asked {
 		s := &fieldSequence{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 17)), namespace: fmt.Sprintf("f%d%s", seed, salt)}}
 		s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -587,4 +593,30 @@ func maskedFields(answer string) string {
 		answer = maskedDefinitions(answer)
 	}
 	return maskedSigning(answer)
+}
+
+// TestOpenAPINamesTheFieldsOfTheRealServer compares the fields of all kinds that are here.
+func TestOpenAPINamesTheFieldsOfTheRealServer(t *testing.T) {
+	ours, theirs := newPeer(t, "in memory", apiserver.New(apiserver.Options{})), newPeer(t, "real", nil)
+	theirs.await(t, "/openapi/v3/apis/fidelity.kctrl.dev/v1beta1")
+	fields := func(k describedKind) (names []string) {
+		for _, f := range k.fields {
+			names = append(names, f.String()+" "+f.schema.Type+" "+f.schema.Format)
+		}
+		for _, part := range k.others {
+			for _, f := range part.fields {
+				names = append(names, part.name+": "+f.String())
+			}
+		}
+		return append(names, k.parts...)
+	}
+	want := map[string][]string{}
+	for _, k := range describedKinds(t, theirs) {
+		want[k.path] = fields(k)
+	}
+	for _, k := range describedKinds(t, ours) {
+		if diff := cmp.Diff(want[k.path], fields(k)); diff != "" {
+			t.Errorf("%s: -real +in memory\n%s", k.path, diff)
+		}
+	}
 }

@@ -732,7 +732,7 @@ func validateMatching(match *admissionv1.MatchResources, path *field.Path) (prob
 	problems = givenOneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
 	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
-	for name, rules := range map[string][]admissionv1.NamedRuleWithOperations{"resourceRules": match.ResourceRules, "excludeResourceRules": match.ExcludeResourceRules} {
+	for name, rules := range inOrder(as("resourceRules", match.ResourceRules), as("excludeResourceRules", match.ExcludeResourceRules)) {
 		for i := range rules {
 			problems = append(problems, validateNamedRule(&rules[i], path.Child(name).Index(i))...)
 		}

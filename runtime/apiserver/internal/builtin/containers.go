@@ -421,7 +421,7 @@ func (c *podChecks) local(target string, at *field.Path) {
 func (c *podChecks) lifecycle(container *corev1.Container, at *field.Path) {
 	if container.Lifecycle != nil {
 		here := at.Child("lifecycle")
-		for name, handler := range map[string]*corev1.LifecycleHandler{"postStart": container.Lifecycle.PostStart, "preStop": container.Lifecycle.PreStop} {
+		for name, handler := range inOrder(as("postStart", container.Lifecycle.PostStart), as("preStop", container.Lifecycle.PreStop)) {
 			if handler != nil {
 				c.handler(corev1.ProbeHandler{Exec: handler.Exec, HTTPGet: handler.HTTPGet, TCPSocket: handler.TCPSocket}, handler.Sleep, here.Child(name))
 			}

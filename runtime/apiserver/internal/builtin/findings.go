@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -43,6 +44,25 @@ func (f *Findings) written(path *field.Path, value any, messages ...string) {
 	before := len(f.List)
 	f.invalid(path, value, messages...)
 	f.List[before:].MarkFromImperative()
+}
+
+// named is a value with the name of its field.
+type named[T any] struct {
+	name  string
+	value T
+}
+
+func as[T any](name string, value T) named[T] { return named[T]{name, value} }
+
+// inOrder ranges over values as they are given, which upstream looks at in this order.
+func inOrder[T any](values ...named[T]) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, one := range values {
+			if !yield(one.name, one.value) {
+				return
+			}
+		}
+	}
 }
 
 // oneOf checks that a value is one of some, which are named in their order in the alphabet.

@@ -431,7 +431,7 @@ func (f *Findings) policyPort(port *networkingv1.NetworkPolicyPort, at *field.Pa
 
 func (f *Findings) peer(peer *networkingv1.NetworkPolicyPeer, at *field.Path) {
 	peers := 0
-	for name, selector := range map[string]*metav1.LabelSelector{"podSelector": peer.PodSelector, "namespaceSelector": peer.NamespaceSelector} {
+	for name, selector := range inOrder(as("podSelector", peer.PodSelector), as("namespaceSelector", peer.NamespaceSelector)) {
 		if selector != nil {
 			peers++
 			f.selector(at.Child(name), selector)

@@ -141,7 +141,7 @@ func (f *Findings) taints(taints []corev1.Taint, at *field.Path) {
 }
 
 func (f *Findings) nodeResources(n *corev1.Node) {
-	for name, list := range map[string]corev1.ResourceList{"capacity": n.Status.Capacity, "allocatable": n.Status.Allocatable} {
+	for name, list := range inOrder(as("capacity", n.Status.Capacity), as("allocatable", n.Status.Allocatable)) {
 		for resource, quantity := range list {
 			f.quantity(field.NewPath("status", name, string(resource)), resource, quantity)
 		}

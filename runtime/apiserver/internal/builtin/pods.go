@@ -359,13 +359,15 @@ func validatePodSpecOf(pod *corev1.Pod) field.ErrorList {
 	if seconds := pod.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		c.notNegative(at.Child("terminationGracePeriodSeconds"), *seconds)
 	}
-	for name, containers := range map[string][]corev1.Container{"containers": pod.Spec.Containers, "initContainers": pod.Spec.InitContainers} {
+	images := func(containers []corev1.Container, at *field.Path) {
 		for i, container := range containers {
 			if strings.TrimSpace(container.Image) != container.Image {
-				c.invalid(at.Child(name).Index(i).Child("image"), container.Image, "must not have leading or trailing whitespace")
+				c.invalid(at.Index(i).Child("image"), container.Image, "must not have leading or trailing whitespace")
 			}
 		}
 	}
+	images(pod.Spec.Containers, at.Child("containers"))
+	images(pod.Spec.InitContainers, at.Child("initContainers"))
 	return c.List
 }
 
@@ -525,6 +527,9 @@ func (f *Findings) annotationsChanged(pod, old *corev1.Pod) {
 			forbid(key, "add")
 		}
 	}
+	c := podChecks{spec: &pod.Spec, isPod: true}
+	c.annotations(pod.Annotations, at)
+	f.Add(c.List...)
 }
 
 func validateAddedTolerations(now, was []corev1.Toleration, at *field.Path) field.ErrorList {

@@ -239,7 +239,7 @@ func (c *podChecks) containers(at *field.Path) {
 			c.lifecycle(container, here)
 			continue
 		}
-		for name, set := range map[string]bool{"lifecycle": container.Lifecycle != nil, "livenessProbe": container.LivenessProbe != nil, "readinessProbe": container.ReadinessProbe != nil, "startupProbe": container.StartupProbe != nil} {
+		for name, set := range inOrder(as("lifecycle", container.Lifecycle != nil), as("livenessProbe", container.LivenessProbe != nil), as("readinessProbe", container.ReadinessProbe != nil), as("startupProbe", container.StartupProbe != nil)) {
 			if set {
 				c.forbidden(here.Child(name), "may not be set for init containers without restartPolicy=Always")
 			}

@@ -202,7 +202,7 @@ func (c *podChecks) topology(at *field.Path) {
 				c.invalid(here.Child("minDomains"), domains, fmt.Sprintf("can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, constraint.WhenUnsatisfiable))
 			}
 		}
-		for name, policy := range map[string]*corev1.NodeInclusionPolicy{"nodeAffinityPolicy": constraint.NodeAffinityPolicy, "nodeTaintsPolicy": constraint.NodeTaintsPolicy} {
+		for name, policy := range inOrder(as("nodeAffinityPolicy", constraint.NodeAffinityPolicy), as("nodeTaintsPolicy", constraint.NodeTaintsPolicy)) {
 			if policy != nil {
 				oneOf(&c.Findings, here.Child(name), *policy, corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor)
 			}

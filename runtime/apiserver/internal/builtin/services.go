@@ -344,7 +344,7 @@ func validateService(s, old *corev1.Service) field.ErrorList {
 			f.invalid(at.Child("clusterIPs").Index(0), spec.ClusterIPs[0], fmt.Sprintf("may not be set to 'None' for %s services", spec.Type))
 		}
 	case corev1.ServiceTypeExternalName:
-		for name, set := range map[string]bool{"clusterIPs": len(spec.ClusterIPs) > 0, "ipFamilies": len(spec.IPFamilies) > 0, "ipFamilyPolicy": spec.IPFamilyPolicy != nil} {
+		for name, set := range inOrder(as("clusterIPs", len(spec.ClusterIPs) > 0), as("ipFamilies", len(spec.IPFamilies) > 0), as("ipFamilyPolicy", spec.IPFamilyPolicy != nil)) {
 			if set {
 				f.forbidden(at.Child(name), "may not be set for ExternalName services")
 			}
