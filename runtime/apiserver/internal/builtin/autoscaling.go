@@ -105,6 +105,11 @@ func autoscalers() Kind {
 			Update: Change2(func(a, old *autoscaler) { a.Spec = old.Spec }),
 			ValidateUpdate: Typed2(func(a, old *autoscaler) field.ErrorList {
 				f, at := Findings{ValidateMetadataUpdate(a, old)}, field.NewPath("status")
+				for i, condition := range a.Status.Conditions {
+					if condition.ObservedGeneration != nil {
+						f.notNegative(at.Child("conditions").Index(i).Child("observedGeneration"), *condition.ObservedGeneration)
+					}
+				}
 				f.notNegative(at.Child("currentReplicas"), int64(a.Status.CurrentReplicas))
 				f.notNegative(at.Child("desiredReplicas"), int64(a.Status.DesiredReplicas))
 				return f.List

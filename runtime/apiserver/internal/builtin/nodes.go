@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"regexp"
@@ -148,8 +149,37 @@ func (f *Findings) nodeResources(n *corev1.Node) {
 	}
 }
 
+// nodeAnnotations checks what annotations of old say.
+func (f *Findings) nodeAnnotations(annotations map[string]string, at *field.Path) {
+	const taintsAnnotation = "scheduler.alpha.kubernetes.io/taints"
+	if text := annotations[taintsAnnotation]; text != "" {
+		var taints []corev1.Taint
+		if err := json.Unmarshal([]byte(text), &taints); err != nil {
+			f.invalid(at, taintsAnnotation, err.Error())
+			taints = nil
+		}
+		f.taints(taints, at.Child(taintsAnnotation))
+	}
+	if text := annotations[corev1.PreferAvoidPodsAnnotationKey]; text != "" {
+		var avoids corev1.AvoidPods
+		if err := json.Unmarshal([]byte(text), &avoids); err != nil {
+			f.invalid(at.Child("AvoidPods"), corev1.PreferAvoidPodsAnnotationKey, err.Error())
+			return
+		}
+		for i, avoid := range avoids.PreferAvoidPods {
+			here := at.Child(corev1.PreferAvoidPodsAnnotationKey).Index(i).Child("PodSignature")
+			if controller := avoid.PodSignature.PodController; controller == nil {
+				f.Required(here, "")
+			} else if !Deref(controller.Controller) {
+				f.invalid(here.Child("PodController", "Controller"), false, "must point to a controller")
+			}
+		}
+	}
+}
+
 func validateNode(n *corev1.Node) field.ErrorList {
 	f := Findings{ValidateMetadata(&n.ObjectMeta, false, validation.NameIsDNSSubdomain)}
+	f.nodeAnnotations(n.Annotations, field.NewPath("metadata", "annotations"))
 	f.taints(n.Spec.Taints, field.NewPath("metadata", "taints"))
 	f.nodeResources(n)
 	if swap := n.Status.NodeInfo.Swap; swap != nil && swap.Capacity != nil && *swap.Capacity <= 0 {
@@ -206,6 +236,7 @@ func (f *Findings) declaredFeatures(features []string, at *field.Path) {
 
 func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 	f, at := Findings{append(validateNode(n), ValidateMetadataUpdate(n, old)...)}, field.NewPath("spec")
+	f.nodeAnnotations(n.Annotations, field.NewPath("metadata", "annotations"))
 	f.nodeResources(n)
 	f.declaredFeatures(n.Status.DeclaredFeatures, field.NewPath("status", "declaredFeatures"))
 	known := map[corev1.NodeAddress]bool{}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -88,6 +89,13 @@ func (c *podChecks) resourceClaims(metadata *metav1.ObjectMeta, at *field.Path) 
 func (c *podChecks) annotations(annotations map[string]string, at *field.Path) {
 	if value, ok := annotations[corev1.MirrorPodAnnotationKey]; ok && c.spec.NodeName == "" {
 		c.invalid(at.Key(corev1.MirrorPodAnnotationKey), value, "must set spec.nodeName if mirror pod annotation is set")
+	}
+	if text := annotations[corev1.TolerationsAnnotationKey]; text != "" {
+		var tolerations []corev1.Toleration
+		if err := json.Unmarshal([]byte(text), &tolerations); err != nil {
+			c.invalid(at, corev1.TolerationsAnnotationKey, err.Error())
+		}
+		c.Add(validateTolerations(tolerations, at.Child(corev1.TolerationsAnnotationKey))...)
 	}
 	if cost, ok := annotations[corev1.PodDeletionCost]; ok {
 		number, err := strconv.ParseInt(cost, 10, 32)
@@ -227,7 +235,11 @@ func (c *podChecks) containers(at *field.Path) {
 	for i := range spec.InitContainers {
 		container, here := &spec.InitContainers[i], here.Index(i)
 		c.container(container, here)
-		c.restartPolicy(container, here)
+		if container.RestartPolicy != nil || len(container.RestartPolicyRules) == 0 {
+			c.restartPolicy(container, here)
+		} else {
+			c.Required(here.Child("restartPolicy"), "must specify restartPolicy when restart rules are used")
+		}
 		if names.Has(container.Name) {
 			c.Add(field.Duplicate(here.Child("name"), container.Name))
 		} else if container.Name != "" {
@@ -258,6 +270,9 @@ func (c *podChecks) ephemeral(others sets.Set[string], at *field.Path) {
 	for i := range c.spec.EphemeralContainers {
 		container, here := &c.spec.EphemeralContainers[i], at.Index(i)
 		c.container((*corev1.Container)(&container.EphemeralContainerCommon), here)
+		if strings.TrimSpace(container.Image) != container.Image {
+			c.invalid(here.Child("image"), container.Image, "must not have leading or trailing whitespace")
+		}
 		if names.Has(container.Name) {
 			c.Add(field.Duplicate(here.Child("name"), container.Name))
 		}
@@ -265,7 +280,7 @@ func (c *podChecks) ephemeral(others sets.Set[string], at *field.Path) {
 		if container.TargetContainerName != "" && !others.Has(container.TargetContainerName) {
 			c.Add(field.NotFound(here.Child("targetContainerName"), container.TargetContainerName))
 		}
-		for _, name := range []string{"Ports", "LivenessProbe", "ReadinessProbe", "StartupProbe", "Lifecycle", "Resources", "ResizePolicy", "RestartPolicy", "RestartPolicyRules"} {
+		for _, name := range []string{"Ports", "Resources", "ResizePolicy", "RestartPolicy", "RestartPolicyRules", "LivenessProbe", "ReadinessProbe", "StartupProbe", "Lifecycle"} {
 			if v := reflect.ValueOf(container.EphemeralContainerCommon).FieldByName(name); !v.IsZero() {
 				c.forbidden(here.Child(strings.ToLower(name[:1])+name[1:]), "cannot be set for an Ephemeral Container")
 			}
@@ -300,6 +315,9 @@ func (c *podChecks) restartPolicy(container *corev1.Container, at *field.Path) {
 			continue
 		}
 		oneOf(&c.Findings, here.Child("exitCodes", "operator"), rule.ExitCodes.Operator, corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn)
+		if codes := len(rule.ExitCodes.Values); codes > 255 {
+			c.Add(field.TooMany(here.Child("exitCodes", "values"), codes, 255))
+		}
 	}
 }
 
@@ -380,6 +398,9 @@ func (c *podChecks) dns(at *field.Path) {
 	}
 	if len(config.Searches) > 32 {
 		c.invalid(at.Child("searches"), config.Searches, "must not have more than 32 search paths")
+	}
+	if len(strings.Join(config.Searches, " ")) > 2048 {
+		c.invalid(at.Child("searches"), config.Searches, "must not have more than 2048 characters (including spaces) in the search list")
 	}
 	for i, search := range config.Searches {
 		if search != "." {
