@@ -287,7 +287,8 @@ func validateResize(p, old *corev1.Pod) field.ErrorList {
 			f.forbidden(at, "only cpu and memory resources are mutable at pod-level")
 		}
 	}
-	if !f.sameContainers(p.Spec.Containers, old.Spec.Containers, at, "containers") || !f.sameContainers(p.Spec.InitContainers, old.Spec.InitContainers, at, "initContainers") {
+	same := f.sameContainers(p.Spec.Containers, old.Spec.Containers, at, "containers")
+	if !f.sameContainers(p.Spec.InitContainers, old.Spec.InitContainers, at, "initContainers") || !same {
 		return f.List
 	}
 	for i := range old.Spec.InitContainers {

@@ -666,13 +666,17 @@ func EphemeralRules() Rules {
 			p.Spec.EphemeralContainers = containers
 		}),
 		ValidateUpdate: Typed2(func(p, old *corev1.Pod) field.ErrorList {
-			f := Findings{validatePodSpecOf(p)}
-			for i, container := range old.Spec.EphemeralContainers {
+			if _, static := old.Annotations[corev1.MirrorPodAnnotationKey]; static {
+				return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
+			}
+			f := Findings{append(ValidateMetadataUpdate(p, old), validatePodSpecOf(p)...)}
+			f.annotationsChanged(p, old)
+			for _, container := range old.Spec.EphemeralContainers {
 				at := slices.IndexFunc(p.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == container.Name })
 				if here := field.NewPath("spec", "ephemeralContainers"); at < 0 {
 					f.forbidden(here, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", container.Name))
 				} else if !equality.Semantic.DeepEqual(container, p.Spec.EphemeralContainers[at]) {
-					f.forbidden(here.Index(i), fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", container.Name, diff.Diff(container, p.Spec.EphemeralContainers[at])))
+					f.forbidden(here, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", container.Name, diff.Diff(container, p.Spec.EphemeralContainers[at])))
 				}
 			}
 			return f.List
