@@ -81,6 +81,7 @@ var gated = sync.OnceValue(func() map[reflect.Type]func(any) {
 				spec.DataSourceRef = nil
 			}
 		}),
+		DefaultsOf(func(mount *corev1.VolumeMountStatus) { mount.VolumeStatus = nil }),
 		DefaultsOf(func(status *corev1.PersistentVolumeClaimStatus) { status.HealthStatus = nil }),
 		//lint:ignore SA1019 clients still send it
 		DefaultsOf(func(spec *corev1.NodeSpec) { spec.PodPreemptionPolicy, spec.ConfigSource = nil, nil }),
