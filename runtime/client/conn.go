@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -212,10 +213,28 @@ func retryDelay(resp *http.Response, method string) (time.Duration, bool) {
 	return delay, ok && delay <= maxRetryAfter
 }
 
-// retryAfterSeconds returns the value of the Retry-After header, if there is one that is a number.
+// retryAfterSeconds returns how long the Retry-After header says to wait, if there is one that says it: by a number of seconds, or by
+// the time until then, which is a time of the server's clock. It fits into 32 bits, as that of a Status does.
 func retryAfterSeconds(resp *http.Response) (int, bool) {
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	return seconds, err == nil && seconds >= 0
+	text := resp.Header.Get("Retry-After")
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			seconds = math.MaxInt32 // there are too many digits
+		}
+		return int(seconds), true
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	// Rounded up: earlier it would be refused again.
+	seconds := math.Ceil(at.Sub(now).Seconds())
+	return int(max(0, min(seconds, math.MaxInt32))), true
 }
 
 // sleep waits for d or the end of ctx, and returns the error of ctx then.

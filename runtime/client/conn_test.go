@@ -41,7 +41,12 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 		"longest wait":          {429, "30", true, true},
 		"longer wait":           {429, "31", false, false},
 		"no time":               {429, "", false, false},
-		"a date":                {429, "Fri, 31 Dec 1999 23:59:59 GMT", false, false},
+		"a date that is past":   {429, "Fri, 31 Dec 1999 23:59:59 GMT", true, true},
+		"a date too far away":   {429, "Sat, 01 Jan 2000 00:00:31 GMT", false, false},
+		"no date":               {429, "tomorrow", false, false},
+		"more than a duration":  {429, "9223372037", false, false},
+		"more than 64 bits":     {429, "18446744073709551616", false, false},
+		"a fraction":            {429, "1.5", false, false},
 		"negative":              {429, "-1", false, false},
 		"unavailable":           {503, "3", true, false},
 		"gateway timeout":       {504, "3", true, false},
@@ -81,6 +86,37 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// The clock of the server may be another one than that of the client, which is at the beginning of 2000 here.
+func TestRetryAfterMayBeADateOfTheServersClock(t *testing.T) {
+	for _, test := range []struct {
+		date, after string
+		want        time.Duration
+	}{
+		{"", "Sat, 01 Jan 2000 00:00:07 GMT", 7 * time.Second},
+		{"Mon, 27 Jul 2026 10:00:00 GMT", "Mon, 27 Jul 2026 10:00:05 GMT", 5 * time.Second},
+		{"Mon, 27 Jul 2026 10:00:00 GMT", "Monday, 27-Jul-26 10:00:03 GMT", 3 * time.Second},
+		{"no date", "Sat, 01 Jan 2000 00:00:02 GMT", 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			c := connect(t, s, client.Options{})
+			s.on(getA, func(n int) answer {
+				if n > 0 {
+					return answer{body: foundA}
+				}
+				refusal := busy(429, test.after)
+				refusal.header["Date"] = test.date
+				return refusal
+			})
+			start := time.Now()
+			err := c.Get(t.Context(), keyA, configMap(""))
+			if took := time.Since(start); err != nil || took != test.want {
+				t.Errorf("%q at %q: %v after %s, want %s", test.after, test.date, err, took, test.want)
+			}
 		})
 	}
 }
