@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,46 +23,61 @@ type Files struct {
 	certificate, key string
 	logger           *slog.Logger
 
-	mu      sync.Mutex
-	loaded  *tls.Certificate
-	changed [2]time.Time // of the files that are loaded
+	mu     sync.Mutex
+	loaded *tls.Certificate
+	files  [2]os.FileInfo // as they were before what is loaded was read
+	read   time.Time      // when that was
 }
 
-// NewFiles returns the certificate in the two PEM files, or the error of reading them.
+// NewFiles returns the certificate in the two PEM files, or the error of reading them. Nil for the logger is slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
-	f := &Files{certificate: certificate, key: key, logger: logger}
+	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
 	_, err := f.GetCertificate(nil)
 	return f, err
 }
+
+// trustStat is how long files are taken for unchanged because they look so: a time of change may be as coarse as a tick of the
+// kernel, and a copy may keep that of what it is a copy of.
+const trustStat = 10 * time.Second
 
 // GetCertificate is that of a tls.Config. Files that cannot be read after all do not replace what was read.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changed, err := f.times()
+	files, err := f.stat()
 	if err != nil {
 		return f.loaded, f.unlessLoaded(err)
 	}
-	if f.loaded != nil && changed == f.changed {
+	if f.loaded != nil && f.isUnchanged(files) {
 		return f.loaded, nil
 	}
+	now := time.Now()
 	pair, err := tls.LoadX509KeyPair(f.certificate, f.key)
 	if err != nil { // perhaps only one of the two files has been replaced yet
 		return f.loaded, f.unlessLoaded(err)
 	}
-	f.loaded, f.changed = &pair, changed
+	f.loaded, f.files, f.read = &pair, files, now
 	return f.loaded, nil
 }
 
-func (f *Files) times() (changed [2]time.Time, err error) {
+func (f *Files) stat() (files [2]os.FileInfo, err error) {
 	for i, file := range []string{f.certificate, f.key} {
-		info, err := os.Stat(file)
-		if err != nil {
-			return changed, err
+		if files[i], err = os.Stat(file); err != nil {
+			return files, err
 		}
-		changed[i] = info.ModTime()
 	}
-	return changed, nil
+	return files, nil
+}
+
+// isUnchanged reports whether files are those that are loaded, as far as can be told without reading them.
+func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
+	for i, now := range files {
+		was := f.files[i]
+		if !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()) {
+			return false
+		}
+	}
+	return time.Since(f.read) < trustStat
 }
 
 // unlessLoaded returns err when there is no certificate to go on with, and logs it otherwise.

@@ -94,6 +94,77 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	}
 }
 
+// TestFilesAreReadAgainAlthoughTheirTimeIsTheSame has files that are replaced by others with the same time, as copies that keep it and
+// volumes that have one time for all files do: they are noticed by what they are, and within seconds at the latest.
+func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder, now := t.TempDir(), time.Now()
+		writePair(t, folder, now, time.Hour, now)
+		files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		shown := func() bool {
+			t.Helper()
+			c, err := files.GetCertificate(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := c.Leaf.SerialNumber.String()
+			changed := is != last
+			last = is
+			return changed
+		}
+		shown()
+		// Other files under the names, as by the rename that the kubelet makes.
+		other := t.TempDir()
+		writePair(t, other, now, time.Hour, now)
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			if err := os.Rename(filepath.Join(other, name), filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !shown() {
+			t.Error("files that were renamed are not read")
+		}
+		// Other contents, perhaps as long as before.
+		for range 5 {
+			writePair(t, folder, now, time.Hour, now)
+			<-time.After(11 * time.Second)
+			if !shown() {
+				t.Error("files that were written again are not read")
+			}
+		}
+	})
+}
+
+// TestChainThatIsWrittenInPartsIsShownWhole has a file that is read after its first certificate was written, and whose time does not tell
+// the rest.
+func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	entries, err := certificate.Entries(now, time.Hour, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	writeFile(t, keyFile, entries["tls.key"], now)
+	writeFile(t, certificateFile, entries["tls.crt"], now)
+	files, err := certificate.NewFiles(certificateFile, keyFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := files.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, certificateFile, append(entries["tls.crt"], entries["ca.crt"]...), now)
+	after, err := files.GetCertificate(nil)
+	if err != nil || len(after.Certificate) != len(before.Certificate)+1 {
+		t.Errorf("%d certificates are shown, after %d: %v", len(after.Certificate), len(before.Certificate), err)
+	}
+}
+
 // TestCertificateThatExpiresWhileAConnectionIsOpen has an API server that keeps its connection: what it asks on that is answered, a new
 // connection needs a certificate that is valid, and gets it as soon as the files have one.
 func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
