@@ -299,7 +299,11 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMetadata, error) {
 	obj := metadataOf(n)
 	err := c.graph.live.Get(ctx, n.Key, obj)
-	if apierrors.IsNotFound(err) || err == nil && obj.UID != n.UID {
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// Of a path that is not served, as of a version that is no more, a 404 says nothing of the object.
+		return nil, fmt.Errorf("the API server does not serve %s %s: %w", n.APIVersion, n.Kind, err)
+	case apierrors.IsNotFound(err), err == nil && obj.UID != n.UID:
 		return nil, nil
 	}
 	return obj, err

@@ -2,6 +2,7 @@ package garbagecollector_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +67,7 @@ func TestOnAServer(t *testing.T) {
 			"OwnerOfAnUnknownKindIsNotGone":            ownerOfAnUnknownKind,
 			"OwnerWithANameThatIsNoneIsNotGone":        ownerWithANameThatIsNone,
 			"KindsComeAndGo":                           kindsComeAndGo,
+			"OwnerInAVersionThatIsNoMoreIsNotGone":     ownerInAVersionThatIsNoMore,
 			"CircleGoesInTheForeground":                circleGoesInTheForeground,
 			"ChangesWithoutEndDoNotSaveAnObject":       changesWithoutEnd,
 			"WhatOwnersOfAFollowedKindOwnIsInTheGraph": graphAnswers,
@@ -363,6 +365,77 @@ func ownerWithANameThatIsNone(f *fixture) {
 		})
 		f.settled()
 		f.there(o)
+	}
+}
+
+// ownerInAVersionThatIsNoMore has the server not serve the version any more that references are in, which the collector has learnt
+// before. The answer is a 404, as of an object that is gone.
+func ownerInAVersionThatIsNoMore(f *fixture) {
+	first := schema.GroupVersionKind{Group: "versions.kctrl.dev", Version: "v1", Kind: "Versioned"}
+	second := first.GroupKind().WithVersion("v2")
+	version := func(name string, served bool) map[string]any {
+		return map[string]any{
+			"name": name, "served": served, "storage": name == "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+		}
+	}
+	crd := untyped(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", "versioneds.versions.kctrl.dev")
+	crd.Object["spec"] = map[string]any{
+		"group": first.Group, "scope": "Namespaced", "names": map[string]any{"kind": first.Kind, "plural": "versioneds"},
+		"versions": []any{version("v1", true), version("v2", true)},
+	}
+	if err := f.live.Create(f.Context(), crd); err != nil {
+		f.Fatal(err)
+	}
+	owner := f.makeServed(first, "owner", f.make(configMap, "root", nil))
+	inSecond := reference(owner)
+	inSecond.APIVersion = second.GroupVersion().String()
+	dependent := f.make(configMap, "dependent", func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences([]metav1.OwnerReference{inSecond})
+	})
+	// The collector takes away a reference to an owner that is gone, and learns of the other one's kind.
+	look := func(name string) {
+		f.Helper()
+		patch := func(refs ...metav1.OwnerReference) {
+			text, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": refs}})
+			if err == nil {
+				err = f.live.Patch(f.Context(), dependent.DeepCopy(), client.RawPatch(types.MergePatchType, text))
+			}
+			if err != nil {
+				f.Fatal(err)
+			}
+		}
+		patch(inSecond, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: name, UID: types.UID(f.namespace + name)})
+	}
+	look("nobody")
+	f.await(dependent, func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 1 })
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"versions": []any{version("v1", true), version("v2", false)}}})
+	if err == nil {
+		err = f.live.Patch(f.Context(), crd, client.RawPatch(types.MergePatchType, patch))
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	unserved := untyped(second, f.namespace, "owner")
+	f.awaitUnserved(unserved)
+	look("nobody-else")
+	f.settled()
+	f.there(owner, dependent)
+}
+
+// awaitUnserved returns when the server does not know the kind of o any more, by a client that has not learnt it before.
+func (f *fixture) awaitUnserved(o *unstructured.Unstructured) {
+	f.Helper()
+	var last error
+	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (done bool, err error) {
+		other, err := client.New(f.config, client.Options{Scheme: runtime.NewScheme()})
+		if err != nil {
+			return false, err
+		}
+		last = other.Get(ctx, object.KeyOf(o), o.DeepCopy())
+		return meta.IsNoMatchError(last), nil
+	})
+	if err != nil {
+		f.Fatalf("%s is still served: %v: %v", o.GetAPIVersion(), err, last)
 	}
 }
 
