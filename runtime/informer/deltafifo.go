@@ -33,6 +33,8 @@ type Delta[T object.Object] struct {
 	byKey map[object.Key]T
 	// stored has, for Replaced, what Objects would have, if the receiver stores another form.
 	stored *listed[T]
+	// anew is, for Replaced, that a version says nothing of what the receiver has: the source has given it twice.
+	anew bool
 }
 
 // Deltas are successive steps, oldest first.
@@ -144,7 +146,7 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	}
 	switch d.Type {
 	case Replaced:
-		f.supersedeLocked()
+		d.anew = f.supersedeLocked() || d.anew
 	case Sync:
 		// One that waits delivers what is there by then, which is what another would.
 		if f.indexLocked(Sync) >= 0 {
@@ -268,11 +270,13 @@ func (f *DeltaFIFO[T]) indexLocked(t EventType) int {
 }
 
 // supersedeLocked drops a Replaced that still waits and what came after it: the new one says what has become of all
-// that. What came before stays, with the edges it holds.
-func (f *DeltaFIFO[T]) supersedeLocked() {
+// that. What came before stays, with the edges it holds. It reports whether what was dropped was anew.
+func (f *DeltaFIFO[T]) supersedeLocked() (anew bool) {
 	if i := f.indexLocked(Replaced); i >= 0 {
+		anew = f.pending[i].anew
 		f.pending = slices.Delete(f.pending, i, len(f.pending))
 	}
+	return anew
 }
 
 // compactLocked makes what waits as short as it can be. The version of the last delta stays that of all that waits: when the

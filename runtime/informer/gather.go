@@ -19,6 +19,17 @@ type gathering[T object.Object] interface {
 	replaced(version string) Delta[T]
 }
 
+// anew gathers a state for which nothing is kept of what the store has, and says so.
+type anew[T object.Object] struct{ gathering[T] }
+
+func (anew[T]) keep(object.Key, T) bool { return false }
+
+func (s anew[T]) replaced(version string) Delta[T] {
+	d := s.gathering.replaced(version)
+	d.anew = true
+	return d
+}
+
 // same returns what c has of key, if that is the state that obj is of. A nil c has nothing.
 func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	if c == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
@@ -64,6 +65,14 @@ func (r *stored[T]) sameState(other *stored[T]) bool {
 	}
 	version := r.whole.GetResourceVersion()
 	return version != "" && version == other.whole.GetResourceVersion()
+}
+
+// sameContent reports whether r and other, of one form, are certainly equal.
+func (r *stored[T]) sameContent(other *stored[T]) bool {
+	if r.packed != "" {
+		return r.packed == other.packed
+	}
+	return reflect.DeepEqual(r.whole, other.whole)
 }
 
 // is reports whether r is the state of the object that has that UID and that resource version.

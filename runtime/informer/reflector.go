@@ -199,6 +199,10 @@ type state[T object.Object] struct {
 	cut int
 	// paged is set when the server pages even a list that it may answer from its cache: it has no such cache.
 	paged bool
+	// anew makes the next list one of which nothing is taken from the store: the server was set back to an earlier state.
+	anew bool
+	// stuck is set when the last watch ended at once and came no further.
+	stuck bool
 	// stream is what a streaming list goes on with as a watch; nil opens a new one.
 	stream client.Stream[T]
 }
@@ -239,9 +243,13 @@ func (s state[T]) relist() state[T] {
 
 // complete returns s after the whole state of that version was pushed: watching is next.
 func (s state[T]) complete(version string) state[T] {
-	s.phase, s.version, s.latest, s.cut = watching, version, false, 0
+	s.phase, s.version, s.latest, s.cut, s.anew = watching, version, false, 0, false
 	return s
 }
+
+// wentBack reports whether a whole state of that version is known to be older than the one before it: the server was set back,
+// as from a backup. What it has since given a version may differ from what had this version before.
+func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
 
 // closeStream ends the stream that is to be gone on with, if there is one.
 func (s *state[T]) closeStream() {
@@ -260,8 +268,11 @@ var errNoVersion = errors.New("the server sent no resourceVersion")
 // list reads the whole state by LIST requests and pushes it.
 func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.listVersion()
-	all, pages, err := r.readPages(ctx, version, r.limit(s, version))
+	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
 	switch {
+	case err == nil && r.mustReadAnew(s, all):
+		s.anew = true
+		return s, nil
 	case err == nil:
 	case version != "" && (isExpired(err) || isTooLarge(err)):
 		// At once, without a pause: the server has said what it lacks, and that it has the latest.
@@ -277,6 +288,19 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	}
 	r.push(all)
 	return s.complete(all.ResourceVersion), nil
+}
+
+// mustReadAnew reports whether all, which was read without s being anew, may have states of the store that are no more.
+func (r *Reflector[T]) mustReadAnew(s state[T], all Delta[T]) bool {
+	return r.store != nil && !s.anew && s.wentBack(all.ResourceVersion)
+}
+
+// asking returns ctx for a request that begins a whole state: without what the store has, if s is anew.
+func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
+	if !s.anew {
+		return ctx
+	}
+	return wire.WithKnown(ctx, func() wire.Known[T] { return nil })
 }
 
 // listVersion returns what a list asks for: anything at first, later nothing older than what the sink has, and the
@@ -303,18 +327,23 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 	return 0
 }
 
+// errCircle reports a server whose pages have no end.
+var errCircle = errors.New("the server continues the list with a page that it has sent before")
+
 // readPages returns all objects as one Replaced, and how many pages it took. When the server forgets the list between
-// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error.
-func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int64) (Delta[T], int, error) {
-	all := r.pages()
+// two pages, all is read again in one; a server that sends that in pages too, and forgets them, is an error, and so is one
+// that sends the same pages again and again.
+func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string, limit int64) (Delta[T], int, error) {
+	all := r.pages(s)
 	first := "" // the version of the first page, which is that of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
 	again := false
+	passed := "" // the token of a page whose number is a power of two: a circle comes back to it once it is in there
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) && !again {
 			// What was read is of a state that is gone: pages of two states must not be mixed.
-			all, again = r.pages(), true
+			all, again, passed = r.pages(s), true, ""
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
 		}
@@ -331,8 +360,13 @@ func (r *Reflector[T]) readPages(ctx context.Context, version string, limit int6
 		if options.Continue == "" {
 			first = page.ResourceVersion
 		}
-		if page.Continue == "" {
+		switch {
+		case page.Continue == "":
 			return all.replaced(first), pages, nil
+		case page.Continue == passed:
+			return Delta[T]{}, pages, errCircle
+		case pages&(pages-1) == 0:
+			passed = page.Continue
 		}
 		options = metav1.ListOptions{Limit: limit, Continue: page.Continue}
 	}
@@ -349,11 +383,19 @@ func (r *Reflector[T]) gatherObject(state gathering[T], obj T) {
 }
 
 // pages returns where the pages of a list are gathered.
-func (r *Reflector[T]) pages() gathering[T] {
+func (r *Reflector[T]) pages(s state[T]) gathering[T] {
 	if r.store != nil && r.store.packs {
-		return newPackedState(r.store, 0)
+		return s.gathering(newPackedState(r.store, 0))
 	}
-	return &pagesState[T]{store: r.store}
+	return s.gathering(&pagesState[T]{store: r.store})
+}
+
+// gathering returns g, which keeps nothing if s is anew.
+func (s state[T]) gathering(g gathering[T]) gathering[T] {
+	if s.anew {
+		return anew[T]{g}
+	}
+	return g
 }
 
 // push makes all the state of the sink. Whoever waits for that finds no error after it.
@@ -374,12 +416,12 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	if s.latest {
 		version = ""
 	}
-	stream, err := r.source.Watch(ctx, streamListOptions(version))
+	stream, err := r.source.Watch(r.asking(ctx, s), streamListOptions(version))
 	if err != nil {
 		return r.afterStreamList(s, version, err)
 	}
 	detach := closeWith(ctx, stream)
-	all, err := r.readInitial(ctx, stream)
+	all, err := r.readInitial(ctx, s, stream)
 	// Before the stream may be handed on: from here its next watch closes it.
 	detach()
 	if err != nil {
@@ -389,6 +431,11 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 			err = errors.Join(errCut, unlessEOF(err))
 		}
 		return r.afterStreamList(s, version, err)
+	}
+	if r.mustReadAnew(s, all) {
+		_ = stream.Close()
+		s.anew = true
+		return s, nil
 	}
 	r.push(all)
 	s = s.complete(all.ResourceVersion)
@@ -437,10 +484,10 @@ const (
 
 // readInitial reads stream up to the bookmark that ends the initial events, and returns what exists there as one
 // Replaced.
-func (r *Reflector[T]) readInitial(ctx context.Context, stream client.Stream[T]) (Delta[T], error) {
+func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream client.Stream[T]) (Delta[T], error) {
 	var received atomic.Int64
 	silent := r.superviseInitial(ctx, stream, &received)
-	initial := r.initial()
+	initial := r.initial(s)
 	for {
 		event, err := stream.Next()
 		if err != nil {
@@ -509,22 +556,22 @@ func (r *Reflector[T]) applyInitial(initial gathering[T], event client.WatchEven
 }
 
 // initial returns where the events of a streaming list are gathered.
-func (r *Reflector[T]) initial() gathering[T] {
+func (r *Reflector[T]) initial(s state[T]) gathering[T] {
 	if r.store != nil && r.store.packs {
-		return newPackedState(r.store, r.size)
+		return s.gathering(newPackedState(r.store, r.size))
 	}
-	return newInitialState(r.store, r.size)
+	return s.gathering(newInitialState(r.store, r.size))
 }
 
 const (
 	// minWatch is the shortest time after which the server is asked to end a watch; the longest is twice that.
 	minWatch = 5 * time.Minute
-	// shortWatch is how long a watch must last, or send something, to count as one.
+	// shortWatch is how long a watch must last, or come further, to count as one.
 	shortWatch = time.Second
 )
 
 // errShortWatch reports a server, or something before it, that accepts watches and ends them at once.
-var errShortWatch = errors.New("the watch ended within a second and without an event")
+var errShortWatch = errors.New("the watch ended within a second and brought nothing new")
 
 // watch reads changes from where s is until the stream ends.
 func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
@@ -545,14 +592,14 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	defer stream.Close()
 	defer closeWith(ctx, stream)()
 	r.healthy()
-	start := time.Now()
+	start, from, before := time.Now(), s.version, s.stuck
 	events, err := r.follow(stream, &s.version)
-	short := events == 0 && time.Since(start) < shortWatch
+	s.stuck = s.version == from && time.Since(start) < shortWatch
 	switch {
 	case ctx.Err() != nil:
 		return s, nil
 	// Else it would be opened again and again, and at once, for ever.
-	case short && isBroken(err):
+	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
 	case errors.Is(err, io.EOF):
 		// The server ends each watch in the end, as it was asked to: that is no failure.

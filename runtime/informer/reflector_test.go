@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -325,6 +326,40 @@ func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *tes
 	})
 }
 
+// circling is a source that sends each list in pages that lead back to the one with that number.
+type circling struct {
+	*source
+	pages, back int
+}
+
+func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[obj], error) {
+	number, _ := strconv.Atoi(options.Continue)
+	options.Continue = ""
+	page, err := c.source.List(ctx, options)
+	if number++; number == c.pages {
+		number = c.back
+	}
+	page.Continue = strconv.Itoa(number)
+	return page, err
+}
+
+// Stronger: what a server never comes to the end of would be gathered until memory is full.
+func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
+	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1}, {pages: 100, back: 50}} {
+		synctest.Test(t, func(t *testing.T) {
+			c.source = newSource("a")
+			r, sink := reflect(t, c, listOnly)
+			expect(t, "deltas", sink.got())
+			if err := r.Err(); err == nil || !strings.Contains(err.Error(), "sent before") {
+				t.Errorf("%d pages, back to %d: Err is %v", c.pages, c.back, err)
+			}
+			if n := len(c.took()); n > 4*c.pages {
+				t.Errorf("%d requests for %d pages", n, c.pages)
+			}
+		})
+	}
+}
+
 // drifting is a source whose later pages claim to be newer than the first.
 type drifting struct{ *source }
 
@@ -621,6 +656,32 @@ func TestVeryShortWatchIsAFailure(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+	})
+}
+
+// R08
+func TestVeryShortWatchesThatComeNoFurtherAreFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		r, _ := reflect(t, s, listOnly)
+		s.took()
+		for range 2 {
+			s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "11"})
+			s.cut(io.EOF)
+			synctest.Wait()
+		}
+		expect(t, "requests at once", s.took(), `watch "11"`)
+		if r.Err() == nil {
+			t.Error("no error after watches that ended at once")
+		}
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+		for range 3 {
+			s.create("b" + strconv.Itoa(s.version))
+			s.cut(io.EOF)
+			synctest.Wait()
+		}
+		expect(t, "requests after news", s.took(), `watch "12"`, `watch "13"`, `watch "14"`)
 	})
 }
 

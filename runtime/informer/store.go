@@ -402,7 +402,7 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 		switch {
 		case !existed || !old.sameObject(&now):
 			changes = append(changes, merged(change(nil, &now)))
-		case old.sameState(&now):
+		case old.sameState(&now) && (!d.anew || old.sameContent(&now)):
 			items.put(key, old)
 		default:
 			changes = append(changes, merged(change(&old, &now)))
@@ -417,14 +417,22 @@ func (c *contents[T]) replace(d Delta[T]) batch[T] {
 	return batch[T]{events: append(deletions, changes...)}
 }
 
-// byKey returns objects by their keys, and the first with each key in order.
+// byKey returns objects by their keys, the last with each key, and these in the order of the first.
 func byKey[T object.Object](objects []T) (items map[object.Key]T, once []T) {
 	items, once = make(map[object.Key]T, len(objects)), make([]T, 0, len(objects))
+	several := false
 	for _, obj := range objects {
 		key := object.KeyOf(obj)
-		if _, twice := items[key]; !twice {
-			items[key] = obj
+		if _, twice := items[key]; twice {
+			several = true
+		} else {
 			once = append(once, obj)
+		}
+		items[key] = obj
+	}
+	if several {
+		for i, obj := range once {
+			once[i] = items[object.KeyOf(obj)]
 		}
 	}
 	return items, once
