@@ -185,8 +185,8 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		return failure(http.StatusForbidden, metav1.StatusReasonForbidden, resource, message), nil
 	}
 	since, err := strconv.Atoi(query.Get("resourceVersion"))
-	if query.Get("watch") != "" && query.Get("sendInitialEvents") == "" && err == nil && since < a.version {
-		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old"), nil
+	if query.Get("watch") != "" && query.Get("sendInitialEvents") == "" && err == nil && since != a.version {
+		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old, or not there yet"), nil
 	}
 	if query.Get("watch") != "" {
 		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"), query.Get("sendInitialEvents") == "true"), nil

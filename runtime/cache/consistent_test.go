@@ -2,8 +2,10 @@ package cache_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +145,58 @@ func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
 				t.Errorf("got %s, %v", got.UID, err)
 			}
 		})
+	})
+}
+
+// restore makes the server what it was at that version, as from a backup, with o, and ends all watches.
+func (f *fixture) restore(version int, o *corev1.ConfigMap) {
+	f.Helper()
+	f.api.cut()
+	f.api.mu.Lock()
+	f.api.version, f.api.objects = version, map[string]map[object.Key]json.RawMessage{}
+	f.api.mu.Unlock()
+	f.api.put(configMaps, o)
+	time.Sleep(time.Minute)
+}
+
+func TestObjectThatIsBackFromABackupIsDeletedAgain(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		for range 20 {
+			f.write(f.ctx, withUID("other", "0"))
+		}
+		a := withUID("a", "1")
+		f.write(f.ctx, a)
+		f.erase(f.ctx, a)
+		expect(t, "before", f.list(), "ns/other")
+		f.restore(12, a)
+		expect(t, "with the backup", f.list(), "ns/a")
+		f.api.late(time.Second)
+		f.erase(f.ctx, a)
+		f.takes(time.Second, func() {
+			if err := f.get("ns", "a", &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+		f.takes(0, func() { expect(t, "after", f.list()) })
+	})
+}
+
+func TestObjectThatIsBackFromABackupIsTheOneOfTheBackup(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(&corev1.ConfigMap{})
+		a := withUID("a", "1")
+		f.write(f.ctx, a)
+		version, _ := strconv.Atoi(a.ResourceVersion)
+		for range 20 {
+			f.write(f.ctx, withUID("other", "0"))
+		}
+		a.Data = map[string]string{"key": "another"}
+		f.restore(version-1, a) // under the version that it had
+		var got corev1.ConfigMap
+		if err := f.get("ns", "a", &got); err != nil || got.ResourceVersion != strconv.Itoa(version) || got.Data["key"] != "another" {
+			t.Errorf("got %v, %v", got.Data, err)
+		}
 	})
 }
 

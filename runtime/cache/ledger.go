@@ -469,8 +469,10 @@ func (l *ledger) applied(version string, events []informer.Event[object.Object])
 	}
 	l.reached = reached
 	if reached < last {
-		// The version of a write from before the restore may never be reached.
+		// The version of a write from before the restore may never be reached, and what was deleted may be back.
 		reached = all
+		clear(l.past)
+		l.pastRing = ring[types.UID]{}
 	}
 	l.seeUpToLocked(reached)
 }

@@ -49,15 +49,18 @@ type floor struct {
 
 func (f *floor) add(w journal.Write, most int) {
 	f.version = newer(f.version, w.ResourceVersion)
-	if !w.Unknown && !w.Gone && !w.Ending {
+	if f.lost || !w.Unknown && !w.Gone && !w.Ending {
 		return
 	}
 	if len(f.vague) == most {
 		// Bounded for kinds that are written for ever and never declared.
 		f.vague, f.lost = nil, true
+		return
 	}
-	w.Object, w.ResourceVersion = nil, ""
-	f.vague = append(f.vague, w)
+	// Nothing that a ledger does not look at, such as what was sent: that may be a megabyte.
+	f.vague = append(f.vague, journal.Write{
+		GVK: w.GVK, Key: w.Key, UID: w.UID, Gone: w.Gone, Ending: w.Ending, Before: w.Before, Unknown: w.Unknown,
+	})
 }
 
 // lay makes a new ledger one of what was written before.
