@@ -71,10 +71,14 @@ func isUnsupported(err error) bool {
 	return ok && (status.Code == http.StatusNotAcceptable || status.Code == http.StatusUnsupportedMediaType)
 }
 
-// isBroken reports whether the connection ended, in order or not, and not because the server refused to go on.
+// isBroken reports whether the connection ended, in order or not, and not because the server refused to go on, or what it has
+// sent cannot be followed.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return true
+	}
+	if errors.Is(err, errNoVersion) || errors.Is(err, errWentBack) {
+		return false
 	}
 	if _, ok := statusOf(err); ok {
 		return false

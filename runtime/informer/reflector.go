@@ -265,6 +265,9 @@ const defaultPageSize = 500
 // errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
+// errWentBack reports a bookmark of a version from before the watch: the server was set back, as from a backup.
+var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
+
 // list reads the whole state by LIST requests and pushes it.
 func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.listVersion()
@@ -622,6 +625,10 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 		}
 		if event.ResourceVersion == "" {
 			return events, errNoVersion
+		}
+		// Objects of servers that count each for itself come with any version; a bookmark is about all.
+		if event.Type == watch.Bookmark && newer(*version, event.ResourceVersion) {
+			return events, errWentBack
 		}
 		replaying = replaying && event.Type == watch.Added
 		delta, ok := r.delta(event)

@@ -741,12 +741,35 @@ func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
 		s := newSource("a")
 		r, sink := reflect(t, s, listOnly)
 		sink.got()
+		s.took()
 		s.send(client.WatchEvent[obj]{Type: watch.Bookmark})
 		synctest.Wait()
 		expect(t, "deltas", sink.got())
 		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "no resourceVersion") {
 			t.Errorf("got %v", err)
 		}
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "11"`, `watch "11"`)
+		expect(t, "deltas", sink.got(), "Replaced 11 a")
+	})
+}
+
+// Stronger: what happened before the server was set back, and has not happened now, would stay in the store.
+func TestBookmarkThatGoesBackIsAnErrorAndRelists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a", "b")
+		r, sink := reflect(t, s, listOnly)
+		sink.got()
+		s.took()
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "7"})
+		synctest.Wait()
+		expect(t, "deltas", sink.got())
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "gone back") {
+			t.Errorf("got %v", err)
+		}
+		pass(2 * time.Second)
+		expect(t, "requests", s.took(), `list "12"`, `watch "12"`)
+		expect(t, "deltas", sink.got(), "Replaced 12 a b")
 	})
 }
 
