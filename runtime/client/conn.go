@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -25,6 +26,9 @@ const (
 	// maxRetryAfter is the longest wait that is done for a caller. A server that asks for more gets its answer
 	// handed to the caller, who knows better what to do meanwhile.
 	maxRetryAfter = 30 * time.Second
+	// maxSilence is how long a list or a watch waits for a server that sends nothing: API servers give up a request themselves after
+	// a minute.
+	maxSilence = 2 * time.Minute
 	// maxErrorBody is how much of an error answer is read.
 	maxErrorBody = 1 << 20
 )
@@ -74,6 +78,9 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
+	// silence is how long the server may send nothing before the answer is given up: before its header, and, unless the answer is
+	// a watch, before more of its body. Zero waits for as long as the caller does.
+	silence time.Duration
 }
 
 // String names the request for errors: verb, resource, and what is known of namespace and name.
@@ -168,6 +175,62 @@ func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 
 // send sends r once.
 func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
+	if r.silence == 0 {
+		return c.sendPatiently(ctx, r)
+	}
+	l := &listener{silence: r.silence}
+	ctx, l.hangUp = context.WithCancel(ctx)
+	l.timer = time.AfterFunc(r.silence, func() {
+		l.late.Store(true)
+		l.hangUp()
+	})
+	resp, err := c.sendPatiently(ctx, r)
+	switch {
+	case err == nil:
+		if l.ReadCloser = resp.Body; r.verb == "watch" {
+			l.silence = 0
+			l.timer.Stop()
+		}
+		resp.Body = l
+		return resp, nil
+	case l.late.Load():
+		err = errSilent
+	}
+	l.timer.Stop()
+	l.hangUp()
+	return nil, err
+}
+
+// errSilent reports a server, or something before it, that keeps a connection and sends nothing.
+var errSilent = errors.New("the server sends nothing")
+
+// listener is the body of an answer that is given up when nothing comes.
+type listener struct {
+	io.ReadCloser
+	silence time.Duration // zero is for ever
+	timer   *time.Timer
+	hangUp  context.CancelFunc
+	late    atomic.Bool
+}
+
+func (l *listener) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if l.silence > 0 && n > 0 {
+		l.timer.Reset(l.silence)
+	}
+	if err != nil && err != io.EOF && l.late.Load() {
+		err = errSilent
+	}
+	return n, err
+}
+
+func (l *listener) Close() error {
+	l.timer.Stop()
+	l.hangUp()
+	return l.ReadCloser.Close()
+}
+
+func (c *conn) sendPatiently(ctx context.Context, r *request) (*http.Response, error) {
 	u := *c.base
 	u.Path = strings.TrimSuffix(u.Path, "/") + r.path()
 	u.RawPath = ""

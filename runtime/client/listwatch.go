@@ -52,7 +52,8 @@ const (
 )
 
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and keeps no
-// state: each call is one request.
+// state: each call is one request. A request is given up when the server sends nothing for two minutes: no answer, or no more of a
+// list. An open watch is quiet for as long as nothing happens.
 type ListWatcher[T object.Object] struct {
 	client  *REST
 	gvk     schema.GroupVersionKind
@@ -166,7 +167,7 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, lw.gvk.Kind, err)
 	}
-	r := &request{verb: verb, method: http.MethodGet, resource: res, namespace: o.Namespace, query: query}
+	r := &request{verb: verb, method: http.MethodGet, resource: res, namespace: o.Namespace, query: query, silence: maxSilence}
 	for name, values := range o.query() {
 		query[name] = values
 	}

@@ -1,0 +1,152 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// piece is some of the body of an answer, and how long after the one before it comes.
+type piece struct {
+	after time.Duration
+	text  string
+}
+
+// slow is a transport that answers after a time with a body that comes in parts. The last of them is followed by nothing, not even the
+// end, unless it is the end.
+type slow struct {
+	header time.Duration
+	parts  []piece
+}
+
+const theEnd = "the end"
+
+func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
+	wait := func(d time.Duration) bool {
+		select {
+		case <-time.After(d):
+			return true
+		case <-req.Context().Done():
+			return false
+		}
+	}
+	if !wait(s.header) {
+		return nil, req.Context().Err()
+	}
+	reader, writer := io.Pipe()
+	go func() {
+		for _, p := range s.parts {
+			switch {
+			case !wait(p.after):
+			case p.text == theEnd:
+				writer.Close()
+				return
+			default:
+				_, _ = io.WriteString(writer, p.text)
+			}
+		}
+		<-req.Context().Done()
+		writer.CloseWithError(req.Context().Err())
+	}()
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: reader, Request: req}, nil
+}
+
+// slowly returns what lists and watches config maps at s.
+func slowly(t *testing.T, s slow) *client.ListWatcher[*corev1.ConfigMap] {
+	t.Helper()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: newScheme(t), Mapper: mapper, HTTPClient: &http.Client{Transport: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lw, err := client.NewListWatcher(c, &corev1.ConfigMap{}, client.Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lw
+}
+
+func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
+	const head, item = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`, `{"metadata":{"name":"a"}}`
+	slowBody := []piece{{0, head}}
+	for range 5 {
+		slowBody = append(slowBody, piece{time.Minute, item + ","})
+	}
+	slowBody = append(slowBody, piece{time.Minute, item + "]}"}, piece{time.Minute, theEnd})
+	for name, test := range map[string]struct {
+		slow
+		took time.Duration // until it is given up; 0 is not
+	}{
+		"no answer":              {slow{header: time.Hour}, 2 * time.Minute},
+		"late answer":            {slow{header: 110 * time.Second, parts: []piece{{0, head + "]}"}, {0, theEnd}}}, 0},
+		"no body":                {slow{}, 2 * time.Minute},
+		"body that stops":        {slow{parts: []piece{{time.Minute, head}, {time.Minute, item}}}, 4 * time.Minute},
+		"body that has no end":   {slow{parts: []piece{{0, head + "]}"}}}, 2 * time.Minute},
+		"body that comes slowly": {slow{parts: slowBody}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				page, err := slowly(t, test.slow).List(t.Context(), metav1.ListOptions{})
+				switch took := time.Since(start); {
+				case test.took == 0 && (err != nil || page.ResourceVersion != "5"):
+					t.Errorf("got %v, %v", page, err)
+				case test.took > 0 && (err == nil || !strings.Contains(err.Error(), "sends nothing") || took != test.took):
+					t.Errorf("got %v, %v after %v", page, err, took)
+				case test.took > 0 && errors.Is(err, context.Canceled):
+					t.Errorf("nobody has canceled it: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := slowly(t, slow{header: time.Hour}).Watch(t.Context(), metav1.ListOptions{})
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "sends nothing") || took != 2*time.Minute {
+			t.Errorf("got %v after %v", err, took)
+		}
+		event := `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"6"}}}`
+		stream, err := slowly(t, slow{parts: []piece{{time.Hour, event}, {time.Hour, event}, {time.Hour, theEnd}}}).Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if e, err := stream.Next(); err != nil || e.ResourceVersion != "6" {
+				t.Errorf("got %v, %v", e, err)
+			}
+		}
+		if _, err := stream.Next(); err != io.EOF {
+			t.Errorf("got %v at the end", err)
+		}
+		if err := stream.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEndOfTheContextOfASilentListIsItsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := slowly(t, slow{header: time.Hour}).List(ctx, metav1.ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
