@@ -33,6 +33,10 @@
 //     nothing twice and nothing left out. Its [Registration.Synced] is closed after the last of these, never before.
 //   - No failure of the source ends an informer. It waits, twice as long each time up to half a minute and as long as
 //     the server asks for, and goes on; [Informer.Err] says what is wrong until it no longer is.
+//   - No connection that is lost without a word stays: a list that stalls is given up after two minutes, and a watch that
+//     has been quiet is opened anew after six to eleven.
+//   - What a server that was set back to an earlier state, as from a backup, says under a version that it has used before
+//     takes the place of what the store has under it.
 //   - Memory is bounded by the number of objects. A buffer delivers everything as long as few events wait, and folds the
 //     events of each object when many do. There are two, by one rule: the [DeltaFIFO] bounds how far the store, and the handler
 //     of a [Private] informer, may be behind the watch; and each other handler has an outbox, which bounds how far that one may

@@ -203,8 +203,9 @@ type state[T object.Object] struct {
 	anew bool
 	// stuck is set when the last watch ended at once and came no further.
 	stuck bool
-	// stream is what a streaming list goes on with as a watch; nil opens a new one.
+	// stream is what a streaming list goes on with as a watch; nil opens a new one. The server was asked to end it by then.
 	stream client.Stream[T]
+	end    time.Time
 }
 
 // phase is what a reflector does next.
@@ -419,7 +420,9 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	if s.latest {
 		version = ""
 	}
-	stream, err := r.source.Watch(r.asking(ctx, s), streamListOptions(version))
+	options := streamListOptions(version)
+	s.end = endOfWatch(options)
+	stream, err := r.source.Watch(r.asking(ctx, s), options)
 	if err != nil {
 		return r.afterStreamList(s, version, err)
 	}
@@ -583,7 +586,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	s.stream = nil
 	if stream == nil {
 		var err error
-		stream, err = r.source.Watch(ctx, watchOptions(s.version))
+		options := watchOptions(s.version)
+		s.end = endOfWatch(options)
+		stream, err = r.source.Watch(ctx, options)
 		if err != nil {
 			// After a refusal the version is as good as before; after anything else it may be what is wrong.
 			if !isRefusal(err) {
@@ -596,7 +601,10 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	defer closeWith(ctx, stream)()
 	r.healthy()
 	start, from, before := time.Now(), s.version, s.stuck
-	events, err := r.follow(stream, &s.version)
+	overdue := &overdueStream[T]{Stream: stream}
+	stop := overdue.endAfter(time.Until(s.end))
+	events, err := r.follow(overdue, &s.version)
+	stop()
 	s.stuck = s.version == from && time.Since(start) < shortWatch
 	switch {
 	case ctx.Err() != nil:
@@ -604,13 +612,66 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	// Else it would be opened again and again, and at once, for ever.
 	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
-	case errors.Is(err, io.EOF):
-		// The server ends each watch in the end, as it was asked to: that is no failure.
+	case errors.Is(err, io.EOF), overdue.ended.Load():
+		// The server ends each watch in the end, as it was asked to: that is no failure. One that does not is asked anew.
 		return s, nil
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
 	}
 	return s.relist(), r.failed("watch", err)
+}
+
+// overdueAfter is how long a watch may go on, and send nothing, after the server was to end it: what is between here and there may
+// have lost it, and then nothing would ever come.
+const overdueAfter = time.Minute
+
+// endOfWatch returns when the server is to end a watch that is opened now.
+func endOfWatch(options metav1.ListOptions) time.Time {
+	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
+}
+
+// overdueStream is a stream that is closed when its time is over and nothing comes any more.
+type overdueStream[T object.Object] struct {
+	client.Stream[T]
+	received atomic.Int64
+	ended    atomic.Bool
+}
+
+func (o *overdueStream[T]) Next() (client.WatchEvent[T], error) {
+	event, err := o.Stream.Next()
+	o.received.Add(1)
+	return event, err
+}
+
+// endAfter closes the stream after that time, or later when nothing has come for a while, until the function that it returns is
+// called.
+func (o *overdueStream[T]) endAfter(d time.Duration) (stop func()) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	last := int64(-1)
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(d, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		now := o.received.Load()
+		switch {
+		case timer == nil: // stopped
+			return
+		case now != last:
+			last = now
+			timer.Reset(overdueAfter)
+			return
+		}
+		o.ended.Store(true)
+		_ = o.Close()
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer.Stop()
+		timer = nil
+	}
 }
 
 // follow pushes what stream sends until it ends, and returns how many events that were, and why it ended. It keeps

@@ -639,6 +639,43 @@ func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
 	})
 }
 
+// endless is a source that does not end watches, as one whose connections are lost on the way.
+type endless struct{ *source }
+
+func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[obj], error) {
+	seconds := int64(1 << 30)
+	options.TimeoutSeconds = &seconds
+	return e.source.Watch(ctx, options)
+}
+
+// Stronger: client-go waits for ever.
+func TestWatchThatIsNotEndedInTimeIsOpenedAnew(t *testing.T) {
+	for _, opts := range []informer.ReflectorOptions[obj]{{}, listOnly} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSource("a")
+			r, _ := reflect(t, endless{s}, opts)
+			s.took()
+			pass(4 * time.Minute)
+			expect(t, "requests in its time", s.took())
+			// As long as something comes it is not lost.
+			for n := range 20 {
+				s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(11 + n)})
+				pass(50 * time.Second)
+			}
+			expect(t, "requests while it tells something", s.took())
+			pass(2 * time.Minute)
+			expect(t, "requests when it is quiet", s.took(), `watch "30"`)
+			if err := r.Err(); err != nil {
+				t.Error(err)
+			}
+			pass(time.Hour)
+			if n := len(s.took()); n < 5 || n > 10 {
+				t.Errorf("%d requests in an hour", n)
+			}
+		})
+	}
+}
+
 // R08
 //
 // Stronger: it shows in Err and is followed by a growing pause, so a proxy that cuts every watch is seen and not
