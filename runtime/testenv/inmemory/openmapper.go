@@ -1,0 +1,107 @@
+package inmemory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/apiserver"
+	"github.com/kctrl-dev/kctrl/runtime/client"
+)
+
+// openMapper knows where kinds are served, and has those served that are not.
+type openMapper struct {
+	*client.Mapper
+	live     client.Client
+	scheme   *runtime.Scheme
+	given    meta.RESTMapper // nil if the author gave none
+	statuses map[schema.GroupKind]bool
+	mu       sync.Mutex // held while a kind is defined
+}
+
+func newOpenMapper(server *apiserver.Server, scheme *runtime.Scheme, given meta.RESTMapper) (*openMapper, error) {
+	served, err := client.NewMapper(server.Config(), nil)
+	if err != nil {
+		return nil, err
+	}
+	live, err := client.New(server.Config(), client.Options{Scheme: runtime.NewScheme(), Mapper: served})
+	if err != nil {
+		return nil, err
+	}
+	return &openMapper{Mapper: served, live: live, scheme: scheme, given: given, statuses: map[schema.GroupKind]bool{}}, nil
+}
+
+// RESTMapping implements [meta.RESTMapper].
+func (m *openMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return m.RESTMappingWithContext(context.Background(), kind, versions...)
+}
+
+// RESTMappingWithContext implements meta.RESTMapperWithContext.
+func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
+	if !meta.IsNoMatchError(err) || len(versions) == 0 {
+		return mapping, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.define(ctx, kind.WithVersion(versions[0])); err != nil {
+		return nil, fmt.Errorf("serve %s: %w", kind, err)
+	}
+	m.Mapper.Reset()
+	return m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
+}
+
+// define has a kind served, in the versions that the scheme knows, with a schema that takes anything.
+func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) error {
+	plural, singular := meta.UnsafeGuessKindToResource(kind)
+	scope := "Namespaced"
+	if m.given != nil {
+		if mapping, err := m.given.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			plural = mapping.Resource
+			if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+				scope = "Cluster"
+			}
+		}
+	}
+	names := []string{kind.Version}
+	for known := range m.scheme.AllKnownTypes() {
+		if known.GroupKind() == kind.GroupKind() && known.Version != runtime.APIVersionInternal && !slices.Contains(names, known.Version) {
+			names = append(names, known.Version)
+		}
+	}
+	slices.Sort(names[1:])
+	var versions []any
+	for i, name := range names {
+		version := map[string]any{
+			"name": name, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}
+		if m.statuses[kind.GroupKind()] {
+			version["subresources"] = map[string]any{"status": map[string]any{}}
+		}
+		versions = append(versions, version)
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{
+			"name": plural.Resource + "." + kind.Group, "annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, of a test"},
+		},
+		"spec": map[string]any{
+			"group": kind.Group, "scope": scope, "versions": versions,
+			"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural.Resource, "singular": singular.Resource},
+		},
+	}}
+	err := m.live.Create(ctx, crd)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return m.live.Patch(ctx, crd, client.RawPatch("application/json-patch+json", []byte(fmt.Sprintf(
+		`[{"op":"add","path":"/spec/versions/-","value":{"name":%q,"served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`, kind.Version))))
+}
