@@ -120,26 +120,24 @@ func (c *fakeClient) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// in brings an object to what the server wants. What is returned is to be called with the error of the call, and brings it back.
-func (c *fakeClient) in(ctx context.Context, obj client.Object) (out func(error) error, err error) {
+// with makes a call with an object, which is as the server wants it meanwhile.
+func (c *fakeClient) with(ctx context.Context, obj client.Object, call func(context.Context) error) error {
+	ctx = given(ctx)
 	namespaced, err := c.IsObjectNamespaced(obj)
 	switch known := err == nil; { // of what is not, the call itself says what is wrong
 	case known && namespaced && !c.asGiven:
-		err = c.ensureNamespace(ctx, obj.GetNamespace())
+		if err := c.ensureNamespace(ctx, obj.GetNamespace()); err != nil {
+			return err
+		}
 	case known && namespaced && obj.GetNamespace() == "":
 		obj.SetNamespace(nowhere)
-		fallthrough
-	default:
-		err = nil
 	}
-	return func(err error) error {
-		if err == nil {
-			c.shown(obj)
-		} else if obj.GetNamespace() == nowhere {
-			obj.SetNamespace("")
-		}
-		return c.failed(err)
-	}, err
+	if err = call(ctx); err == nil {
+		c.shown(obj)
+	} else if obj.GetNamespace() == nowhere {
+		obj.SetNamespace("")
+	}
+	return c.failed(err)
 }
 
 // shown brings an object to what the client shows.
@@ -289,56 +287,31 @@ func and(a, b fields.Selector) fields.Selector {
 }
 
 func (c *fakeClient) Create(ctx context.Context, obj object.Object, opts ...client.CreateOption) error {
-	ctx = given(ctx)
-	out, err := c.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(c.WithWatch.Create(ctx, obj, opts...))
+	return c.with(ctx, obj, func(ctx context.Context) error { return c.WithWatch.Create(ctx, obj, opts...) })
 }
 
 func (c *fakeClient) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
-	ctx = given(ctx)
 	if c.asGiven {
 		if err := c.named(obj, obj.GetName()); err != nil {
 			return err
 		}
 	}
-	out, err := c.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(c.WithWatch.Update(ctx, obj, opts...))
+	return c.with(ctx, obj, func(ctx context.Context) error { return c.WithWatch.Update(ctx, obj, opts...) })
 }
 
 func (c *fakeClient) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
-	ctx = given(ctx)
-	out, err := c.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(c.WithWatch.Patch(ctx, obj, patch, opts...))
+	return c.with(ctx, obj, func(ctx context.Context) error { return c.WithWatch.Patch(ctx, obj, patch, opts...) })
 }
 
 func (c *fakeClient) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
-	ctx = given(ctx)
-	out, err := c.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(c.WithWatch.Apply(ctx, obj, opts...))
+	return c.with(ctx, obj, func(ctx context.Context) error { return c.WithWatch.Apply(ctx, obj, opts...) })
 }
 
 func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...client.DeleteOption) error {
-	ctx = given(ctx)
 	if c.asGiven {
 		if err := c.named(obj, obj.GetName()); err != nil {
 			return err
 		}
-	}
-	out, err := c.in(ctx, obj)
-	if err != nil {
-		return err
 	}
 	if c.asGiven {
 		var o client.DeleteOptions
@@ -348,7 +321,7 @@ func (c *fakeClient) Delete(ctx context.Context, obj object.Object, opts ...clie
 		o.PropagationPolicy = waitsForNobody
 		opts = []client.DeleteOption{&o}
 	}
-	return out(c.WithWatch.Delete(ctx, obj, opts...))
+	return c.with(ctx, obj, func(ctx context.Context) error { return c.WithWatch.Delete(ctx, obj, opts...) })
 }
 
 // waitsForNobody is how objects as given are deleted: else some would wait for a garbage collector, which is not there, to delete or orphan
@@ -436,46 +409,21 @@ func (s *fakeSubResource) writer(sub object.Object) client.SubResourceClient {
 }
 
 func (s *fakeSubResource) Get(ctx context.Context, obj, sub object.Object, opts ...client.GetOption) error {
-	ctx = given(ctx)
-	out, err := s.of.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(s.SubResourceClient.Get(ctx, obj, sub, opts...))
+	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Get(ctx, obj, sub, opts...) })
 }
 
 func (s *fakeSubResource) Create(ctx context.Context, obj, sub object.Object, opts ...client.CreateOption) error {
-	ctx = given(ctx)
-	out, err := s.of.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(s.writer(sub).Create(ctx, obj, sub, opts...))
+	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.writer(sub).Create(ctx, obj, sub, opts...) })
 }
 
 func (s *fakeSubResource) Update(ctx context.Context, obj object.Object, opts ...client.UpdateOption) error {
-	ctx = given(ctx)
-	out, err := s.of.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(s.SubResourceClient.Update(ctx, obj, opts...))
+	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Update(ctx, obj, opts...) })
 }
 
 func (s *fakeSubResource) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
-	ctx = given(ctx)
-	out, err := s.of.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(s.SubResourceClient.Patch(ctx, obj, patch, opts...))
+	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) })
 }
 
 func (s *fakeSubResource) Apply(ctx context.Context, obj object.Object, opts ...client.ApplyOption) error {
-	ctx = given(ctx)
-	out, err := s.of.in(ctx, obj)
-	if err != nil {
-		return err
-	}
-	return out(s.SubResourceClient.Apply(ctx, obj, opts...))
+	return s.of.with(ctx, obj, func(ctx context.Context) error { return s.SubResourceClient.Apply(ctx, obj, opts...) })
 }
