@@ -348,7 +348,10 @@ func (cs comparers) diffOfSlice(t reflect.Type) func(d *differ, before, after re
 			before: before.Len(), after: after.Len(),
 			equal:   func(i, j int) bool { return reflect.DeepEqual(before.Index(i).Interface(), after.Index(j).Interface()) },
 			alike:   func(i, j int) int { return alikeValues(before.Index(i), after.Index(j)) },
-			diff:    func(i, j int) { elem.diff(d, before.Index(i), after.Index(j)) },
+			oldName: func(i int) string { return nameOf(before.Index(i)) },
+			newName: func(j int) string { return nameOf(after.Index(j)) },
+			diff:    func(d *differ, i, j int) { elem.diff(d, before.Index(i), after.Index(j)) },
+			old:     func(i int) ([]byte, error) { return marshal(before.Index(i)) },
 			encoded: func(j int) ([]byte, error) { return marshal(after.Index(j)) },
 			whole:   after.Interface(),
 		})
@@ -413,7 +416,10 @@ func (d *differ) untypedList(before, after []any) {
 		before: len(before), after: len(after),
 		equal:   func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) },
 		alike:   func(i, j int) int { return alikeValues(reflect.ValueOf(before[i]), reflect.ValueOf(after[j])) },
-		diff:    func(i, j int) { d.untyped(before[i], after[j]) },
+		oldName: func(i int) string { return nameOf(reflect.ValueOf(before[i])) },
+		newName: func(j int) string { return nameOf(reflect.ValueOf(after[j])) },
+		diff:    func(d *differ, i, j int) { d.untyped(before[i], after[j]) },
+		old:     func(i int) ([]byte, error) { return json.Marshal(before[i]) },
 		encoded: func(j int) ([]byte, error) { return json.Marshal(after[j]) },
 		whole:   after,
 	})

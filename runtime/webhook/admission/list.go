@@ -3,6 +3,8 @@ package admission
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
@@ -13,10 +15,12 @@ type lists struct {
 	before, after int // how many elements
 	equal         func(i, j int) bool
 	// alike says how much an element and a new one have in common; zero is nothing, and less that they are not the same one.
-	alike   func(i, j int) int
-	diff    func(i, j int) // adds what brings one element to another one
-	encoded func(j int) ([]byte, error)
-	whole   any // the new list
+	alike func(i, j int) int
+	// oldName and newName are what an element is called, empty if it has no name.
+	oldName, newName func(k int) string
+	diff             func(d *differ, i, j int) // adds what brings one element to another one
+	old, encoded     func(k int) ([]byte, error)
+	whole            any // the new list
 }
 
 // list brings the list at the path to its new state. Elements are known again where they are the same or have something in
@@ -45,29 +49,43 @@ func (d *differ) list(l lists) {
 		if i >= 0 {
 			d.path = append(d.path, step{name: strconv.Itoa(j), element: i, text: elements[i], known: true})
 			if !l.equal(i, j) {
-				l.diff(i, j)
+				l.diff(d, i, j)
 			}
 			d.leave()
 			continue
 		}
-		value, err := l.encoded(j)
+		value, err := l.value(j, moved[j], elements)
 		if err != nil {
 			d.fail(err)
 			return
-		}
-		if from := moved[j]; from >= 0 {
-			value = elements[from]
 		}
 		d.ops = append(d.ops, Operation{Op: "add", Path: d.pointer(len(d.path)-1) + "/" + strconv.Itoa(j), Value: json.RawMessage(value)})
 	}
 }
 
-// maxPairs bounds the work of pairing: two changed stretches of fifty elements each. In longer ones elements are known by
-// their index.
+// value returns the JSON of a new element: what is written of the old one that it was made of, changed where that has, or
+// what the codec makes of it if from is -1.
+func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
+	switch {
+	case from < 0:
+		return l.encoded(j)
+	case l.equal(from, j):
+		return elements[from], nil
+	}
+	d := newDiffer(elements[from])
+	l.diff(d, from, j)
+	if d.err != nil {
+		return nil, d.err
+	}
+	return apply(elements[from], d.ops)
+}
+
+// maxPairs bounds the work of looking at each element with each: two stretches of fifty elements that have no name and have
+// changed. In longer ones they are known by their index.
 const maxPairs = 2_500
 
 // pair returns for each new element the old one that it was made of, in ascending order, or -1; and for each of the others the
-// old one that it equals and that has another place, or -1.
+// old one that it was made of and that had another place, or -1.
 func (l lists) pair() (of, moved []int) {
 	of, moved = make([]int, l.after), make([]int, l.after)
 	for j := range of {
@@ -84,35 +102,34 @@ func (l lists) pair() (of, moved []int) {
 		newEnd--
 		of[newEnd] = oldEnd
 	}
-	l.pairStretch(of, start, oldEnd, newEnd)
-	used := map[int]bool{}
-	for _, i := range of {
-		used[i] = true
-	}
-	if (oldEnd-start)*(newEnd-start) > maxPairs {
-		return of, moved
-	}
-	for j := start; j < newEnd; j++ {
-		for i := start; i < oldEnd && of[j] < 0; i++ {
-			if !used[i] && l.equal(i, j) {
-				moved[j], used[i] = i, true
-				break
-			}
-		}
-	}
+	olds, news := span(start, oldEnd), span(start, newEnd)
+	l.pairMatches(of, moved, olds, news)
+	l.pairMoved(of, moved, olds, news)
 	return of, moved
 }
 
-// pairStretch pairs the elements from start on, such that the pairs have as much in common as they can.
-func (l lists) pairStretch(of []int, start, oldEnd, newEnd int) {
-	n, m := oldEnd-start, newEnd-start
+// span returns the numbers from start to before end.
+func span(start, end int) (all []int) {
+	for k := start; k < end; k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// pairStretch pairs elements such that the pairs have as much in common as they can.
+func (l lists) pairStretch(of, olds, news []int) {
+	n, m := len(olds), len(news)
 	if n == 0 || m == 0 {
 		return
 	}
 	if n == 1 && m == 1 || n*m > maxPairs { // one that changed; or too many to look at each with each
+		least := 0
+		if n != m {
+			least = 1 // there are others between them
+		}
 		for k := range min(n, m) {
-			if l.alike(start+k, start+k) >= 0 {
-				of[start+k] = start + k
+			if l.alike(olds[k], news[k]) >= least {
+				of[news[k]] = olds[k]
 			}
 		}
 		return
@@ -123,7 +140,7 @@ func (l lists) pairStretch(of []int, start, oldEnd, newEnd int) {
 	for a := n - 1; a >= 0; a-- {
 		best[a], score[a] = make([]int, m+1), make([]int, m)
 		for b := m - 1; b >= 0; b-- {
-			score[a][b] = l.alike(start+a, start+b)
+			score[a][b] = l.alike(olds[a], news[b])
 			best[a][b] = max(best[a+1][b], best[a][b+1])
 			if score[a][b] > 0 {
 				best[a][b] = max(best[a][b], best[a+1][b+1]+score[a][b])
@@ -133,7 +150,7 @@ func (l lists) pairStretch(of []int, start, oldEnd, newEnd int) {
 	for a, b := 0, 0; a < n && b < m; {
 		switch {
 		case score[a][b] > 0 && best[a][b] == best[a+1][b+1]+score[a][b]:
-			of[start+b] = start + a
+			of[news[b]] = olds[a]
 			a++
 			b++
 		case best[a][b] == best[a+1][b]:
@@ -142,6 +159,188 @@ func (l lists) pairStretch(of []int, start, oldEnd, newEnd int) {
 			b++
 		}
 	}
+}
+
+// pairMatches pairs the elements of one name and those that are the same, and then what is between these.
+func (l lists) pairMatches(of, moved, olds, news []int) {
+	matched := l.matches(olds, news)
+	from := make([]int, 0, len(matched)) // of those in matched, by the new ones
+	for _, j := range news {
+		if i, ok := matched[j]; ok {
+			from = append(from, i)
+		}
+	}
+	taken, inPlace := map[int]bool{}, map[int]bool{}
+	for _, i := range from {
+		taken[i] = true
+	}
+	for _, i := range ascending(from) {
+		inPlace[i] = true
+	}
+	var between []int // new ones without a match since the last in its place
+	next := 0         // the old one after it, as an index of olds
+	gap := func(end int) {
+		var free []int
+		for ; next < len(olds) && olds[next] != end; next++ {
+			if !taken[olds[next]] {
+				free = append(free, olds[next])
+			}
+		}
+		l.pairStretch(of, free, between)
+		between = nil
+		next++
+	}
+	for _, j := range news {
+		switch i, ok := matched[j]; {
+		case !ok:
+			between = append(between, j)
+		case inPlace[i]:
+			gap(i)
+			of[j] = i
+		default:
+			moved[j] = i
+		}
+	}
+	gap(-1)
+}
+
+// matches returns old elements by the new ones that have the same name, which no other has, or that have no name and are the same.
+func (l lists) matches(olds, news []int) map[int]int {
+	matched := map[int]int{}
+	byName := func(names func(int) string, all []int) map[string]int {
+		of := map[string]int{}
+		for _, k := range all {
+			name := names(k)
+			if _, twice := of[name]; twice {
+				k = -1
+			}
+			of[name] = k
+		}
+		return of
+	}
+	oldNames, newNames := byName(l.oldName, olds), byName(l.newName, news)
+	same := map[string][]int{}
+	for _, i := range olds {
+		if l.oldName(i) == "" {
+			if text, err := l.old(i); err == nil {
+				same[string(text)] = append(same[string(text)], i)
+			}
+		}
+	}
+	for _, j := range news {
+		name := l.newName(j)
+		if name == "" {
+			text, err := l.encoded(j)
+			if all := same[string(text)]; err == nil && len(all) > 0 {
+				matched[j], same[string(text)] = all[0], all[1:]
+			}
+			continue
+		}
+		if i, ok := oldNames[name]; ok && i >= 0 && newNames[name] == j {
+			matched[j] = i
+		}
+	}
+	return matched
+}
+
+// ascending returns the first of the longest parts of numbers, which are all different, that ascend. It is in reverse order.
+func ascending(numbers []int) []int {
+	var ends []int                      // of the best parts of each length, as indexes of numbers
+	before := make([]int, len(numbers)) // the number in front of each in its part
+	last := -1
+	for k, number := range numbers {
+		at := sort.Search(len(ends), func(n int) bool { return numbers[ends[n]] >= number })
+		before[k] = -1
+		if at > 0 {
+			before[k] = ends[at-1]
+		}
+		if at == len(ends) {
+			ends, last = append(ends, k), k
+		} else {
+			ends[at] = k
+		}
+	}
+	var part []int
+	for k := last; k >= 0; k = before[k] {
+		part = append(part, numbers[k])
+	}
+	return part
+}
+
+// pairMoved finds the old elements of those new ones that have none in their order: equal ones, then those of one name, then those
+// that have more in common with each other than with any else.
+func (l lists) pairMoved(of, moved, olds, news []int) {
+	used := map[int]bool{}
+	for j := range of {
+		used[of[j]], used[moved[j]] = true, true
+	}
+	isUsed := func(i int) bool { return used[i] }
+	isPaired := func(j int) bool { return of[j] >= 0 || moved[j] >= 0 }
+	left := func() {
+		olds, news = slices.DeleteFunc(olds, isUsed), slices.DeleteFunc(news, isPaired)
+	}
+	take := func(i, j int) { moved[j], used[i] = i, true }
+	left()
+	for j, i := range l.matches(olds, news) {
+		take(i, j)
+	}
+	left()
+	if len(olds)*len(news) > maxPairs {
+		return
+	}
+	for _, j := range news {
+		if n := slices.IndexFunc(olds, func(i int) bool { return !used[i] && l.equal(i, j) }); n >= 0 {
+			take(olds[n], j)
+		}
+	}
+	left()
+	favourite := func(all []int, alike func(k int) int) int {
+		best, most := -1, 0
+		for _, k := range all {
+			switch score := alike(k); {
+			case score > most:
+				best, most = k, score
+			case score == most:
+				best = -1 // nobody knows which
+			}
+		}
+		return best
+	}
+	for _, j := range slices.Clone(news) {
+		i := favourite(olds, func(i int) int { return l.alike(i, j) })
+		if i >= 0 && favourite(news, func(j int) int { return l.alike(i, j) }) == j {
+			take(i, j)
+			left()
+		}
+	}
+}
+
+// nameOf returns what an element is called, empty if it has no name.
+func nameOf(v reflect.Value) string {
+	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return ""
+	}
+	for _, member := range []string{"name", "Name"} {
+		var name reflect.Value
+		switch {
+		case v.Kind() == reflect.Struct:
+			if field, ok := v.Type().FieldByName(member); ok && field.IsExported() && len(field.Index) == 1 {
+				name = v.FieldByIndex(field.Index)
+			}
+		case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+			name = v.MapIndex(reflect.ValueOf(member).Convert(v.Type().Key()))
+		}
+		for name.IsValid() && (name.Kind() == reflect.Pointer || name.Kind() == reflect.Interface) {
+			name = name.Elem()
+		}
+		if name.IsValid() && name.Kind() == reflect.String && name.Len() > 0 {
+			return name.String()
+		}
+	}
+	return ""
 }
 
 // sameName is what it counts that two elements have the same name, which lists of the API are merged by.
