@@ -42,6 +42,7 @@ type Flags struct {
 	file       string
 	kubeconfig string
 	log        log.Options
+	unbounded  bool              // the default of the graceful shutdown timeout is no bound
 	own        map[string]bool   // the flags that bind has declared
 	settings   map[string]string // what ServeHTTP shows; set when the command line is complete
 }
@@ -211,6 +212,7 @@ func (f *Flags) bind() {
 			f.own[one.Name] = true
 		}
 	})
+	f.unbounded = o.GracefulShutdownTimeout < 0
 	o.ProbeAddress = cmp.Or(o.ProbeAddress, ":8081")
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, Off)
 	o.PprofAddress = cmp.Or(o.PprofAddress, Off)
@@ -253,7 +255,7 @@ func (f *Flags) check() error {
 		return fmt.Errorf("-log-format: want text or json, got %q", f.log.Format)
 	case o.MaxConcurrentReconciles < 1:
 		return fmt.Errorf("-max-concurrent-reconciles: want at least 1, got %d", o.MaxConcurrentReconciles)
-	case o.GracefulShutdownTimeout < 0:
+	case o.GracefulShutdownTimeout < 0 && !f.unbounded:
 		return fmt.Errorf("-graceful-shutdown-timeout: want 0 or more, got %s", o.GracefulShutdownTimeout)
 	case o.ControllerShutdownTimeout < 0:
 		return fmt.Errorf("-controller-shutdown-timeout: want 0 or more, got %s", o.ControllerShutdownTimeout)

@@ -167,6 +167,20 @@ func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
 	}
 }
 
+func TestShutdownWithoutABoundIsADefaultAlone(t *testing.T) {
+	defaults := manager.Options{GracefulShutdownTimeout: -time.Second}
+	for args, want := range map[string]time.Duration{"": -time.Second, "--graceful-shutdown-timeout=5s": 5 * time.Second} {
+		set := flag.NewFlagSet("guestbook", flag.ContinueOnError)
+		f := manager.BindFlags(set, defaults)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := f.Options(); err != nil || o.GracefulShutdownTimeout != want {
+			t.Errorf("%q: got %v, %v", args, o.GracefulShutdownTimeout, err)
+		}
+	}
+}
+
 func TestHelpListsTheFlags(t *testing.T) {
 	for _, arg := range []string{"--help", "-h"} {
 		var stderr strings.Builder

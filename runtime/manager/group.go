@@ -98,12 +98,19 @@ func (g *group) run(ctx context.Context, place int, r Runnable) {
 	delete(g.running, place)
 }
 
+// tellStragglers is how often it is logged what still runs if there is no end of the time for it.
+const tellStragglers = 10 * time.Second
+
 // stop ends all and waits for them, and names those that still run: in the log each third of the time that ctx gives them,
 // and in the error when ctx ends first.
 func (g *group) stop(ctx context.Context) error {
 	g.cancel()
-	deadline, _ := ctx.Deadline()
-	tell := time.NewTicker(max(time.Millisecond, time.Until(deadline)/3))
+	period := tellStragglers
+	deadline, bounded := ctx.Deadline()
+	if bounded {
+		period = max(time.Millisecond, time.Until(deadline)/3)
+	}
+	tell := time.NewTicker(period)
 	defer tell.Stop()
 	for {
 		select {
@@ -112,7 +119,7 @@ func (g *group) stop(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("still running at the end of the shutdown timeout: %s", strings.Join(g.stragglers(), ", "))
 		case <-tell.C:
-			if time.Now().Before(deadline) {
+			if !bounded || time.Now().Before(deadline) {
 				g.logger.Info("waiting for what still runs", "runnables", g.stragglers())
 			}
 		}

@@ -121,7 +121,8 @@ type Options struct {
 	LeaderElectionNamespace string
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of leaderelection.Options. Zero means 15 s, 10 s and 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s.
+	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s; a negative time is
+	// no bound.
 	GracefulShutdownTimeout time.Duration
 	// ControllerShutdownTimeout bounds the part of it that the controllers may take. Those that still run then are named,
 	// and end with the rest. Zero is no bound of its own.
@@ -358,7 +359,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.elect(failed.report); err != nil {
 		return err
 	}
-	if err := m.listen(ctx); err != nil {
+	switch err := m.listen(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil // it was stopped before anything began
+	case err != nil:
 		return err
 	}
 	// Groups outlive ctx: they are stopped one after the other.
@@ -463,7 +467,10 @@ func (m *Manager) begin() error {
 // stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
-	whole, cancel := context.WithTimeout(context.Background(), m.opts.GracefulShutdownTimeout)
+	whole, cancel := context.WithCancel(context.Background())
+	if m.opts.GracefulShutdownTimeout > 0 {
+		whole, cancel = context.WithTimeout(whole, m.opts.GracefulShutdownTimeout)
+	}
 	defer cancel()
 	for i := len(started) - 1; i >= 0; i-- {
 		within := whole

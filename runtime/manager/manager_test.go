@@ -3,6 +3,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -424,6 +426,47 @@ func TestErrorOfWhatWasStoppedIsLogged(t *testing.T) {
 			t.Error("the end of the context was logged as an error")
 		}
 	})
+}
+
+// TestNegativeTimeoutIsNoBound has a runnable that takes hours to stop, which the log tells of now and then.
+func TestNegativeTimeoutIsNoBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, log := newManager(t, newAPIServer(), manager.Options{GracefulShutdownTimeout: -1})
+		add(t, m, worker{name: "slow", runFunc: func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(3 * time.Hour)
+			return nil
+		}})
+		r := start(t, m)
+		synctest.Wait()
+		begun := time.Now()
+		if err := r.stop(); err != nil || time.Since(begun) != 3*time.Hour {
+			t.Errorf("got %v after %v", err, time.Since(begun))
+		}
+		if told := strings.Count(log.String(), "waiting for what still runs"); told < 100 || told > 1100 {
+			t.Errorf("told %d times", told)
+		}
+	})
+}
+
+// TestStopBeforeTheStartIsNoError has an address with a name, which nobody looks up any more.
+func TestStopBeforeTheStartIsNoError(t *testing.T) {
+	for _, address := range []string{loopback, "localhost:0"} {
+		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
+			ProbeAddress: address, MetricsAddress: address, MetricsInsecure: true, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := m.Run(ctx); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
+			t.Errorf("%s: a second Run: %v", address, err)
+		}
+	}
 }
 
 func TestStragglersAreNamedAtTheTimeout(t *testing.T) {

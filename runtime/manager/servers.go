@@ -50,6 +50,9 @@ func (m *Manager) addServer(opts httpserver.Options) {
 
 // patience is how long servers may take to answer the last requests.
 func (m *Manager) patience() time.Duration {
+	if m.opts.GracefulShutdownTimeout < 0 {
+		return httpserver.DefaultPatience
+	}
 	return min(httpserver.DefaultPatience, m.opts.GracefulShutdownTimeout/2)
 }
 
