@@ -110,6 +110,10 @@ func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMess
 func (a *api) cut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.cutLocked()
+}
+
+func (a *api) cutLocked() {
 	for _, w := range a.watches {
 		close(w.cut)
 	}
