@@ -412,6 +412,8 @@ func (r *Reflector[T]) push(all Delta[T]) {
 var (
 	errCut    = errors.New("the streaming list ended before everything was sent")
 	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
+	// errIgnored is what a server means that goes on with bookmarks like those of any watch.
+	errIgnored = fmt.Errorf("the streaming list has no end, and the server sends other bookmarks after %v", silentFor*waitingAfter)
 )
 
 // streamList reads the whole state from a watch that sends it first, pushes it, and leaves the stream to be watched.
@@ -433,7 +435,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	if err != nil {
 		_ = stream.Close()
 		// A proxy that ends long requests would cut every streaming list: after two in a row comes a LIST.
-		if isBroken(err) && !errors.Is(err, errSilent) {
+		if isBroken(err) && !ignoresStreaming(err) {
 			err = errors.Join(errCut, unlessEOF(err))
 		}
 		return r.afterStreamList(s, version, err)
@@ -449,10 +451,13 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	return s, nil
 }
 
+// ignoresStreaming reports whether err says that the server takes a streaming list for an ordinary watch.
+func ignoresStreaming(err error) bool { return errors.Is(err, errSilent) || errors.Is(err, errIgnored) }
+
 // afterStreamList returns what follows a streaming list at version that ended with err.
 func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (state[T], error) {
 	switch {
-	case isUnsupported(err), errors.Is(err, errSilent):
+	case isUnsupported(err), ignoresStreaming(err):
 		r.log.Info("the server has no streaming lists, so ordinary ones are used", "err", err)
 		s.streaming = false
 		return s.relist(), nil
@@ -493,7 +498,7 @@ const (
 func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream client.Stream[T]) (Delta[T], error) {
 	var received atomic.Int64
 	silent := r.superviseInitial(ctx, stream, &received)
-	initial := r.initial(s)
+	initial, begun := r.initial(s), time.Now()
 	for {
 		event, err := stream.Next()
 		if err != nil {
@@ -509,6 +514,11 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 			all := initial.replaced(event.ResourceVersion)
 			r.size = all.count()
 			return all, nil
+		}
+		// Of a kind that changes all the time it is never silent.
+		if event.Type == watch.Bookmark && time.Since(begun) >= silentFor*waitingAfter {
+			silent()
+			return Delta[T]{}, errIgnored
 		}
 		r.applyInitial(initial, event)
 	}

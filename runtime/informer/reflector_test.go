@@ -556,6 +556,24 @@ func TestServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 }
 
 // W02
+func TestBusyServerThatIgnoresInitialEventsIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource("a")
+		s.noBegin = true
+		_, sink := reflect(t, s, streaming)
+		for range 14 {
+			s.update("a")
+			pass(4 * time.Second)
+		}
+		expect(t, "requests while something comes", s.took(), `watch! ""`)
+		s.send(client.WatchEvent[obj]{Type: watch.Bookmark, ResourceVersion: "25"})
+		synctest.Wait()
+		expect(t, "requests", s.took(), `list "0" limit 500`, `watch "25"`)
+		expect(t, "deltas", sink.got(), "Replaced 25 a")
+	})
+}
+
+// W02
 func TestWatchListCanBeDisabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource("a")
