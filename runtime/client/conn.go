@@ -187,11 +187,13 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	resp, err := c.sendPatiently(ctx, r)
 	switch {
 	case err == nil:
-		if l.ReadCloser = resp.Body; r.verb == "watch" {
-			l.silence = 0
-			l.timer.Stop()
+		l.ReadCloser, resp.Body = resp.Body, l
+		if r.verb == "watch" && l.timer.Stop() {
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{l.ReadCloser, l}
 		}
-		resp.Body = l
 		return resp, nil
 	case l.late.Load():
 		err = errSilent
@@ -207,15 +209,15 @@ var errSilent = errors.New("the server sends nothing")
 // listener is the body of an answer that is given up when nothing comes.
 type listener struct {
 	io.ReadCloser
-	silence time.Duration // zero is for ever
-	timer   *time.Timer
+	silence time.Duration
+	timer   *time.Timer // hangs up
 	hangUp  context.CancelFunc
 	late    atomic.Bool
 }
 
 func (l *listener) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
-	if l.silence > 0 && n > 0 {
+	if n > 0 {
 		l.timer.Reset(l.silence)
 	}
 	if err != nil && err != io.EOF && l.late.Load() {

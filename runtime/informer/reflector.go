@@ -53,6 +53,7 @@ type Reflector[T object.Object] struct {
 	pageSize  int64
 	metrics   instruments
 	err       atomic.Pointer[SyncError]
+	received  atomic.Int64 // events of all watches
 
 	mu      sync.Mutex
 	failure chan struct{} // closed by the next failure; nil when nobody has asked for it
@@ -611,10 +612,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	defer closeWith(ctx, stream)()
 	r.healthy()
 	start, from, before := time.Now(), s.version, s.stuck
-	overdue := &overdueStream[T]{Stream: stream}
-	stop := overdue.endAfter(time.Until(s.end))
-	events, err := r.follow(overdue, &s.version)
-	stop()
+	stop := r.endOverdue(stream, s.end)
+	events, err := r.follow(stream, &s.version)
+	overdue := stop()
 	s.stuck = s.version == from && time.Since(start) < shortWatch
 	switch {
 	case ctx.Err() != nil:
@@ -622,7 +622,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	// Else it would be opened again and again, and at once, for ever.
 	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
-	case errors.Is(err, io.EOF), overdue.ended.Load():
+	case errors.Is(err, io.EOF), overdue:
 		// The server ends each watch in the end, as it was asked to: that is no failure. One that does not is asked anew.
 		return s, nil
 	case isBroken(err), isRefusal(err):
@@ -640,47 +640,35 @@ func endOfWatch(options metav1.ListOptions) time.Time {
 	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
 }
 
-// overdueStream is a stream that is closed when its time is over and nothing comes any more.
-type overdueStream[T object.Object] struct {
-	client.Stream[T]
-	received atomic.Int64
-	ended    atomic.Bool
-}
-
-func (o *overdueStream[T]) Next() (client.WatchEvent[T], error) {
-	event, err := o.Stream.Next()
-	o.received.Add(1)
-	return event, err
-}
-
-// endAfter closes the stream after that time, or later when nothing has come for a while, until the function that it returns is
-// called.
-func (o *overdueStream[T]) endAfter(d time.Duration) (stop func()) {
+// endOverdue closes stream once its time is over and nothing comes any more, until the function that it returns is called, which
+// reports whether that has happened.
+func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop func() (ended bool)) {
 	var mu sync.Mutex
 	var timer *time.Timer
-	last := int64(-1)
+	last, stopped, ended := int64(-1), false, false
 	mu.Lock()
 	defer mu.Unlock()
-	timer = time.AfterFunc(d, func() {
+	timer = time.AfterFunc(time.Until(end), func() {
 		mu.Lock()
 		defer mu.Unlock()
-		now := o.received.Load()
+		now := r.received.Load()
 		switch {
-		case timer == nil: // stopped
+		case stopped:
 			return
 		case now != last:
 			last = now
 			timer.Reset(overdueAfter)
 			return
 		}
-		o.ended.Store(true)
-		_ = o.Close()
+		ended = true
+		_ = stream.Close()
 	})
-	return func() {
+	return func() bool {
 		mu.Lock()
 		defer mu.Unlock()
+		stopped = true
 		timer.Stop()
-		timer = nil
+		return ended
 	}
 }
 
@@ -694,6 +682,7 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 		if err != nil {
 			return events, err
 		}
+		r.received.Add(1)
 		if event.ResourceVersion == "" {
 			return events, errNoVersion
 		}
