@@ -151,6 +151,7 @@ func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
 // restore makes the server what it was at that version, as from a backup, with o, and ends all watches.
 func (f *fixture) restore(version int, o *corev1.ConfigMap) {
 	f.Helper()
+	synctest.Wait() // the cache has come to the versions that are taken back
 	f.api.mu.Lock()
 	f.api.version, f.api.objects = version, map[string]map[object.Key]json.RawMessage{}
 	f.api.cutLocked()
