@@ -115,7 +115,7 @@ type endpoint struct {
 // New returns a server without webhooks. It starts nothing.
 func New(opts Options) *Server {
 	opts.Address = cmp.Or(opts.Address, DefaultAddress)
-	opts.MaxInFlight = cmp.Or(opts.MaxInFlight, 256)
+	opts.MaxInFlight = cmp.Or(max(0, opts.MaxInFlight), 256)
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	s := &Server{
 		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics),
