@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -428,6 +429,24 @@ func TestLeaderSurvivesAConflictAndKeepsLabels(t *testing.T) {
 			t.Errorf("lease is %v", got)
 		}
 	})
+}
+
+func TestLeaseWithFullCountersIsTaken(t *testing.T) {
+	for _, transitions := range []int32{math.MaxInt32, math.MaxInt32 - 1, -5} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			a := start(t, s, "a")
+			<-a.leading
+			a.stop()
+			<-a.ended
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = &transitions })
+			b := start(t, s, "b")
+			<-b.leading
+			if got := *s.lease().Spec.LeaseTransitions; got < 0 || got < transitions {
+				t.Errorf("%d transitions after %d", got, transitions)
+			}
+		})
+	}
 }
 
 func TestDeletedLeaseIsCreatedAgain(t *testing.T) {

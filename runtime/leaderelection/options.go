@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"time"
 
@@ -58,6 +59,9 @@ type Options struct {
 	Metrics *metrics.Registry
 }
 
+// maxLeaseDuration is the longest that a Lease can say: more would be stored as less, and others take it from a leader that renews it.
+const maxLeaseDuration = math.MaxInt32 * time.Second
+
 // complete returns o with its defaults filled in, and every mistake in it as one error.
 func (o Options) complete() (Options, error) {
 	setDefault(&o.LeaseDuration, 15*time.Second)
@@ -84,8 +88,11 @@ func (o Options) complete() (Options, error) {
 	if o.RetryPeriod < 0 {
 		errs = append(errs, fmt.Errorf("leader election: retry period %s is negative", o.RetryPeriod))
 	}
-	if o.RenewDeadline <= o.RetryPeriod+o.RetryPeriod/5 {
+	if o.RenewDeadline <= o.RetryPeriod || o.RenewDeadline-o.RetryPeriod <= o.RetryPeriod/5 { // a sum may be more than a time can be
 		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is too short for the retry period %s: want more than %s", o.RenewDeadline, o.RetryPeriod, o.RetryPeriod+o.RetryPeriod/5))
+	}
+	if o.LeaseDuration > maxLeaseDuration {
+		errs = append(errs, fmt.Errorf("leader election: lease duration %s is more than a Lease can say, %s", o.LeaseDuration, maxLeaseDuration))
 	}
 	if o.RenewDeadline >= o.LeaseDuration {
 		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is not less than the lease duration %s", o.RenewDeadline, o.LeaseDuration))

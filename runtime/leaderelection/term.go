@@ -2,6 +2,7 @@ package leaderelection
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"time"
 
@@ -141,10 +142,11 @@ func (t *term) claim() *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: opts.Namespace, Name: opts.Name}}
 	if t.lease != nil {
 		lease = t.lease.DeepCopy()
-		transitions = 1
 		if lease.Spec.LeaseTransitions != nil {
-			transitions = *lease.Spec.LeaseTransitions + 1
+			transitions = max(0, *lease.Spec.LeaseTransitions)
 		}
+		// One that is full stays so: the API server takes no Lease with a negative number, and then nobody would ever lead.
+		transitions += min(1, math.MaxInt32-transitions)
 	}
 	if holder(lease) != opts.Identity {
 		lease.Spec.HolderIdentity = &opts.Identity
