@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"maps"
@@ -424,6 +425,13 @@ func (k *kind) versions() (all []schema.GroupVersion) {
 	return all
 }
 
+// toldAs is where errors say that objects of built-in kinds are, of those that are not under the name of their resource alone.
+var toldAs = map[schema.GroupResource]string{
+	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints", {Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
+	{Group: "networking.k8s.io", Resource: "ingresses"}:                    "ingress",
+	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}: "apiextensions.k8s.io/customresourcedefinitions",
+}
+
 func (s *Server) newRegistry(k *kind, f family) *registry {
 	stored := k.stored()
 	resource := schema.GroupResource{Group: stored.GVK.Group, Resource: k.Resource}
@@ -438,7 +446,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.Table(resource), prefix: prefix, resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
+		table: s.store.Table(resource), prefix: prefix, told: "/registry/" + cmp.Or(toldAs[resource], resource.Resource), resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
 		new: newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite}, attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached, TableConvertor: stored,
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -132,6 +133,10 @@ func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, v
 	}
 	if binding.Target.Name == "" {
 		problems.Required(at.Child("name"), "")
+	} else if binding.Target.Kind == "" || binding.Target.Kind == "Node" {
+		for _, message := range validation.NameIsDNSSubdomain(binding.Target.Name, false) {
+			problems.Add(field.Invalid(at.Child("name"), binding.Target.Name, message))
+		}
 	}
 	if err := problems.List.ToAggregate(); err != nil {
 		return nil, err

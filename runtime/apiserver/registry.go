@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ type codec interface {
 type registry struct {
 	table    *store.Table
 	prefix   string // of keys: /registry/ and the resource
+	told     string // what errors say instead of it, if not the same
 	resource schema.GroupResource
 	kind     schema.GroupVersionKind
 	new      func() runtime.Object
@@ -413,7 +415,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 				return nil, err
 			}
 		}
-		if err := preconditions.Check(shown(key, dryRun), existing); err != nil {
+		if err := preconditions.Check(r.shown(key, dryRun), existing); err != nil {
 			return nil, err
 		}
 		object, err := update(existing)
@@ -450,7 +452,8 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 }
 
 // shown is a key as errors show it: a dry run does not come to where the prefix is known.
-func shown(key string, dryRun bool) string {
+func (r *registry) shown(key string, dryRun bool) string {
+	key = cmp.Or(r.told, r.prefix) + strings.TrimPrefix(key, r.prefix)
 	if dryRun {
 		return strings.TrimPrefix(key, "/registry")
 	}
@@ -468,7 +471,7 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 		if err != nil {
 			return nil, err
 		}
-		if err := preconditions.Check(shown(key, dryRun), existing); err != nil {
+		if err := preconditions.Check(r.shown(key, dryRun), existing); err != nil {
 			return nil, storageerrors.InterpretDeleteError(err, r.qualified(ctx), name)
 		}
 		if err := validate(ctx, existing); err != nil {

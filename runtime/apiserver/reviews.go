@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -109,12 +110,12 @@ func (s *Server) reviewToken(_ context.Context, review *authenticationv1.TokenRe
 		wanted = []string{issuer}
 	}
 	who, audiences, err := s.authenticate(review.Spec.Token, wanted)
-	review.Status = authenticationv1.TokenReviewStatus{}
+	review.Status.Authenticated = err == nil
 	if err != nil {
 		review.Status.Error = err.Error()
 		return review, nil
 	}
-	review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: infoOf(who), Audiences: audiences}
+	review.Status.User, review.Status.Audiences = infoOf(who), audiences
 	return review, nil
 }
 
@@ -140,7 +141,7 @@ func (s *Server) reviewRules(ctx context.Context, review *authorizationv1.SelfSu
 }
 
 func (s *Server) reviewOwnAccess(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) (runtime.Object, error) {
-	problems := validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	problems := append(validateAccess(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes), validateAccessSelectors(review.Spec.ResourceAttributes)...)
 	problems = append(problems, validateNoMetadata(review.ObjectMeta, review.ObjectMeta, "must be empty")...)
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(authorizationV1.WithKind("").GroupKind(), "", problems)
@@ -192,17 +193,49 @@ func validateSubjectAccess(spec *authorizationv1.SubjectAccessReviewSpec) field.
 	if spec.User == "" && len(spec.Groups) == 0 {
 		problems = append(problems, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
 	}
-	return problems
+	return append(problems, validateAccessSelectors(spec.ResourceAttributes)...)
 }
 
 // shownPath is a path as errors show it, which is as the real server has it in memory.
 type shownPath struct{ Path, Verb string }
 
 func validateAccess(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) field.ErrorList {
-	if (resource == nil) != (path == nil) {
+	var problems field.ErrorList
+	if (resource == nil) == (path == nil) {
+		problems = append(problems, field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	return problems
+}
+
+// validateAccessSelectors checks the selectors of objects that a review may be limited to. Operators may be unknown.
+func validateAccessSelectors(resource *authorizationv1.ResourceAttributes) (problems field.ErrorList) {
+	if resource == nil {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec"), (*shownPath)(path), "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+	at := field.NewPath("spec.resourceAttributes")
+	raw := func(at *field.Path, raw string, requirements int) {
+		if raw != "" && requirements > 0 {
+			problems = append(problems, field.Invalid(at.Child("rawSelector"), raw, "may not specified at the same time as requirements"))
+		}
+		if raw == "" && requirements == 0 {
+			problems = append(problems, field.Required(at.Child("requirements"), fmt.Sprintf("when %s is specified, requirements or rawSelector is required", at)))
+		}
+	}
+	if selector := resource.FieldSelector; selector != nil {
+		here := at.Child("fieldSelector")
+		raw(here, selector.RawSelector, len(selector.Requirements))
+		for i, requirement := range selector.Requirements {
+			problems = append(problems, metav1validation.ValidateFieldSelectorRequirement(requirement, metav1validation.FieldSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
+		}
+	}
+	if selector := resource.LabelSelector; selector != nil {
+		here := at.Child("labelSelector")
+		raw(here, selector.RawSelector, len(selector.Requirements))
+		for i, requirement := range selector.Requirements {
+			problems = append(problems, metav1validation.ValidateLabelSelectorRequirement(requirement, metav1validation.LabelSelectorValidationOptions{AllowUnknownOperatorInRequirement: true}, here.Child("requirements").Index(i))...)
+		}
+	}
+	return problems
 }
 
 func validateNoMetadata(meta, given metav1.ObjectMeta, message string) field.ErrorList {

@@ -861,9 +861,12 @@ func validateParamRef(ref *admissionv1.ParamRef, path *field.Path) (problems fie
 		problems = append(problems, invalid(path.Child("name"), ref.Name, content.IsPathSegmentName(ref.Name))...)
 	}
 	if ref.Name != "" && ref.Selector != nil {
-		problems = append(problems, field.Forbidden(path.Child("name"), exclusive), field.Forbidden(path.Child("selector"), exclusive))
+		problems = append(problems, field.Forbidden(path.Child("name"), exclusive))
 	}
 	problems = append(problems, metav1validation.ValidateLabelSelector(ref.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+	if ref.Name != "" && ref.Selector != nil {
+		problems = append(problems, field.Forbidden(path.Child("selector"), exclusive))
+	}
 	if ref.Name == "" && ref.Selector == nil {
 		problems = append(problems, field.Required(path, "one of name or selector must be specified"))
 	}

@@ -282,10 +282,10 @@ func attachments() Kind {
 		case source.InlineVolumeSpec != nil:
 			f.inlineVolume(source.InlineVolumeSpec, at.Child("source", "inlineVolumeSpec"))
 		}
+		f.subdomain(at.Child("nodeName"), a.Spec.NodeName)
 		if name := a.Spec.Source.PersistentVolumeName; name != nil {
 			f.subdomain(field.NewPath("spec.source.persistentVolumeName"), *name)
 		}
-		f.subdomain(at.Child("nodeName"), a.Spec.NodeName)
 		return f.List
 	}
 	attacher := Col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"], func(a *attachment) any { return a.Spec.Attacher })
