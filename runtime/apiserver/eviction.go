@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
@@ -27,6 +29,10 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 		if eviction.Name != name {
 			return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 		}
+		deletion, err := deletionOf(eviction, options)
+		if err != nil {
+			return nil, err
+		}
 		found, err := objects.Get(ctx, name, &metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -36,11 +42,6 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 				return nil, err
 			}
 		}
-		deletion := &metav1.DeleteOptions{}
-		if eviction.DeleteOptions != nil {
-			deletion = eviction.DeleteOptions.DeepCopy()
-		}
-		deletion.DryRun = append(deletion.DryRun, options.DryRun...)
 		if status, err := s.disrupt(ctx, found.(*corev1.Pod), dryrun.IsDryRun(deletion.DryRun)); status != nil || err != nil {
 			return status, err
 		}
@@ -55,6 +56,26 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 		return &metav1.Status{Status: metav1.StatusSuccess}, nil
 	}
 	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict}, scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
+}
+
+// deletionOf is how a pod that is evicted is deleted, which is a dry run if either of both says so.
+func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
+	if eviction.DeleteOptions == nil {
+		return &metav1.DeleteOptions{DryRun: options.DryRun}, nil
+	}
+	deletion := eviction.DeleteOptions.DeepCopy()
+	if builtin.Deref(deletion.IgnoreStoreReadErrorWithClusterBreakingPotential) {
+		return nil, apierrors.NewInvalid(evictionKind.GroupKind(), eviction.Name, field.ErrorList{
+			field.Invalid(field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true, "can not be set for pod eviction, try after removing the option")})
+	}
+	switch {
+	case len(deletion.DryRun) == 0:
+		deletion.DryRun = options.DryRun
+	case len(options.DryRun) > 0 && !slices.Equal(deletion.DryRun, options.DryRun):
+		//lint:ignore ST1005 the real server says it so
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun, deletion.DryRun)
+	}
+	return deletion, nil
 }
 
 // noteDisruption says in the status of a pod that it is evicted, and makes the version in the preconditions of its deletion the one that this has.

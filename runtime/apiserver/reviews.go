@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -256,10 +258,53 @@ func (s *Server) decide(ctx context.Context, who user.Info, resource *authorizat
 	}
 	decision, reason, err := s.authorizer.Authorize(ctx, a)
 	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
+	var ignored []string
 	if err != nil {
-		status.EvaluationError = err.Error()
+		ignored = append(ignored, err.Error())
 	}
+	if resource != nil {
+		ignored = append(ignored, ignoredSelectors(resource)...)
+	}
+	status.EvaluationError = strings.Join(ignored, "; ")
 	return status
+}
+
+// ignoredSelectors says what of the selectors of a review nobody can look at. Roles do not look at selectors.
+func ignoredSelectors(resource *authorizationv1.ResourceAttributes) (told []string) {
+	tell := func(name string, wrong, all int) {
+		switch {
+		case wrong == 0:
+		case wrong < all:
+			told = append(told, "spec.resourceAttributes."+name+" partially ignored due to parse error")
+		default:
+			told = append(told, "spec.resourceAttributes."+name+" ignored due to parse error")
+		}
+	}
+	if selector := resource.FieldSelector; selector != nil {
+		wrong := 0
+		if _, err := fields.ParseSelector(selector.RawSelector); err != nil {
+			wrong++
+		}
+		for _, requirement := range selector.Requirements {
+			if len(requirement.Values) != 1 || requirement.Operator != metav1.FieldSelectorOpIn && requirement.Operator != metav1.FieldSelectorOpNotIn {
+				wrong++
+			}
+		}
+		tell("fieldSelector", wrong, len(selector.Requirements))
+	}
+	if selector := resource.LabelSelector; selector != nil {
+		wrong := 0
+		if _, err := labels.Parse(selector.RawSelector); err != nil {
+			wrong++
+		}
+		for _, requirement := range selector.Requirements {
+			if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{requirement}}); err != nil {
+				wrong++
+			}
+		}
+		tell("labelSelector", wrong, len(selector.Requirements))
+	}
+	return told
 }
 
 // issuer of tokens, and their audience unless another one is asked for.
