@@ -17,13 +17,14 @@ const (
 // What is not compared: who asks, whom the real server knows by a certificate, and descriptions of columns, which are those of an older version there.
 var (
 	credential = regexp.MustCompile(`"extra": \{\s*"authentication.kubernetes.io/credential-id": \[\s*"[^"]*"\s*\]\s*\},\s*`)
-	quoted     = regexp.MustCompile(`,(\\+)"extra\\+":\{\\+"authentication.kubernetes.io/credential-id\\+":\[\\+"[^"]*"\]\}`) // in what an error says of an object
+	quoted     = regexp.MustCompile(`,?\\+"authentication.kubernetes.io/credential-id\\+":\[\\+"[^"]*"\]`) // in what an error says of an object
+	noExtra    = regexp.MustCompile(`,\\+"extra\\+":\{\}`)
 	whoAsks    = regexp.MustCompile(`\b(?:kctrl|kubernetes)-admin\b`)
 	described  = regexp.MustCompile(`"description": "(?:[^"\\]|\\.)*",(\s*"format": "",\s*"name": "(?:SignerName|Requestor|RequestedDuration|Condition)")`)
 )
 
 func maskedSigning(text string) string {
-	text = whoAsks.ReplaceAllString(quoted.ReplaceAllString(credential.ReplaceAllString(text, ""), ""), "WHO")
+	text = whoAsks.ReplaceAllString(noExtra.ReplaceAllString(quoted.ReplaceAllString(credential.ReplaceAllString(text, ""), ""), ""), "WHO")
 	return maskedKinds(described.ReplaceAllString(text, "$1"))
 }
 

@@ -600,7 +600,7 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 }
 
 // embeddedProblem is one of what is wrong with embedded objects, which is told by the order of Go's maps.
-var embeddedProblem = regexp.MustCompile(`(cannot be handled as a Widget: spec\.template)[^"]*`)
+var embeddedProblem = regexp.MustCompile(`(cannot be handled as a Widget: spec\.template)[^\n]*`)
 
 // maskedFields leaves out what is drawn or told in other words of all kinds that are asked about.
 func maskedFields(answer string) string {

@@ -159,6 +159,9 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 	if binding.UID != "" {
 		preconditions.UID = &binding.UID
 	}
+	if binding.ResourceVersion != "" {
+		preconditions.ResourceVersion = &binding.ResourceVersion
+	}
 	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
 		pod := existing.(*corev1.Pod)
 		switch {

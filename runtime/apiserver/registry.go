@@ -375,7 +375,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 // distinctCauses leaves of causes that are found twice one, as upstream does where the checks of a kind are generated.
 func distinctCauses(s strategy, err error) error {
 	var status *apierrors.StatusError
-	if _, generated := s.(*kindStrategy); !generated || !errors.As(err, &status) || status.ErrStatus.Details == nil {
+	if of, generated := s.(*kindStrategy); !generated || of.kind == &definitionKind || !errors.As(err, &status) || status.ErrStatus.Details == nil {
 		return err
 	}
 	var distinct []metav1.StatusCause

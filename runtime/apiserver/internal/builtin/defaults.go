@@ -76,11 +76,6 @@ var gated = sync.OnceValue(func() map[reflect.Type]func(any) {
 		DefaultsOf(func(status *corev1.PodStatus) {
 			status.VolumeHealth, status.NodeAllocatableResourceClaimStatuses = nil, nil
 		}),
-		DefaultsOf(func(spec *corev1.PersistentVolumeClaimSpec) {
-			if spec.DataSourceRef != nil && Deref(spec.DataSourceRef.Namespace) != "" {
-				spec.DataSourceRef = nil
-			}
-		}),
 		DefaultsOf(func(mount *corev1.VolumeMountStatus) { mount.VolumeStatus = nil }),
 		DefaultsOf(func(status *corev1.PersistentVolumeClaimStatus) { status.HealthStatus = nil }),
 		//lint:ignore SA1019 clients still send it

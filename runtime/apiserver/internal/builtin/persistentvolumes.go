@@ -77,10 +77,12 @@ func VolumeClaims() Kind {
 			Unconditional: true, Reset: []string{"status"},
 			Create: Change1(func(c *claim) {
 				c.Status = corev1.PersistentVolumeClaimStatus{} // the phase is found by who reads it, and written by the next update
+				dropFarSource(&c.Spec, nil)
 				sameSources(&c.Spec, nil)
 			}),
 			Update: Change2(func(c, old *claim) {
 				c.Status = old.Status
+				dropFarSource(&c.Spec, &old.Spec)
 				sameSources(&c.Spec, &old.Spec)
 			}),
 			Validate:       Typed1(validateClaim),
@@ -119,6 +121,13 @@ func VolumeClaims() Kind {
 			}
 			return reviewGrowth(cluster, a)
 		},
+	}
+}
+
+// dropFarSource drops a source in another namespace, as that feature is off, unless a claim has had one. Templates of claims keep theirs.
+func dropFarSource(spec, old *corev1.PersistentVolumeClaimSpec) {
+	if spec.DataSourceRef != nil && Deref(spec.DataSourceRef.Namespace) != "" && (old == nil || old.DataSourceRef == nil) {
+		spec.DataSourceRef = nil
 	}
 }
 

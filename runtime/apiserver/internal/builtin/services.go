@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
 )
 
 func serviceDefaults() []Defaulter {
@@ -534,7 +535,7 @@ func isIPv6(ip string) bool { return strings.Contains(ip, ":") }
 
 // endpointIP checks an address that others send to.
 func (f *Findings) endpointIP(at *field.Path, text string) {
-	ip := net.ParseIP(text)
+	ip := netutils.ParseIPSloppy(text) // which takes leading zeros
 	switch {
 	case ip == nil:
 		f.invalid(at, text, "must be a valid IP address")

@@ -330,12 +330,6 @@ func drivers() Kind {
 	check := func(d *driver) field.ErrorList {
 		f, at := Findings{ValidateMetadata(&d.ObjectMeta, false, validation.NameIsDNSSubdomain)}, field.NewPath("spec")
 		f.driverSpec(d.Spec, at)
-		for _, mode := range d.Spec.VolumeLifecycleModes {
-			oneOfListed(&f, at.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)
-		}
-		if d.Spec.FSGroupPolicy != nil {
-			oneOf(&f, at.Child("fsGroupPolicy"), *d.Spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy)
-		}
 		return f.List
 	}
 	warnings := func(d *driver) []string {
@@ -397,6 +391,9 @@ func drivers() Kind {
 }
 
 func (f *Findings) driverSpec(spec storagev1.CSIDriverSpec, at *field.Path) {
+	if spec.FSGroupPolicy != nil {
+		oneOf(f, at.Child("fsGroupPolicy"), *spec.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy, storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy)
+	}
 	audiences := sets.New[string]()
 	for i, request := range spec.TokenRequests {
 		here := at.Child("tokenRequests").Index(i)
@@ -411,6 +408,9 @@ func (f *Findings) driverSpec(spec storagev1.CSIDriverSpec, at *field.Path) {
 		case seconds != nil && *seconds > 1<<32:
 			f.invalid(here.Child("expirationSeconds"), *seconds, "may not specify a duration larger than 2^32 seconds")
 		}
+	}
+	for _, mode := range spec.VolumeLifecycleModes {
+		oneOfListed(f, at.Child("volumeLifecycleModes"), mode, storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral)
 	}
 	if period := spec.NodeAllocatableUpdatePeriodSeconds; period != nil && *period < 10 {
 		f.invalid(at.Child("nodeAllocatableUpdatePeriodSeconds"), *period, "must be greater than or equal to 10 seconds")

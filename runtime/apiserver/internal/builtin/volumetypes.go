@@ -175,7 +175,7 @@ var driverlessTypes = map[string]driverless{
 // driverless checks a type of volumes that has no driver any more, which is a field of what is at a path.
 func (f *Findings) driverless(name string, source any, in *field.Path) {
 	at := in.Child(name)
-	if name == "gcePersistentDisk" || name == "awsElasticBlockStore" {
+	if name == "gcePersistentDisk" {
 		at = in.Child("persistentDisk") // as the API server has it
 	}
 	v := reflect.ValueOf(source).Elem()
