@@ -31,7 +31,19 @@ func newBuildCommand(s *streams) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s), newBuildImageCommand(s))
+	for _, sub := range cmd.Commands() {
+		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateImage(cmd) }
+	}
 	return cmd
+}
+
+// validateImage checks the image that a command is given. One that is empty, as --image "$IMG" is where IMG is not set, is no wish for
+// the default.
+func validateImage(cmd *cobra.Command) error {
+	if flag := cmd.Flags().Lookup("image"); flag.Changed {
+		return project.ValidateImage(flag.Value.String())
+	}
+	return nil
 }
 
 // buildOptions are the flags that the commands below build share.
@@ -51,18 +63,8 @@ func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 func (o *buildOptions) validate() error {
-	if err := validImage(o.source.Image); err != nil {
-		return err
-	}
 	if !filepath.IsLocal(o.source.Kustomization) {
 		return usageError("--kustomize wants a folder of the project, such as config/default")
-	}
-	return nil
-}
-
-func validImage(image string) error {
-	if strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"'{}\`, r) }) {
-		return usageError("--image " + diagnostic.Quote(image) + " is no image, such as example.com/guestbook:v1")
 	}
 	return nil
 }
@@ -230,8 +232,12 @@ type imageResult struct {
 }
 
 func runBuildImage(ctx context.Context, s *streams, o writeOptions, file string, image release.Image) error {
-	if err := validImage(image.Name); err != nil {
-		return err
+	if strings.Contains(image.Name, "@") {
+		return &diagnostic.Error{
+			Message: "--image " + diagnostic.Quote(image.Name) + " has a digest, which an image has once it is built",
+			Hint:    "leave out what begins with @; the command prints the digest of what it has built",
+			Class:   diagnostic.ErrUsage,
+		}
 	}
 	if local := strings.TrimPrefix(image.Package, "./"); image.Package != "" && !filepath.IsLocal(local) || strings.HasPrefix(image.Package, "-") {
 		return usageError("--package wants a folder of the project, such as ./cmd")

@@ -109,6 +109,9 @@ func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
 func (o *operandFlags) read(cmd *cobra.Command) (*scaffold.Operand, error) {
 	switch o.from {
 	case "deployment":
+		if err := validateImage(cmd); err != nil {
+			return nil, err
+		}
 		if cmd.Flags().Changed("port") && o.Port == 0 {
 			return nil, &diagnostic.Error{Message: "--port: want a number from 1 to 65535, got 0", Hint: "write --port=8080", Class: diagnostic.ErrUsage}
 		}

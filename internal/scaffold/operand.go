@@ -8,6 +8,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
@@ -33,8 +34,8 @@ func (o *Operand) validate(opts APIOptions) error {
 		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are", "leave out --namespaced=false"
 	case o.Port < 0 || o.Port > 65535:
 		message, hint = fmt.Sprintf("--port: want a number from 1 to 65535, got %d", o.Port), "write --port=8080"
-	case strings.ContainsFunc(o.Image, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'`\\{}", r) }) || len(o.Image) > maxImage:
-		message, hint = "--image: "+diagnostic.Quote(o.Image)+" is no name of an image", "write --image=registry.example.com/name:tag"
+	case o.Image != "":
+		return project.ValidateImage(o.Image)
 	default:
 		return nil
 	}

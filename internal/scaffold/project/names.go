@@ -215,7 +215,14 @@ func isMajorVersion(element string) bool {
 }
 
 // Plural returns the resource name of a kind: its English plural in lower case.
-func Plural(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
+func Plural(kind string) string {
+	lower := strings.ToLower(kind)
+	plural := flect.Pluralize(lower)
+	if plural != strings.ToLower(plural) { // behind an acronym that ends in s the library puts that of its own: dnsDNSes
+		return lower + "es"
+	}
+	return plural
+}
 
 func invalidName(what, value, reason, instead string) error {
 	message := fmt.Sprintf("invalid %s %s: %s", what, diagnostic.Quote(value), reason)

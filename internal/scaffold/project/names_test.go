@@ -77,6 +77,30 @@ func TestNames(t *testing.T) {
 		{"project name that YAML takes for a truth", ValidateName, "on", "YAML reads it as true or false", `use "guestbook"`},
 		{"project name that YAML takes for a number", ValidateName, "12", "YAML reads it as a number", `use "guestbook"`},
 		{"project name with dot", ValidateName, "a.b", "invalid project name", `use "ab"`},
+		{"image", ValidateImage, "example.com/guestbook:v1", "", ""},
+		{"image of the default registry", ValidateImage, "nginx", "", ""},
+		{"image of a registry with a port", ValidateImage, "localhost:5000/a/b__c/d--e.f:V1.0_x", "", ""},
+		{"image of a registry by address", ValidateImage, "[fd00::1]:5000/a", "", ""},
+		{"image of a registry in capitals", ValidateImage, "EXAMPLE.com/a", "", ""},
+		{"image by digest", ValidateImage, "example.com/a:v1@sha256:" + strings.Repeat("0a", 32), "", ""},
+		{"image empty", ValidateImage, "", "the image is empty", `use "example.com/guestbook:v1"`},
+		{"image as URL", ValidateImage, "https://example.com/a:v1", "it begins with the registry, and not with https://", `use "example.com/a:v1"`},
+		{"image in capitals", ValidateImage, "example.com/Guestbook:V1", "want names of lower-case letters", `use "example.com/guestbook:V1"`},
+		{"image of the default registry in capitals", ValidateImage, "Guestbook:v1", "want names of lower-case letters", `use "guestbook:v1"`},
+		{"image without a tag behind the colon", ValidateImage, "example.com/a:", "want a tag behind the last colon", `use "example.com/a"`},
+		{"image with a tag too long", ValidateImage, "a:" + strings.Repeat("b", 129), "at most 128", `use "example.com/guestbook:v1"`},
+		{"image with a bad digest", ValidateImage, "a@sha256:12", "want a digest behind @", `use "example.com/guestbook:v1"`},
+		{"image with nothing behind @", ValidateImage, "a@", "want a digest behind @", `use "a"`},
+		{"image with two slashes", ValidateImage, "example.com//a", "between slashes", `use "example.com/guestbook:v1"`},
+		{"image with a slash at the end", ValidateImage, "example.com/a/", "between slashes", `use "example.com/a"`},
+		{"image with three underscores", ValidateImage, "a___b", "one or two underscores", `use "example.com/guestbook:v1"`},
+		{"image with a port that is none", ValidateImage, "example.com:x/a", "want a registry before the first slash", `use "example.com/guestbook:v1"`},
+		{"image with a port beyond all", ValidateImage, "example.com:70000/a", "want a registry before the first slash", `use "example.com/guestbook:v1"`},
+		{"image with a zone", ValidateImage, "[fe80::1%eth0]/a", "want a registry before the first slash", `use "example.com/guestbook:v1"`},
+		{"image by ID", ValidateImage, strings.Repeat("0a", 32), "the ID of an image", `use "example.com/guestbook:v1"`},
+		{"image with a name too long", ValidateImage, "example.com/" + strings.Repeat("a", 250), "longer than 255", `use "example.com/guestbook:v1"`},
+		{"image with newline", ValidateImage, "a:v1\n", "want a tag", `use "a:v1"`},
+		{"image beyond ASCII", ValidateImage, "größe", "want names of lower-case letters", `use "example.com/guestbook:v1"`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			err := tt.check(tt.value)
@@ -103,6 +127,7 @@ func TestNames(t *testing.T) {
 func TestPluralIsEnglish(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Guestbook": "guestbooks", "Policy": "policies", "NetworkClass": "networkclasses", "Proxy": "proxies", "Fish": "fish",
+		"DNS": "dnses", "IPs": "ipses",
 	} {
 		if got := Plural(kind); got != want {
 			t.Errorf("Plural(%q) = %q, want %q", kind, got, want)
@@ -119,7 +144,7 @@ func FuzzNameHints(f *testing.F) {
 		f.Add(seed)
 	}
 	checks := []func(string) error{
-		ValidateDomain, ValidateGroup, ValidateVersion, ValidateKind, ValidatePlural, ValidateModulePath, ValidateName,
+		ValidateDomain, ValidateGroup, ValidateVersion, ValidateKind, ValidatePlural, ValidateModulePath, ValidateName, ValidateImage,
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		for i, check := range checks {
