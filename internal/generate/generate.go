@@ -217,7 +217,7 @@ func (g *generation) headerOf(of chosen) (artifact.Header, error) {
 	if of.Code {
 		return g.codeHeader()
 	}
-	return g.header(g.options.ManifestHeaderFile)
+	return g.header(g.options.ManifestHeaderFile, diagnostic.ManifestHeader)
 }
 
 // codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.
@@ -226,11 +226,11 @@ func (g *generation) codeHeader() (artifact.Header, error) {
 	if _, err := g.plan.Read(name); g.options.HeaderFile == "" && errors.Is(err, fs.ErrNotExist) {
 		return artifact.Header{}, nil
 	}
-	return g.header(name)
+	return g.header(name, diagnostic.CodeHeader)
 }
 
-// header reads a header file of the project. No name means no header.
-func (g *generation) header(file string) (artifact.Header, error) {
+// header reads a header file of the project, whose text is to be right. No name means no header.
+func (g *generation) header(file string, check func(file, text string) error) (artifact.Header, error) {
 	if file == "" {
 		return artifact.Header{}, nil
 	}
@@ -242,7 +242,10 @@ func (g *generation) header(file string) (artifact.Header, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return artifact.Header{}, headerError(name, "does not exist", err)
 	}
-	return artifact.Header{Text: string(text), Year: g.options.Year}, err
+	if err != nil {
+		return artifact.Header{}, err
+	}
+	return artifact.Header{Text: string(text), Year: g.options.Year}, check(name, string(text))
 }
 
 func headerError(name, message string, cause error) error {

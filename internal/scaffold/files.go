@@ -3,8 +3,6 @@ package scaffold
 import (
 	"bytes"
 	"errors"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"io/fs"
 	"path"
@@ -91,21 +89,7 @@ func goHeader(p *plan.Plan) (string, error) {
 		return "", nil
 	}
 	header += "\n\n"
-	return header, checkHeader(header)
-}
-
-// checkHeader refuses a boilerplate that is no Go comment.
-func checkHeader(header string) error {
-	_, err := parser.ParseFile(token.NewFileSet(), boilerplateFile, header+"package p\n", parser.SkipObjectResolution)
-	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
-		return &diagnostic.Error{
-			Pos:     list[0].Pos,
-			Message: "the text that Go files begin with is no comment",
-			Hint:    "write it between /* and */, or in lines that begin with //",
-			Cause:   err,
-		}
-	}
-	return err
+	return header, diagnostic.CodeHeader(boilerplateFile, header)
 }
 
 func renderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force bool) error {

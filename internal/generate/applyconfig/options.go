@@ -115,7 +115,7 @@ func (o Options) settings(in generator.Input) (settings, error) {
 		year = thisYear()
 	}
 	found.header = strings.ReplaceAll(string(text), "YEAR", year)
-	return found, nil
+	return found, diagnostic.CodeHeader(o.HeaderFile, found.header)
 }
 
 // thisYear is what controller-gen writes for YEAR in the header of apply configurations.

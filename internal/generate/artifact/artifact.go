@@ -55,6 +55,15 @@ func ReadHeader(ctx genall.GenerationContext, file, year string) (string, error)
 	return strings.ReplaceAll(string(text), " YEAR", " "+year), err
 }
 
+// ReadCodeHeader is [ReadHeader] for a text that Go files begin with, which has to be a comment.
+func ReadCodeHeader(ctx genall.GenerationContext, file, year string) (string, error) {
+	header, err := ReadHeader(ctx, file, year)
+	if err != nil {
+		return "", err
+	}
+	return header, diagnostic.CodeHeader(file, header)
+}
+
 // Sink collects the files that generators of controller-tools write. The zero value puts everything in the root of the
 // project. It is for one goroutine.
 type Sink struct {

@@ -46,7 +46,7 @@ var Generator = generator.Generator{
 
 // write opens a file of ctx for each of its roots that asks for deep copies.
 func write(ctx genall.GenerationContext, options deepcopy.Generator, generated generated) error {
-	header, err := artifact.ReadHeader(ctx, options.HeaderFile, options.Year)
+	header, err := artifact.ReadCodeHeader(ctx, options.HeaderFile, options.Year)
 	if err != nil {
 		return err
 	}
