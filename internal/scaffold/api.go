@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
+
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -330,6 +332,9 @@ func checkServed(proj *project.Project, r project.Resource) error {
 		hint = "use a shorter group or kind"
 	case proj.MultiGroup && slices.Contains([]string{"internal", "testdata", "vendor"}, r.Group):
 		message = fmt.Sprintf("the group %q would be a folder whose packages the go command hides", r.Group)
+		hint = "use another group"
+	case proj.MultiGroup && r.Group != "" && module.CheckImportPath(r.Group) != nil:
+		message = fmt.Sprintf("the group %q would be a folder that Windows cannot have, so that the go command refuses it", r.Group)
 		hint = "use another group"
 	default:
 		return nil
