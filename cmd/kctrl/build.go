@@ -32,9 +32,19 @@ func newBuildCommand(s *streams) *cobra.Command {
 	}
 	cmd.AddCommand(newBuildInstallerCommand(s), newBuildChartCommand(s), newBuildBundleCommand(s), newBuildImageCommand(s))
 	for _, sub := range cmd.Commands() {
-		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateImage(cmd) }
+		sub.PreRunE = func(cmd *cobra.Command, _ []string) error { return validateGiven(cmd) }
 	}
 	return cmd
+}
+
+// validateGiven checks what a command below build is given: the image, and a place that is not empty.
+func validateGiven(cmd *cobra.Command) error {
+	for _, name := range []string{"dir", "file"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
+			return &diagnostic.Error{Message: "--" + name + " is empty", Hint: "leave it out to write " + flag.DefValue, Class: diagnostic.ErrUsage}
+		}
+	}
+	return validateImage(cmd)
 }
 
 // validateImage checks the image that a command is given. One that is empty, as --image "$IMG" is where IMG is not set, is no wish for

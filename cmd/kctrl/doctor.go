@@ -93,7 +93,7 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 
 // examined is the project of a doctor; its owner closes it.
 func examined(ctx context.Context, s *streams, use func(*doctor.Project) error) error {
-	dir, err := filepath.Abs(s.dir)
+	dir, err := s.absolute()
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir) // where kustomize finds files, too
 	}

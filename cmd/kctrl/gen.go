@@ -92,7 +92,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(s.dir)
+	dir, err := s.absolute()
 	if err != nil {
 		return err
 	}

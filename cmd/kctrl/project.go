@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 	"github.com/spf13/afero"
@@ -27,8 +28,21 @@ func openForeign(s *streams, named bool) (*openedProject, error) {
 	return openFolder(s, func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) })
 }
 
-func openFolder(s *streams, load func(fs.FS) (*project.Project, error)) (*openedProject, error) {
+// absolute returns the absolute path of the folder that a command was given.
+func (s *streams) absolute() (string, error) {
 	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return "", &diagnostic.Error{
+			Message: "the folder that kctrl was started in cannot be found",
+			Hint:    "it may have been removed: go to another, or name one with -C by its whole path",
+			Cause:   err,
+		}
+	}
+	return dir, nil
+}
+
+func openFolder(s *streams, load func(fs.FS) (*project.Project, error)) (*openedProject, error) {
+	dir, err := s.absolute()
 	if err != nil {
 		return nil, err
 	}

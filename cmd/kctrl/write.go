@@ -60,6 +60,9 @@ func (o *writeOptions) access() access { return access(!o.dryRun) }
 // commands the second builds on what the first has written. What a killed command has left there by half is taken back;
 // a command that only reads refuses to work on it.
 func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
+	if _, err := s.absolute(); err != nil {
+		return nil, err
+	}
 	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{
 		Shared:  a == reads,
 		Waiting: func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this folder to end") },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -132,6 +133,9 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	}
 	if err := restate(p, &before, proj, opts.Kctrl, header, opts.Force, opts.Base); err != nil {
 		return nil, err
+	}
+	if reflect.DeepEqual(before.Resources, proj.Resources) {
+		return p, nil
 	}
 	p.Note(&diagnostic.Error{
 		Message: "for API servers this is another API: objects that are stored under the old name stay there, with their CRD",
