@@ -536,6 +536,9 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if seconds > 1<<32 {
 		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
+	if len(asked.Spec.Attestations) > 0 { // which are for webhooks
+		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations, "attestations may only be specified with a webhook bound object reference")}
+	}
 	if len(problems) > 0 && !t.server.options.Unchecked {
 		return nil, apierrors.NewInvalid(kind, "", problems)
 	}

@@ -112,7 +112,7 @@ type modelBuilder struct {
 }
 
 var scalarModels = map[reflect.Type]schema.Scalar{
-	reflect.TypeFor[metav1.Time](): schema.Untyped, reflect.TypeFor[metav1.MicroTime](): schema.Untyped,
+	reflect.TypeFor[metav1.Time](): schema.Untyped, reflect.TypeFor[metav1.MicroTime](): schema.Untyped, reflect.TypeFor[resource.Quantity](): schema.Untyped,
 	reflect.TypeFor[metav1.Duration](): schema.String, reflect.TypeFor[[]byte](): schema.String,
 }
 
@@ -120,7 +120,7 @@ func (b *modelBuilder) reference(t reflect.Type) schema.TypeRef {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[intstr.IntOrString]() || t == reflect.TypeFor[resource.Quantity]() { // which have no one type
+	if t == reflect.TypeFor[intstr.IntOrString]() { // which has no one type
 		return schema.TypeRef{NamedType: &deducedName}
 	}
 	if scalar, ok := scalarModels[t]; ok {

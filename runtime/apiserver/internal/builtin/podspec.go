@@ -262,6 +262,9 @@ func (c *podChecks) containers(at *field.Path) {
 			}
 		}
 	}
+	for _, container := range spec.InitContainers { // with names that are none, which ephemeral containers may not have either
+		names.Insert(container.Name)
+	}
 	c.ephemeral(names, at.Child("ephemeralContainers"))
 }
 
