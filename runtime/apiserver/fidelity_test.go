@@ -44,7 +44,7 @@ var subjects = map[string]subject{
 	"claims":      {"testdata/claims.json.gz", upTo(12), func(testing.TB) requester { return claimRequests }, maskedKinds},
 	"readers":     {"testdata/readers.json.gz", upTo(20), func(testing.TB) requester { return readerRequests }, nil},
 	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
-	"fields":      {"testdata/fields.json.gz", upTo(20, 60099, 9100047, 9100098, 9100168, 9100176, 9100295, 9100341, 9100489), fieldsOf, maskedFields},
+	"fields":      {"testdata/fields.json.gz", upTo(20, 60099, 9100047, 9100098, 9100168, 9100176, 9100295, 9100341, 9100489, 33330011, 33330207, 55550034), fieldsOf, maskedFields},
 	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
 	"admission":   {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/util/diff"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -99,6 +100,7 @@ func VolumeClaims() Kind {
 						f.invalid(field.NewPath("status", "capacity").Key(string(name)), quantity.Value(), "must be a valid resource quantity")
 					}
 				}
+				f.resizes(&c.Status, field.NewPath("status"))
 				return f.List
 			}),
 		},
@@ -121,6 +123,43 @@ func VolumeClaims() Kind {
 			}
 			return reviewGrowth(cluster, a)
 		},
+	}
+}
+
+// resizes checks how far the growth of a claim has come.
+func (f *Findings) resizes(status *corev1.PersistentVolumeClaimStatus, at *field.Path) {
+	steps := []corev1.ClaimResourceStatus{corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
+		corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible, corev1.PersistentVolumeClaimNodeResizePending}
+	slices.Sort(steps)
+	for _, name := range sortedMap(status.AllocatedResourceStatuses) {
+		here := at.Child("allocatedResourceStatuses")
+		f.claimResource(name, here)
+		if !slices.Contains(steps, status.AllocatedResourceStatuses[name]) {
+			f.Add(field.NotSupported(here, name, steps)) // of the name, as the API server has it
+		}
+	}
+	for _, name := range sortedMap(status.AllocatedResources) {
+		here, before := at.Child("allocatedResources"), len(f.List)
+		if f.claimResource(name, here); len(f.List) > before {
+			continue
+		}
+		quantity := status.AllocatedResources[name]
+		if quantity.Value() < 0 {
+			f.invalid(here.Key(string(name)), quantity.Value(), "must be a valid resource quantity")
+		} else {
+			f.quantity(here.Key(string(name)), corev1.ResourceStorage, quantity)
+		}
+	}
+}
+
+// claimResource checks the name of what a claim has got: of what Kubernetes itself has, storage.
+func (f *Findings) claimResource(name corev1.ResourceName, at *field.Path) {
+	if messages := utilvalidation.IsQualifiedName(string(name)); len(messages) > 0 {
+		f.invalid(at, string(name), messages...)
+		return
+	}
+	if isNative(name) && name != corev1.ResourceStorage {
+		f.Add(field.NotSupported(at, string(name), []corev1.ResourceName{corev1.ResourceStorage}))
 	}
 }
 
