@@ -107,6 +107,22 @@ func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int,
 	}
 }
 
+func TestReadOnlyFileSystemIsOneError(t *testing.T) {
+	fileSystems(t, func(t *testing.T, newFs func() afero.Fs) {
+		fsys := newFs()
+		startingTree(t, fsys)
+		before := tree(t, fsys)
+		faulty := &fault.FS{Fs: fsys, Fails: func(int, string) error { return syscall.EROFS }}
+		err := mixedPlan(t, fsys).Apply(t.Context(), faulty, "test")
+		if all := diagnostic.All(err); len(all) != 1 || !errors.Is(err, syscall.EROFS) {
+			t.Errorf("got %v, want one error about %v", all, syscall.EROFS)
+		}
+		if diff := cmp.Diff(before, tree(t, fsys)); diff != "" {
+			t.Errorf("the tree is not as before:\n%s", diff)
+		}
+	})
+}
+
 func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 	for name, failure := range map[string]error{"unknown": fault.Err, "no space": syscall.ENOSPC, "read-only": syscall.EROFS} {
 		fails := func(n int) func(int, string) error {

@@ -156,6 +156,7 @@ func (l *Lock) Forget(path string) {
 // ParseLock reads a lock, in the present format or in the first one, which was YAML. Lines that a merge has left twice, and
 // between conflict markers, all count: each is a content that kctrl wrote on one of the branches.
 func ParseLock(data []byte) (*Lock, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors of Windows begin files with it
 	if !bytes.HasPrefix(data, []byte(lockTitle)) && !bytes.Contains(data, []byte("\n"+lockTitle)) {
 		return parseYAMLLock(data)
 	}

@@ -15,7 +15,7 @@ func TestMergedLockKnowsBothBranches(t *testing.T) {
 		"union": lockHeader + "a\t" + ours + "\tt\na\t" + theirs + "\tt\nb\t" + ours + "\tt\nb\t" + ours + "\tt\n",
 		"conflict": "<<<<<<< HEAD\n" + lockHeader + "a\t" + ours + "\tt\nb\t" + ours + "\tt\n||||||| 012345\n=======\n" +
 			lockHeader + "a\t" + theirs + "\tt\nb\t" + ours + "\tt\n>>>>>>> branch\n",
-		"unsorted, on Windows": lockHeader + "b\t" + ours + "\tt\r\na\t" + theirs + "\tt\r\na\t" + ours + "\tt\r\n",
+		"unsorted, on Windows": "\ufeff" + lockHeader + "b\t" + ours + "\tt\r\na\t" + theirs + "\tt\r\na\t" + ours + "\tt\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock, err := ParseLock([]byte(text))
