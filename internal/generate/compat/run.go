@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -417,8 +418,11 @@ type disk struct {
 	read func(name string) ([]byte, error)
 }
 
-// OpenForRead opens a file. An error names it as the user did.
+// OpenForRead opens a file. An error names it as the user did. The null device is empty: it is how Makefiles say that there is no header.
 func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
+	if name == os.DevNull {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(d.dir, path)
