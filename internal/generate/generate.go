@@ -45,7 +45,8 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 		if err != nil {
 			return err
 		}
-		o.Paths = paths
+		given := slices.DeleteFunc(slices.Clone(o.Paths), func(path string) bool { return path == "./..." })
+		o.Paths = append(paths, given...) // which are to be there
 	}
 	if proj != nil {
 		if err := o.completeYear(plan); err != nil {
