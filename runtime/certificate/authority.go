@@ -30,7 +30,8 @@ type Options struct {
 	Secret object.Key
 	// Targets trust the authority.
 	Targets []Target
-	// Names are those of the server, beside those of the services that the targets name: DNS names and IP addresses.
+	// Names are those of the server, beside those by which the targets call it: DNS names, also in other scripts or with *. in front,
+	// and IP addresses. Case, a dot at the end, brackets and what is there twice make no difference.
 	Names []string
 	// Lifetime is that of the certificates. Zero means a year. The next authority is made after half of it, and has taken over
 	// before two thirds.
@@ -62,6 +63,7 @@ type manner struct {
 // makes API servers trust it. [NewAuthority] makes one, and Run keeps it. Its methods are safe for concurrent use.
 type Authority struct {
 	opts   Options
+	names  []string // Options.Names in their normal forms
 	pace   pace
 	logger *slog.Logger
 	wake   chan struct{} // has room for one
@@ -81,16 +83,20 @@ const defaultLifetime = 365 * 24 * time.Hour
 
 var errNotYet = errors.New("the certificate has not been made yet")
 
-// NewAuthority returns an authority. It makes no request and starts nothing.
-func NewAuthority(opts Options) *Authority {
+// NewAuthority returns an authority. It makes no request and starts nothing. It fails if one of the names can be none.
+func NewAuthority(opts Options) (*Authority, error) {
+	names, err := normalNames(opts.Names)
+	if err != nil {
+		return nil, fmt.Errorf("a name for the certificate: %w", err)
+	}
 	certificates := newProfile(cmp.Or(opts.Lifetime, defaultLifetime))
 	if opts.manner.profile != nil {
 		certificates = *opts.manner.profile
 	}
 	return &Authority{
-		opts: opts, pace: newPace(certificates), logger: cmp.Or(opts.Logger, slog.Default()),
+		opts: opts, names: names, pace: newPace(certificates), logger: cmp.Or(opts.Logger, slog.Default()),
 		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
-	}
+	}, nil
 }
 
 // GetCertificate is that of a tls.Config. At the start it waits until there is a certificate, as long as the client does.
@@ -215,15 +221,16 @@ func (a *Authority) watched() []*unstructured.Unstructured {
 func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	trusts, targetErr := a.readTargets(ctx)
-	names := slices.Clone(a.opts.Names)
+	trusts, complete, targetErr := a.readTargets(ctx)
+	names := slices.Clone(a.names)
 	for _, t := range trusts {
-		names = union(names, t.names())
+		called, err := t.names()
+		names, targetErr = union(names, called), errors.Join(targetErr, err)
 	}
 	err := targetErr
 	if len(names) == 0 {
 		err = cmp.Or(err, errors.New("the targets name no service, and there are no names for the certificate"))
-	} else if stored, storeErr := a.store(ctx, names, trusts, targetErr == nil); storeErr != nil {
+	} else if stored, storeErr := a.store(ctx, names, trusts, complete); storeErr != nil {
 		err = errors.Join(storeErr, targetErr)
 	} else {
 		err = errors.Join(a.distribute(ctx, stored, trusts), targetErr)
@@ -237,21 +244,23 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
 }
 
-// readTargets returns those that could be read.
-func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, err error) {
+// readTargets returns those that could be read, and whether these are all that there are: one that is missing trusts nobody.
+func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete bool, err error) {
 	var errs []error
+	complete = true
 	for _, target := range a.opts.Targets {
 		t, err := target.read(ctx, a.opts.Client)
 		if a.opts.manner.optional && apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
+			complete = complete && apierrors.IsNotFound(err)
 			errs = append(errs, err)
 			continue
 		}
 		trusts = append(trusts, t)
 	}
-	return trusts, errors.Join(errs...)
+	return trusts, complete, errors.Join(errs...)
 }
 
 // maxConflicts is how often in a row others may be faster.
@@ -436,8 +445,8 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
 	a.mu.Lock()
 	a.current = g
-	first := a.serving == nil || validNow(a.serving, "") != nil
-	if first { // nothing better is there
+	if a.serving == nil || validNow(a.serving, "") != nil || a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
+		// Nothing better is there, or who accepts what is accepts this, which has more names.
 		a.serveLocked(g)
 	}
 	a.mu.Unlock()

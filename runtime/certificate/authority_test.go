@@ -43,6 +43,7 @@ type memory struct {
 	version int
 	changed chan struct{} // closed with the next change
 	down    bool
+	refuses string // the path of what may not be patched
 	writes  int
 	history []told // whom it trusted, since when
 }
@@ -159,6 +160,8 @@ func (m *memory) serve(r *http.Request) (int, any) {
 		return http.StatusOK, stored
 	case r.Method == http.MethodPut && sent["metadata"].(map[string]any)["resourceVersion"] != stored["metadata"].(map[string]any)["resourceVersion"]:
 		return status(http.StatusConflict, "Conflict")
+	case r.Method == http.MethodPatch && path == m.refuses:
+		return status(http.StatusForbidden, "Forbidden")
 	case r.Method == http.MethodPatch:
 		text, err := json.Marshal(stored)
 		if err != nil {
@@ -200,6 +203,16 @@ func (s *stream) Read([]byte) (int, error) {
 // newAuthority returns one that keeps its certificates on the server.
 func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *certificate.Authority {
 	t.Helper()
+	a, err := certificate.NewAuthority(authorityOptions(t, m, lifetime, "validating/hooks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// authorityOptions are those of one that keeps its certificates on the server.
+func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets ...string) certificate.Options {
+	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, meta.RESTScopeRoot)
@@ -207,14 +220,17 @@ func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *certificate.
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := certificate.ParseTarget("validating/hooks")
-	if err != nil {
-		t.Fatal(err)
+	opts := certificate.Options{
+		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Lifetime: lifetime, Logger: slog.New(slog.DiscardHandler),
 	}
-	return certificate.NewAuthority(certificate.Options{
-		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Targets: []certificate.Target{target},
-		Lifetime: lifetime, Logger: slog.New(slog.DiscardHandler),
-	})
+	for _, text := range targets {
+		target, err := certificate.ParseTarget(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Targets = append(opts.Targets, target)
+	}
+	return opts
 }
 
 // running runs authorities until the test ends.

@@ -3,7 +3,7 @@
 // [Files] is a certificate that somebody else writes, such as cert-manager. [Authority] is one that an operator makes for itself:
 //
 //	target, err := certificate.ParseTarget("validating/guestbook-validating-webhook-configuration")
-//	authority := certificate.NewAuthority(certificate.Options{
+//	authority, err := certificate.NewAuthority(certificate.Options{
 //		Client: live, Secret: object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"}, Targets: []certificate.Target{target},
 //	})
 //
@@ -16,6 +16,8 @@
 //   - It is valid from an hour before it was made, for clients whose clock is behind.
 //   - A Secret that is deleted or damaged is written again, with the same authority as long as one replica knows it. A target that
 //     somebody else has changed is changed back. Both are seen by watches of these objects alone.
+//   - A target that is missing, that may not be written, or that is called by what can be no name is the error of
+//     [Authority.Ready]; the others trust the certificate all the same, and it has the names by which they are called.
 //   - A Secret that has something else is left alone, and the error names it.
 //   - [Authority.Ready] returns nil when the API server has told, after the last change, that every target trusts what is served.
 //

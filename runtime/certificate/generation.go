@@ -205,8 +205,14 @@ func union(a, b []string) []string {
 	return all
 }
 
+// namesOf returns the names of a certificate in their normal forms. One that somebody else has made may have what is no name.
 func namesOf(leaf *x509.Certificate) []string {
-	names := slices.Clone(leaf.DNSNames)
+	var names []string
+	for _, text := range leaf.DNSNames {
+		if name, err := normalName(text); err == nil {
+			names = append(names, name)
+		}
+	}
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}

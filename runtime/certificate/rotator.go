@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -118,7 +117,9 @@ func AddRotator(m RotatorManager, r *CertRotator) error {
 		return err
 	}
 	r.refreshed, r.logger = make(chan struct{}, 1), m.Logger()
-	r.authority = NewAuthority(opts)
+	if r.authority, err = NewAuthority(opts); err != nil {
+		return err
+	}
 	return m.Add(r)
 }
 
@@ -139,7 +140,7 @@ func (r *CertRotator) options(live *client.REST, logger *slog.Logger) (Options, 
 		adopts: true, updates: true, optional: true, saved: r.saved,
 	}}
 	for _, name := range append([]string{r.DNSName}, r.ExtraDNSNames...) {
-		if name != "" && !slices.Contains(opts.Names, name) {
+		if name != "" {
 			opts.Names = append(opts.Names, name)
 		}
 	}

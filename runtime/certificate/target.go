@@ -79,18 +79,32 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	return &trust{t, u, configs}, nil
 }
 
-// names returns the names by which the API server calls the webhooks of the target: those of Services, and the hosts of URLs.
-func (t *trust) names() []string {
-	var names []string
+// names returns the names by which the API server calls the webhooks of the target: those of Services, and the hosts of URLs. What
+// can be no name is left out, and is the error.
+func (t *trust) names() ([]string, error) {
+	var names, wrong []string
 	for _, config := range t.configs {
+		host := ""
 		if service, ok := config["service"].(map[string]any); ok {
-			names = append(names, fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"]))
-		} else if u, err := url.Parse(fmt.Sprint(config["url"])); err == nil && u.Hostname() != "" {
-			names = append(names, u.Hostname())
+			host = fmt.Sprintf("%v.%v.svc", service["name"], service["namespace"])
+		} else if u, err := url.Parse(fmt.Sprint(config["url"])); err == nil {
+			host = u.Hostname()
+		}
+		if host == "" {
+			continue
+		}
+		if name, err := calledName(host); err == nil {
+			names = append(names, name)
+		} else {
+			wrong = append(wrong, err.Error())
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(wrong)
+	if len(wrong) > 0 {
+		return slices.Compact(names), fmt.Errorf("%s is called by what is no name: %s", t.target, strings.Join(slices.Compact(wrong), "; "))
+	}
+	return slices.Compact(names), nil
 }
 
 // has reports whether the target trusts exactly those in bundle.

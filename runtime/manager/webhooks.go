@@ -206,7 +206,7 @@ func (m *Manager) newAuthority() (*certificate.Authority, error) {
 		}
 	}
 	opts.Secret = object.Key{Namespace: namespace, Name: cmp.Or(m.opts.Webhook.Secret, defaultWebhookSecret)}
-	return certificate.NewAuthority(opts), nil
+	return certificate.NewAuthority(opts)
 }
 
 // localWebhooks is a server that the API server reaches by URL. It is told so while it runs.
@@ -236,7 +236,10 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests}, here}, nil
 	}
 	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
-	authority := certificate.NewAuthority(certificate.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	authority, err := certificate.NewAuthority(certificate.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	if err != nil {
+		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: %w", base, err)
+	}
 	opts.Certificates = authority
 	s := server.New(opts)
 	return s, &localWebhooks{s, authority, m, base, make(chan struct{}), manifests}, nil

@@ -1,0 +1,203 @@
+package certificate_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctrl-dev/kctrl/runtime/certificate"
+)
+
+// names are texts, and the names that they are. What is none is empty.
+var names = map[string]string{
+	"hooks": "hooks", "hooks.system.svc": "hooks.system.svc", "Hooks.Example.COM": "hooks.example.com", "hooks.example.com.": "hooks.example.com",
+	"an_underscore.example": "an_underscore.example", "7.example": "7.example", "*.Example.com": "*.example.com",
+	"Bücher.example": "xn--bcher-kva.example", "bücher。example.": "xn--bcher-kva.example", "xn--bcher-kva.example": "xn--bcher-kva.example",
+	"*.bücher.example": "*.xn--bcher-kva.example", strings.Repeat("a", 63) + ".example": strings.Repeat("a", 63) + ".example",
+	"127.0.0.1": "127.0.0.1", "::1": "::1", "[::1]": "::1", "0:0::0001": "::1", "::ffff:1.2.3.4": "1.2.3.4", "2001:DB8::0": "2001:db8::",
+	"": "", ".": "", "..": "", "a..b": "", ".a": "", "a.b..": "", "*": "", "*.": "", "a.*.b": "", "a*.b": "", "**.b": "", "é..b": "", "\u200d.é": "",
+	"-a.b": "", "a-.b": "", "a b": "", "a/b": "", "https://a.b": "", "a.b:443": "", "bücher.example:80": "", "bücher.example:443": "", "user@bücher.example": "",
+	"[::1]:443": "", "[::1": "", "::1]": "", "[]": "", "[a.b]": "", "fe80::1%eth0": "", "01.2.3.4": "", "1.2.3": "", "1.2.3.4.": "", "256.1.1.1": "", "1": "", "*.1": "",
+	"a\x00b": "", "\xff": "", strings.Repeat("a", 64) + ".b": "", strings.Repeat("a.", 127): "", strings.Repeat("a.", 126) + "a": strings.Repeat("a.", 126) + "a",
+	strings.Repeat("ü", 60) + ".b": "",
+}
+
+func TestNamesHaveOneForm(t *testing.T) {
+	for text, want := range names {
+		got, err := certificate.NormalName(text)
+		if want == "" && text == strings.Repeat("a.", 127) {
+			want = strings.Repeat("a.", 126) + "a"
+		}
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+		if err != nil && !strings.HasSuffix(err.Error(), "want a DNS name or an IP address") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestEveryNameIsCovered makes certificates for random names: what is a name is one that the certificate is for, so that it is not
+// signed again and again.
+func TestEveryNameIsCovered(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	parts := []string{"a", "Z", "0", "7", ".", ".", "-", "_", "*", "*.", "[", "]", ":", "::", "%", "ü", "ß", "。", "例", "\u200d", "xn--", " ", "é", "ffff", "1.2.3.4", "@", "/"}
+	valid := 0
+	for range 3000 {
+		var text strings.Builder
+		for range 1 + r.IntN(8) {
+			text.WriteString(parts[r.IntN(len(parts))])
+		}
+		name, err := certificate.NormalName(text.String())
+		if err != nil {
+			continue
+		}
+		if again, err := certificate.NormalName(name); again != name || err != nil {
+			t.Errorf("seed %d: %q is %q, and that is %q, %v", seed, text.String(), name, again, err)
+		}
+		if valid++; valid > 150 {
+			continue // to sign costs
+		}
+		if err := certificate.Covered(name); err != nil {
+			t.Errorf("seed %d: %q: %v", seed, text.String(), err)
+		}
+	}
+	if valid < 100 {
+		t.Errorf("seed %d: only %d were names", seed, valid)
+	}
+}
+
+// TestWhatIsNoNameIsNoAuthority is about Options.Names.
+func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
+	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
+		_, err := certificate.NewAuthority(certificate.Options{Names: []string{"hooks", name}})
+		if want := fmt.Sprintf("a name for the certificate: %q: want a DNS name or an IP address", name); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	r := rotator()
+	r.ExtraDNSNames = []string{"not a name"}
+	if err := certificate.AddRotator(&rotating{memory: newMemory()}, r); err == nil || !strings.Contains(err.Error(), `"not a name": want a DNS name`) {
+		t.Errorf("a rotator: %v", err)
+	}
+}
+
+// TestNamesInAnyFormAreSignedOnce has an authority keep a certificate for a day.
+func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		opts := authorityOptions(t, m, 0, "validating/hooks")
+		opts.Names = []string{
+			"[::1]", "::1", "0::1", "Hooks.Example.com.", "hooks.example.com", "::ffff:1.2.3.4", "1.2.3.4", "Bücher.example", "xn--bcher-kva.example", "*.Hooks",
+		}
+		a, err := certificate.NewAuthority(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running(t, a)
+		time.Sleep(24 * time.Hour)
+		leaf := leafOf(t, a).Leaf
+		if want := []string{"hooks.example.com", "xn--bcher-kva.example", "*.hooks", "webhook-service.system.svc"}; !slices.Equal(leaf.DNSNames, want) {
+			t.Errorf("it is for %q, want %q", leaf.DNSNames, want)
+		}
+		if got := fmt.Sprint(leaf.IPAddresses); got != "[::1 1.2.3.4]" {
+			t.Errorf("it is for %s", got)
+		}
+		if m.writes != 2 { // the Secret and the target
+			t.Errorf("there were %d writes", m.writes)
+		}
+		if err := a.Ready(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// hooks is a configuration whose webhooks are called by url.
+func hooks(name string, urls ...string) map[string]any {
+	var webhooks []any
+	for _, url := range urls {
+		webhooks = append(webhooks, map[string]any{"name": "v", "clientConfig": map[string]any{"url": url}})
+	}
+	return map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": name}, "webhooks": webhooks,
+	}
+}
+
+// bundleOf returns whom a webhook of a configuration trusts.
+func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	config := m.objects[configurationPath+"/"+name]["webhooks"].([]any)[at].(map[string]any)["clientConfig"].(map[string]any)
+	text, _ := config["caBundle"].(string)
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// TestOneBadTargetDoesNotStopTheRest has targets that are called by what is no name, that are missing, and that may not be written: the rest
+// is called by its names, trusts the authority, and goes on to do so through rotations and when another is added.
+func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
+	for name, spoil := range map[string]func(m *memory){
+		`validating/bad is called by what is no name: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {
+			m.put(configurationPath+"/bad", hooks("bad", "https://01.2.3.4/", "https://Bücher.Example:8443/", "https://*.x/"))
+		},
+		`NotFound`: func(*memory) {},
+		"inject the CA into validating/bad": func(m *memory) {
+			m.put(configurationPath+"/bad", hooks("bad", "https://bad.example/"))
+			m.refuses = configurationPath + "/bad"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const lifetime = 2 * time.Hour
+				m := newMemory()
+				spoil(m)
+				a, err := certificate.NewAuthority(authorityOptions(t, m, lifetime, "validating/bad", "validating/hooks"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				running(t, a)
+				time.Sleep(time.Minute)
+				m.mu.Lock()
+				m.put(configurationPath+"/hooks", hooks("hooks", "https://added.example/", "https://[::1]:9443/"))
+				m.mu.Unlock()
+				for range 30 {
+					time.Sleep(10 * time.Minute)
+					leaf := leafOf(t, a).Leaf
+					for at, name := range []string{"added.example", "::1"} {
+						if err := certificate.Accepts(m.bundleOf(t, "hooks", at), leaf, time.Now()); err != nil {
+							t.Fatal(err)
+						}
+						if err := leaf.VerifyHostname(name); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if m.refuses == "" && time.Until(leaf.NotAfter) < lifetime/3 {
+						t.Fatalf("a certificate with %s left is shown", time.Until(leaf.NotAfter))
+					}
+					if err := a.Ready(); err == nil || !strings.Contains(err.Error(), name) {
+						t.Fatalf("it says %v, want %s", err, name)
+					}
+				}
+				if strings.Contains(name, "no name") {
+					if err := leafOf(t, a).Leaf.VerifyHostname("xn--bcher-kva.example"); err != nil {
+						t.Error(err)
+					}
+					if !bytes.Equal(m.bundleOf(t, "bad", 0), m.bundleOf(t, "hooks", 0)) {
+						t.Error("the bad target trusts somebody else")
+					}
+				}
+			})
+		})
+	}
+}
