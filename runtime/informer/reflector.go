@@ -202,6 +202,8 @@ type state[T object.Object] struct {
 	paged bool
 	// anew makes the next list one of which nothing is taken from the store: the server was set back to an earlier state.
 	anew bool
+	// heard is when the server last said which version it is at: by a whole state, by an event or a bookmark, or when it was asked.
+	heard time.Time
 	// stuck is set when the last watch ended at once and came no further.
 	stuck bool
 	// stream is what a streaming list goes on with as a watch; nil opens a new one. The server was asked to end it by then.
@@ -246,12 +248,16 @@ func (s state[T]) relist() state[T] {
 // complete returns s after the whole state of that version was pushed: watching is next.
 func (s state[T]) complete(version string) state[T] {
 	s.phase, s.version, s.latest, s.cut, s.anew = watching, version, false, 0, false
+	s.heard = time.Now()
 	return s
 }
 
 // wentBack reports whether a whole state of that version is known to be older than the one before it: the server was set back,
 // as from a backup. What it has since given a version may differ from what had this version before.
 func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
+
+// unversioned reports whether s is at no version that a server counts.
+func (s state[T]) unversioned() bool { return s.version == "" || s.version == "0" }
 
 // closeStream ends the stream that is to be gone on with, if there is one.
 func (s *state[T]) closeStream() {
@@ -267,7 +273,7 @@ const defaultPageSize = 500
 // errNoVersion reports a list, or an event, that does not say which state of the server it is of: no watch can follow it.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports a bookmark of a version from before the watch: the server was set back, as from a backup.
+// errWentBack reports a bookmark, or a list, of a version from before the watch: the server was set back, as from a backup.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
 // list reads the whole state by LIST requests and pushes it.
@@ -597,7 +603,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	s.stream = nil
 	if stream == nil {
 		var err error
-		options := watchOptions(s.version)
+		options, opened := watchOptions(s.version), time.Now()
 		s.end = endOfWatch(options)
 		stream, err = r.source.Watch(ctx, options)
 		if err != nil {
@@ -607,13 +613,21 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 			}
 			return s, r.failed("watch", err)
 		}
+		if opened.Sub(s.heard) >= minWatch {
+			if r.isBehind(ctx, s) {
+				_ = stream.Close()
+				s.latest, s.anew = true, true
+				return s.relist(), r.failed("watch", errWentBack)
+			}
+			s.heard = opened
+		}
 	}
 	defer stream.Close()
 	defer closeWith(ctx, stream)()
 	r.healthy()
 	start, from, before := time.Now(), s.version, s.stuck
 	stop := r.endOverdue(stream, s.end)
-	events, err := r.follow(stream, &s.version)
+	events, err := r.follow(stream, &s)
 	overdue := stop()
 	s.stuck = s.version == from && time.Since(start) < shortWatch
 	switch {
@@ -629,6 +643,26 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 		return s, r.failed("watch", err)
 	}
 	return s.relist(), r.failed("watch", err)
+}
+
+// askFor is how long the answer to isBehind may take.
+const askFor = 30 * time.Second
+
+// isBehind asks the server, by a list of one object, whether it is at a version from before s. Such a server leaves a watch without
+// an event and without a bookmark until it has come to that version, and then goes on from there. One that does not answer is asked
+// again after the next watch.
+func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
+	if s.unversioned() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	page, err := r.source.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		r.log.DebugContext(ctx, "ask the API server for its version", "err", err)
+		return false
+	}
+	return s.wentBack(page.ResourceVersion)
 }
 
 // overdueAfter is how long a watch may go on, and send nothing, after the server was to end it: what is between here and there may
@@ -673,10 +707,10 @@ func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop 
 }
 
 // follow pushes what stream sends until it ends, and returns how many events that were, and why it ended. It keeps
-// version at the last event.
-func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, error) {
+// the version of s at the last event.
+func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error) {
 	// A watch from no version begins with what exists, in any order: only what comes after that says how far it is.
-	replaying := *version == "" || *version == "0"
+	replaying := s.unversioned()
 	for events := 0; ; events++ {
 		event, err := stream.Next()
 		if err != nil {
@@ -687,9 +721,10 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 			return events, errNoVersion
 		}
 		// Objects of servers that count each for itself come with any version; a bookmark is about all.
-		if event.Type == watch.Bookmark && newer(*version, event.ResourceVersion) {
+		if event.Type == watch.Bookmark && newer(s.version, event.ResourceVersion) {
 			return events, errWentBack
 		}
+		s.heard = time.Now()
 		replaying = replaying && event.Type == watch.Added
 		delta, ok := r.delta(event)
 		if !ok {
@@ -699,7 +734,7 @@ func (r *Reflector[T]) follow(stream client.Stream[T], version *string) (int, er
 		if replaying {
 			delta.ResourceVersion = ""
 		} else {
-			*version = delta.ResourceVersion
+			s.version = delta.ResourceVersion
 		}
 		r.sink.Push(delta)
 	}
