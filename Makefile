@@ -122,6 +122,7 @@ test-faults: ## Kill and signal every writing command at 60 steps of its writing
 
 test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
+	KCTRL_TEST_REENCODINGS=100000 go test -timeout 40m -count 1 -run Encoding -v ./runtime/internal/wire
 
 test-matrix: build ## Make, build and test a project for each choice of layout, scope, webhooks, origin of types and runtime; takes half an hour.
 	KCTRL_TEST_MATRIX=all go test -count 1 -timeout 2h -run 'TestMatrix|TestOperandTestsMissNothing' -v ./internal/scaffold

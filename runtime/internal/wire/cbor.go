@@ -70,7 +70,7 @@ func cborKind(c *cursor, data []byte) schema.GroupVersionKind {
 	var apiVersion, kind string
 	_, _ = cborMembers(data, func(key, value []byte) error { // which is well-formed
 		name, _ := cborKey(key)
-		text, _ := cborKey(value)
+		text, _ := cborKey(untagged(value))
 		switch string(name) {
 		case "apiVersion":
 			apiVersion = c.strings.text(text)
@@ -91,18 +91,24 @@ func cborIdentity(data []byte) (id Identity, ok bool) {
 		}
 		found++
 		_, err := cborMembers(untagged(value), func(key, value []byte) error {
-			name, _ := cborKey(key)
-			text, _ := cborKey(value)
-			switch string(name) {
+			var part *[]byte
+			switch name, _ := cborKey(key); string(name) {
 			case "name":
-				id.Name = text
+				part = &id.Name
 			case "namespace":
-				id.Namespace = text
+				part = &id.Namespace
 			case "uid":
-				id.UID = text
+				part = &id.UID
 			case "resourceVersion":
-				id.ResourceVersion = text
+				part = &id.ResourceVersion
+			default:
+				return nil
 			}
+			text, ok := cborKey(untagged(value))
+			if !ok || *part != nil {
+				return errCBOR // or there is one twice
+			}
+			*part = text
 			return nil
 		})
 		return err
@@ -127,9 +133,13 @@ func (d *Decoder[T]) cborEvent(c *cursor, frame []byte, known Known[T]) (Event[T
 	var event Event[T]
 	var raw []byte
 	isMap, err := cborMembers(untagged(frame), func(key, value []byte) error {
-		switch name, _ := cborKey(key); string(name) {
+		name, ok := cborKey(key)
+		if !ok {
+			return errCBOR
+		}
+		switch string(name) {
 		case "type":
-			text, ok := cborKey(value)
+			text, ok := cborKey(untagged(value))
 			if !ok || event.Type != "" {
 				return errors.New("want one type, a string")
 			}
@@ -249,11 +259,12 @@ func (s *source) another(seen, count uint64, open bool) (bool, error) {
 // cborLister reads one list, an item at a time.
 type cborLister[T object.Object] struct {
 	*listReader[T]
+	said map[string]bool // of what a list is known by
 }
 
 // listCBOR reads the list that body is.
 func (d *Decoder[T]) listCBOR(body io.Reader, known Known[T]) (*Page[T], error) {
-	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}}
+	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}, make(map[string]bool)}
 	defer d.release(r.cursor)
 	defer r.source.close()
 	if err := r.members(); err != nil {
@@ -285,7 +296,10 @@ func (r cborLister[T]) members() error {
 		if err != nil {
 			return truncated(err)
 		}
-		name, _ := cborKey(key)
+		name, ok := cborKey(key)
+		if !ok {
+			return &Error{errCBOR}
+		}
 		if err := r.member(string(name)); err != nil {
 			return err
 		}
@@ -299,6 +313,12 @@ func (r cborLister[T]) member(name string) error {
 	value, err := r.source.item(r.source.double)
 	if err != nil {
 		return truncated(err)
+	}
+	if name == "kind" || name == "apiVersion" || name == "metadata" {
+		if r.said[name] {
+			return &Error{fmt.Errorf("the list has its %s twice", name)}
+		}
+		r.said[name] = true
 	}
 	switch name {
 	case "kind":
@@ -465,13 +485,26 @@ func untagged(data []byte) []byte {
 	}
 }
 
-// cborKey returns the text that the item data is, if it is one in one piece.
+// cborKey returns the text that the item data is, if it is one. That is of data, unless it is in pieces.
 func cborKey(data []byte) ([]byte, bool) {
 	major, length, open, n, err := cborHead(data)
-	if err != nil || open || major != cborText && major != cborBytes || uint64(len(data)-n) != length {
+	if err != nil || major != cborText && major != cborBytes {
 		return nil, false
 	}
-	return data[n:], true
+	if !open {
+		return data[n:], uint64(len(data)-n) == length
+	}
+	var all []byte
+	for n < len(data) && data[n] != cborBreak {
+		kind, length, open, head, err := cborHead(data[n:])
+		if err != nil || open || kind != major || length > uint64(len(data)-n-head) {
+			return nil, false
+		}
+		n += head
+		all = append(all, data[n:n+int(length)]...)
+		n += int(length)
+	}
+	return all, n == len(data)-1
 }
 
 // cborMembers calls member with each key and value of the map that data is. It reports false for what is no map.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -147,6 +148,9 @@ func (r *listReader[T]) member(name string) error {
 		case "kind", "apiVersion":
 			return decodeString(r.cursor, into.Elem())
 		case "metadata":
+			if r.decoder.value == nil {
+				return r.untypedMeta()
+			}
 			return r.decoder.list.decode(r.cursor, into.Elem())
 		}
 		if !isOfStatus(name) {
@@ -156,6 +160,17 @@ func (r *listReader[T]) member(name string) error {
 		r.note(name, value)
 		return err
 	})
+}
+
+// untypedMeta reads the metadata of a list of untyped objects, which like all of those is not merged with what came before it.
+func (r *listReader[T]) untypedMeta() error {
+	metadata, err := r.cursor.untyped(nil)
+	if err != nil {
+		return err
+	}
+	list := unstructured.UnstructuredList{Object: map[string]any{"metadata": metadata}}
+	r.meta.ResourceVersion, r.meta.Continue = list.GetResourceVersion(), list.GetContinue()
+	return nil
 }
 
 // begin checks, before any item is read, that the list is the one that was asked for, if it has said so by then.

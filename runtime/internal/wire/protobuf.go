@@ -48,6 +48,7 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 
 // unwrap returns the kind and the message of something that says its kind, as servers send it outside of lists.
 func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
+	var typeMeta runtime.TypeMeta // which may come in parts
 	data, ok := bytes.CutPrefix(data, protoPrefix)
 	if !ok {
 		return kind, nil, fmt.Errorf("%w: it does not begin as the API's does", errProto)
@@ -60,11 +61,10 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 		data = rest
 		switch f.number {
 		case 1:
-			var meta runtime.TypeMeta
-			if err := meta.Unmarshal(f.value); err != nil {
+			if err := typeMeta.Unmarshal(f.value); err != nil {
 				return kind, nil, err
 			}
-			kind = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+			kind = schema.FromAPIVersionAndKind(typeMeta.APIVersion, typeMeta.Kind)
 		case 2:
 			message = f.value
 		}
@@ -215,9 +215,13 @@ type protoLister[T object.Object] struct {
 	cursor  *cursor
 	source  source
 	known   Known[T]
-	kind    schema.GroupVersionKind
 	listed  bool // there was a list
 	page    *Page[T]
+
+	// What may come in parts.
+	typeMeta runtime.TypeMeta
+	kind     schema.GroupVersionKind // that of typeMeta
+	meta     metav1.ListMeta
 }
 
 // wrapper reads what says the kind, and the list within.
@@ -235,8 +239,10 @@ func (r *protoLister[T]) wrapper() error {
 			return r.status(length)
 		case number == 2:
 			r.listed = true
-			if err := r.checkKind(); err != nil && !r.kind.Empty() {
-				return err
+			if r.kind.Kind != "" && r.kind.Version != "" { // else it is checked at the end
+				if err := r.checkKind(); err != nil {
+					return err
+				}
 			}
 			if err := r.list(length); err != nil {
 				return err
@@ -248,11 +254,10 @@ func (r *protoLister[T]) wrapper() error {
 			return err
 		}
 		if number == 1 {
-			var meta runtime.TypeMeta
-			if err := meta.Unmarshal(value); err != nil {
+			if err := r.typeMeta.Unmarshal(value); err != nil {
 				return &Error{err}
 			}
-			r.kind = schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+			r.kind = schema.FromAPIVersionAndKind(r.typeMeta.APIVersion, r.typeMeta.Kind)
 		}
 	}
 }
@@ -297,11 +302,10 @@ func (r *protoLister[T]) list(length int64) error {
 		}
 		switch number {
 		case 1:
-			var meta metav1.ListMeta
-			if err := meta.Unmarshal(value); err != nil {
+			if err := r.meta.Unmarshal(value); err != nil {
 				return &Error{err}
 			}
-			r.page.ResourceVersion, r.page.Continue = meta.ResourceVersion, meta.Continue
+			r.page.ResourceVersion, r.page.Continue = r.meta.ResourceVersion, r.meta.Continue
 		case 2:
 			if err := r.item(value); err != nil {
 				return &Error{fmt.Errorf("item %d: %w", len(r.page.Items), err)}
@@ -325,16 +329,35 @@ func (r *protoLister[T]) item(message []byte) error {
 	return nil
 }
 
-// field goes past the head of a protobuf field with a length, which all are that lists have, and returns its number, the
-// length, and that of the head. It returns io.EOF if nothing is left.
+// knownFields is more than the numbers of the fields that a list, and what says its kind, may have, all of which have a length.
+const knownFields = 8
+
+// field goes past the head of a protobuf field, and returns its number, the length of what follows, and that of the head. It returns
+// io.EOF if nothing is left.
 func (s *source) field() (number int, length int64, head int, err error) {
 	for {
 		tag, n := binary.Uvarint(s.unused())
 		size, m := binary.Uvarint(s.unused()[max(n, 0):])
-		switch {
-		case n < 0 || n > 0 && m < 0 || n > 0 && (tag&7 != 2 || tag>>3 == 0 || tag>>3 >= 1<<29) || n > 0 && m > 0 && size > math.MaxInt32*1024:
+		wireType := tag & 7
+		if n > 0 && wireType != 2 && tag>>3 >= knownFields { // a number that nobody knows
+			switch wireType {
+			case 0:
+				size = 0
+			case 1:
+				size, m = 8, 0
+			case 5:
+				size, m = 4, 0
+			default:
+				return 0, 0, 0, &Error{errProto}
+			}
+		} else if n > 0 && wireType != 2 {
 			return 0, 0, 0, &Error{errProto}
-		case n > 0 && m > 0:
+		}
+		fixed := n > 0 && (wireType == 1 || wireType == 5)
+		switch {
+		case n < 0 || n > 0 && m < 0 || n > 0 && (tag>>3 == 0 || tag>>3 >= 1<<29) || n > 0 && m > 0 && size > math.MaxInt32*1024:
+			return 0, 0, 0, &Error{errProto}
+		case n > 0 && (m > 0 || fixed):
 			s.start += n + m
 			return int(tag >> 3), int64(size), n + m, nil
 		}

@@ -1,0 +1,763 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctrl-dev/kctrl/runtime/object"
+)
+
+// encoder writes values in forms that are legal, and that no server has: with members in any order and again, with more than the
+// reader knows, and with every way to say the same.
+type encoder struct {
+	*rand.Rand
+	odd int // of a thousand places, how many are odd
+}
+
+func (e encoder) oddly() bool { return e.IntN(1000) < e.odd }
+
+// keyed are members that are what they are: without them a list is none.
+var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true, "type": true, "object": true}
+
+// stale is a value that a later one is to replace, or to be merged into.
+func (e encoder) stale(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		half := map[string]any{}
+		for name, member := range value {
+			if e.IntN(2) == 0 {
+				half[name] = e.stale(member)
+			}
+		}
+		return half
+	case []any:
+		return value[:e.IntN(len(value)+1)]
+	case string:
+		return "stale"
+	}
+	return value
+}
+
+// member is one of an object; late ones replace or are merged into those before.
+type member struct {
+	name  string
+	value any
+}
+
+// members returns those of an object in any order. Those that are there again keep theirs.
+func (e encoder) members(object map[string]any, again bool) []member {
+	var all []member
+	for name, value := range object {
+		switch {
+		case value != nil && !keyed[name] && e.oddly():
+			value = nil
+		case again && (!keyed[name] || name == "metadata" || name == "name") && e.oddly():
+			all = append(all, member{name, e.stale(value)})
+		}
+		all = append(all, member{name, value})
+	}
+	if e.oddly() {
+		all = append(all, member{"unknown", []any{map[string]any{"a": nil, "}": "]"}, "\"", 1.5, map[string]any{}}})
+	}
+	last := map[string]any{}
+	for _, m := range all {
+		last[m.name] = m.value
+	}
+	e.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i := range all { // of two with one name the last is the one that counts
+		for j := i + 1; j < len(all); j++ {
+			if all[i].name == all[j].name && reflect.DeepEqual(all[i].value, last[all[i].name]) {
+				all[i], all[j] = all[j], all[i]
+			}
+		}
+	}
+	return all
+}
+
+// json appends a value in JSON.
+func (e encoder) json(b []byte, value any) []byte {
+	b = e.space(b)
+	switch value := value.(type) {
+	case map[string]any:
+		b = append(b, '{')
+		for i, m := range e.members(value, true) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = e.space(e.jsonText(e.space(b), m.name))
+			b = e.json(append(b, ':'), m.value)
+		}
+		b = append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, element := range value {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = e.json(b, element)
+		}
+		b = append(e.space(b), ']')
+	case string:
+		b = e.jsonText(b, value)
+	case json.Number:
+		b = append(b, e.jsonNumber(value.String())...)
+	default:
+		text, _ := json.Marshal(value)
+		b = append(b, text...)
+	}
+	return e.space(b)
+}
+
+func (e encoder) space(b []byte) []byte {
+	for e.oddly() {
+		b = append(b, " \t\r\n"[e.IntN(4)])
+	}
+	return b
+}
+
+func (e encoder) jsonText(b []byte, text string) []byte {
+	b = append(b, '"')
+	for _, r := range text {
+		switch {
+		case r > 0xffff || r >= ' ' && r != '"' && r != '\\' && !e.oddly():
+			b = append(b, string(r)...)
+		default:
+			b = fmt.Appendf(b, []string{`\u%04x`, `\u%04X`}[e.IntN(2)], r)
+		}
+	}
+	return append(b, '"')
+}
+
+func (e encoder) jsonNumber(text string) string {
+	if !e.oddly() || e.IntN(8) > 0 { // most of these are not what an integer may be
+		return text
+	}
+	return text + []string{"e0", ".0", "E+0", "e-0", ".50", "0"}[e.IntN(6)]
+}
+
+// cbor appends a value in CBOR.
+func (e encoder) cbor(b []byte, value any) []byte {
+	if e.oddly() && e.IntN(8) == 0 {
+		b = append(b, [][]byte{{0xd9, 0xd9, 0xf7}, {0xc6}, {0xd8, 0x20}}[e.IntN(3)]...)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		all := e.members(value, e.IntN(8) == 0)
+		open := e.oddly()
+		b = e.cborHead(b, cborMap, uint64(len(all)), open)
+		for _, m := range all {
+			b = e.cbor(e.cborText(b, m.name), m.value)
+		}
+		return e.cborEnd(b, open)
+	case []any:
+		open := e.oddly()
+		b = e.cborHead(b, 4, uint64(len(value)), open)
+		for _, element := range value {
+			b = e.cbor(b, element)
+		}
+		return e.cborEnd(b, open)
+	case string:
+		return e.cborText(b, value)
+	case json.Number:
+		if n, err := value.Int64(); err == nil && n >= 0 {
+			return e.cborNumber(b, 0, uint64(n))
+		} else if err == nil {
+			return e.cborNumber(b, 1, uint64(^n))
+		}
+		f, _ := value.Float64()
+		return e.cborFloat(b, f)
+	case float64:
+		return e.cborFloat(b, value)
+	case bool:
+		if value {
+			return append(b, 0xf5)
+		}
+		return append(b, 0xf4)
+	}
+	return append(b, 0xf6)
+}
+
+func (e encoder) cborFloat(b []byte, f float64) []byte {
+	if float64(float32(f)) == f && e.oddly() {
+		return binary.BigEndian.AppendUint32(append(b, 0xfa), math.Float32bits(float32(f)))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xfb), math.Float64bits(f))
+}
+
+func (e encoder) cborNumber(b []byte, kind byte, n uint64) []byte {
+	if e.oddly() && e.IntN(8) == 0 && n < 1<<50 {
+		f := float64(n)
+		if kind == 1 {
+			f = -1 - f
+		}
+		return e.cborFloat(b, f)
+	}
+	return e.cborHead(b, kind, n, false)
+}
+
+func (e encoder) cborText(b []byte, text string) []byte {
+	kind := byte(2 + e.IntN(2))
+	if !e.oddly() {
+		return append(e.cborHead(b, kind, uint64(len(text)), false), text...)
+	}
+	b = e.cborHead(b, kind, 0, true)
+	for len(text) > 0 && e.IntN(4) > 0 {
+		n := e.IntN(len(text) + 1)
+		b = append(e.cborHead(b, kind, uint64(n), false), text[:n]...) // which may cut a letter in two, and that is an error
+		text = text[n:]
+	}
+	b = append(e.cborHead(b, kind, uint64(len(text)), false), text...)
+	return append(b, 0xff)
+}
+
+func (e encoder) cborHead(b []byte, kind byte, n uint64, open bool) []byte {
+	size := 0
+	for size < 4 && (n >= []uint64{24, 1 << 8, 1 << 16, 1 << 32}[size] || e.oddly()) {
+		size++
+	}
+	switch {
+	case open:
+		return append(b, kind<<5|31)
+	case size == 0:
+		return append(b, kind<<5|byte(n))
+	}
+	b = append(b, kind<<5|byte(23+size))
+	return append(b, binary.BigEndian.AppendUint64(nil, n)[8-1<<(size-1):]...)
+}
+
+func (e encoder) cborEnd(b []byte, open bool) []byte {
+	if open {
+		return append(b, 0xff)
+	}
+	return b
+}
+
+// proto appends the message data of a Go type.
+func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
+	fields := protoTypes(form)
+	byNumber := map[int][][]byte{}
+	var numbers []int
+	add := func(number int, field []byte) {
+		byNumber[number] = append(byNumber[number], field)
+		numbers = append(numbers, number)
+	}
+	for len(data) > 0 {
+		f, rest, err := nextField(data)
+		if err != nil {
+			panic(err)
+		}
+		whole := data[:len(data)-len(rest)]
+		data = rest
+		kind := fields[f.number]
+		switch {
+		case kind == nil || whole[0]&7 != 2 && kind.Kind() != reflect.Slice: // a number, or what nobody knows
+			if kind != nil && e.oddly() {
+				add(f.number, e.protoTag(nil, f.number, 0, []byte{7})) // another, before it
+			}
+			add(f.number, whole)
+		case whole[0]&7 != 2: // one of several numbers: packed, alone
+			if !e.oddly() {
+				add(f.number, whole)
+				break
+			}
+			_, n := binary.Uvarint(whole)
+			add(f.number, e.protoBytes(nil, f.number, whole[n:]))
+		case kind.Kind() == reflect.Struct && isMessage(kind):
+			message := e.proto(nil, f.value, kind)
+			if e.oddly() && !singular(form, f.number) {
+				add(f.number, e.protoBytes(nil, f.number, message))
+				break
+			}
+			cut := 0
+			if singular(form, f.number) && e.oddly() { // in two, which are merged
+				for cut < len(message) && e.IntN(3) > 0 {
+					_, rest, _ := nextField(message[cut:])
+					cut = len(message) - len(rest)
+				}
+				add(f.number, e.protoBytes(nil, f.number, message[:cut]))
+			}
+			add(f.number, e.protoBytes(nil, f.number, message[cut:]))
+		default:
+			if singular(form, f.number) && kind.Kind() == reflect.String && e.oddly() {
+				add(f.number, e.protoBytes(nil, f.number, []byte("stale")))
+			}
+			add(f.number, e.protoBytes(nil, f.number, f.value))
+		}
+	}
+	if e.oddly() {
+		add(1000, [][]byte{e.protoTag(nil, 1000, 0, []byte{0x80, 1}), e.protoTag(nil, 1000, 1, make([]byte, 8)), e.protoTag(nil, 1000, 5, make([]byte, 4)),
+			e.protoBytes(nil, 1000, []byte("unknown"))}[e.IntN(4)])
+	}
+	if e.IntN(4) > 0 {
+		e.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
+	}
+	for _, number := range numbers { // each in its turn
+		b = append(b, byNumber[number][0]...)
+		byNumber[number] = byNumber[number][1:]
+	}
+	return b
+}
+
+func (e encoder) protoTag(b []byte, number int, wireType uint64, value []byte) []byte {
+	return append(e.varint(b, uint64(number)<<3|wireType), value...)
+}
+
+func (e encoder) protoBytes(b []byte, number int, value []byte) []byte {
+	return append(e.varint(e.protoTag(b, number, 2, nil), uint64(len(value))), value...)
+}
+
+// varint appends a number, perhaps in more bytes than it takes.
+func (e encoder) varint(b []byte, n uint64) []byte {
+	b = binary.AppendUvarint(b, n)
+	for more := 0; more < 3 && e.oddly(); more++ {
+		b[len(b)-1] |= 0x80
+		b = append(b, 0)
+	}
+	return b
+}
+
+// protoTypes are the types of the fields of a message by their numbers: of those that are there several times, that of one if it is a
+// message, and else the slice.
+func protoTypes(form reflect.Type) map[int]reflect.Type {
+	all := map[int]reflect.Type{}
+	for number, field := range protoFields(form) {
+		kind := field
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		if kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct {
+			kind = kind.Elem()
+		}
+		all[number] = kind
+	}
+	return all
+}
+
+func protoFields(form reflect.Type) map[int]reflect.Type {
+	all := map[int]reflect.Type{}
+	for i := range form.NumField() {
+		parts := strings.Split(form.Field(i).Tag.Get("protobuf"), ",")
+		if len(parts) < 2 {
+			continue
+		}
+		number, err := strconv.Atoi(parts[1])
+		if err == nil {
+			all[number] = form.Field(i).Type
+		}
+	}
+	return all
+}
+
+// singular reports whether a field is there once.
+func singular(form reflect.Type, number int) bool {
+	kind := protoFields(form)[number].Kind()
+	return kind != reflect.Slice && kind != reflect.Map
+}
+
+// isMessage reports whether the fields of a struct are those of its message: that of a time, and of what decodes itself, has others.
+func isMessage(form reflect.Type) bool {
+	return len(protoFields(form)) > 0 && form != reflect.TypeFor[metav1.Time]() && form != reflect.TypeFor[metav1.MicroTime]()
+}
+
+// reencoded are the kinds that are encoded in odd ways.
+var reencoded = []struct {
+	kind schema.GroupVersionKind
+	obj  object.Object
+	list runtime.Object
+}{
+	{podKind, &corev1.Pod{}, &corev1.PodList{}},
+	{corev1.SchemeGroupVersion.WithKind("Secret"), &corev1.Secret{}, &corev1.SecretList{}},
+	{corev1.SchemeGroupVersion.WithKind("Service"), &corev1.Service{}, &corev1.ServiceList{}},
+	{corev1.SchemeGroupVersion.WithKind("Event"), &corev1.Event{}, &corev1.EventList{}},
+	{appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, &appsv1.DeploymentList{}},
+}
+
+// upstream are the codecs of clients, by format.
+func upstream(t testing.TB) map[Format]server {
+	all := binaryServers(t)
+	scheme := testScheme(t)
+	all[JSON] = server{contentType: jsonType, serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{})}
+	return all
+}
+
+// trial is one list, or one object of a watch, in one format, and who reads it.
+type trial struct {
+	format   Format
+	form     string // typed, untyped, metadata
+	which    int
+	contents []byte
+	list     bool
+}
+
+// newTrial returns one for a seed.
+func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
+	t.Helper()
+	tr := trial{format: []Format{JSON, Protobuf, CBOR}[e.IntN(3)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)], which: e.IntN(len(reencoded)), list: e.IntN(2) == 0}
+	if tr.format == Protobuf && tr.form == "untyped" {
+		tr.form = "typed"
+	}
+	kind := reencoded[tr.which]
+	list := reflect.New(reflect.TypeOf(kind.list).Elem())
+	items := list.Elem().FieldByName("Items")
+	for n := range 1 + e.IntN(3) {
+		obj := reflect.New(reflect.TypeOf(kind.obj).Elem())
+		filler{e.Rand}.fill(obj.Elem(), 4+e.IntN(2))
+		o := obj.Interface().(object.Object)
+		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		o.SetName(fmt.Sprint("name-", n))
+		o.SetUID("uid")
+		o.SetResourceVersion(strconv.Itoa(n + 1))
+		items.Set(reflect.Append(items, obj.Elem()))
+	}
+	whole := list.Interface().(runtime.Object)
+	list.Interface().(metav1.ListInterface).SetResourceVersion("42")
+	list.Interface().(metav1.ListInterface).SetContinue("more")
+	whole.GetObjectKind().SetGroupVersionKind(kind.kind.GroupVersion().WithKind(kind.kind.Kind + "List"))
+	form := list.Elem().Type()
+	if !tr.list {
+		whole = items.Index(0).Addr().Interface().(runtime.Object)
+		whole.GetObjectKind().SetGroupVersionKind(kind.kind)
+		form = items.Index(0).Type()
+	}
+	if tr.format == Protobuf {
+		data := servers[Protobuf].encode(t, whole)
+		gvk, message, err := unwrap(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message = e.proto(nil, message, form)
+		apiVersion, name := gvk.ToAPIVersionAndKind()
+		typeMeta, err := (&runtime.TypeMeta{APIVersion: apiVersion, Kind: name}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		envelope := e.protoBytes(e.protoBytes(nil, 1, typeMeta), 2, message)
+		tr.contents = append(slices.Clone(protoPrefix), e.proto(nil, envelope, reflect.TypeFor[runtime.Unknown]())...)
+		return tr
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := json.NewDecoder(bytes.NewReader(text))
+	numbers.UseNumber()
+	var value map[string]any
+	if err := numbers.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	if tr.format == JSON {
+		tr.contents = e.json(nil, value)
+	} else {
+		tr.contents = e.cbor([]byte{0xd9, 0xd9, 0xf7}, value)
+	}
+	return tr
+}
+
+// prototype is what the contents are read into.
+func (tr trial) prototype() object.Object {
+	return prototypesOf(reencoded[tr.which].kind, reencoded[tr.which].obj)[tr.form]
+}
+
+// want returns what upstream makes of the contents.
+func (tr trial) want(s server) ([]object.Object, error) {
+	kind := reencoded[tr.which]
+	var into runtime.Object
+	switch {
+	case tr.form == "untyped" && tr.list:
+		into = &unstructured.UnstructuredList{}
+	case tr.form == "untyped":
+		into = &unstructured.Unstructured{}
+	case tr.form == "metadata" && tr.list:
+		into = &metav1.PartialObjectMetadataList{}
+	case tr.form == "metadata":
+		into = &metav1.PartialObjectMetadata{}
+	case tr.list:
+		into = reflect.New(reflect.TypeOf(kind.list).Elem()).Interface().(runtime.Object)
+	default:
+		into = reflect.New(reflect.TypeOf(kind.obj).Elem()).Interface().(runtime.Object)
+	}
+	var err error
+	switch {
+	case tr.form == "untyped" && tr.format == JSON:
+		_, _, err = unstructured.UnstructuredJSONScheme.Decode(tr.contents, nil, into)
+	case tr.form == "metadata" && tr.format == JSON:
+		err = codec(tr.contents, into)
+	case tr.form == "metadata" && tr.format == Protobuf:
+		var message []byte
+		unknown := runtime.Unknown{}
+		if err = unknown.Unmarshal(bytes.TrimPrefix(tr.contents, protoPrefix)); err == nil {
+			message = unknown.Raw
+			err = into.(interface{ Unmarshal([]byte) error }).Unmarshal(message)
+		}
+	case tr.form == "metadata":
+		scheme, name := runtime.NewScheme(), kind.kind
+		if tr.list {
+			name.Kind += "List"
+		}
+		scheme.AddKnownTypeWithName(name, into)
+		var out runtime.Object
+		if out, _, err = cbor.NewSerializer(scheme, scheme).Decode(tr.contents, nil, into); err == nil && out != into {
+			err = fmt.Errorf("it is a %T", out)
+		}
+	default:
+		var out runtime.Object
+		if out, _, err = s.serializer.Decode(tr.contents, nil, into); err == nil && out != into {
+			err = fmt.Errorf("it is a %T", out)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []object.Object
+	if !tr.list {
+		all = append(all, into.(object.Object))
+	} else if err = meta.EachListItem(into, func(o runtime.Object) error { all = append(all, o.(object.Object)); return nil }); err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		o.GetObjectKind().SetGroupVersionKind(kind.kind)
+	}
+	if list, ok := into.(metav1.ListInterface); ok && tr.list {
+		all = append(all, pageObject(list.GetResourceVersion(), list.GetContinue()))
+	}
+	return all, nil
+}
+
+// pageObject is what a page says of the list, as one more object.
+func pageObject(version, next string) object.Object {
+	page := &metav1.PartialObjectMetadata{}
+	page.Name, page.ResourceVersion = "page before "+next, version
+	return page
+}
+
+// got returns what a decoder makes of the contents, that come in pieces of that size.
+func (tr trial) got(d *Decoder[object.Object], s server, size int, known Known[object.Object]) ([]object.Object, error) {
+	if tr.list {
+		page, err := d.List(&chunks{tr.contents, size}, s.contentType, known)
+		if err != nil {
+			return nil, err
+		}
+		return append(page.Items, pageObject(page.ResourceVersion, page.Continue)), nil
+	}
+	return readAll(d.Watch(&chunks{tr.event(s), size}, s.contentType, known))
+}
+
+// event returns the stream of one event with the contents.
+func (tr trial) event(s server) []byte {
+	if tr.format == JSON {
+		return append(append([]byte(`{"type":"ADDED","object":`), tr.contents...), '}')
+	}
+	if tr.format == CBOR {
+		return append([]byte("\xa2\x44type\x45ADDED\x46object"), tr.contents...)
+	}
+	var b bytes.Buffer
+	event := &metav1.WatchEvent{Type: string(watch.Added), Object: runtime.RawExtension{Raw: tr.contents}}
+	if err := s.stream.Serializer.Encode(event, s.stream.Framer.NewFrameWriter(&b)); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func readAll(stream *Stream[object.Object]) (all []object.Object, err error) {
+	for {
+		event, err := stream.Next()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, event.Object)
+	}
+}
+
+// TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec encodes random objects in ways that are legal, and damages some: what comes out is
+// what upstream's codecs make of the same bytes, or an error where they have one, however the bytes arrive; and what the caller has already is
+// only taken for what it is. With KCTRL_TEST_REENCODINGS it does so that often.
+func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
+	count, err := strconv.Atoi(os.Getenv("KCTRL_TEST_REENCODINGS"))
+	if err != nil {
+		count = 1500
+	}
+	servers, seed := upstream(t), rand.Uint64()
+	decoders := map[string]*Decoder[object.Object]{}
+	refused := 0
+	for n := range count {
+		e := encoder{rand.New(rand.NewPCG(seed, uint64(n))), []int{0, 2, 10, 50}[n%4]}
+		tr := newTrial(t, servers, e)
+		if n%8 == 7 { // damage
+			at := e.IntN(len(tr.contents))
+			switch e.IntN(4) {
+			case 0:
+				tr.contents = tr.contents[:at]
+			case 1:
+				tr.contents[at] ^= 1 << e.IntN(8)
+			case 2:
+				tr.contents = append(tr.contents, tr.contents[at:]...)
+			case 3:
+				tr.contents = slices.Delete(tr.contents, at, at+1)
+			}
+		}
+		name := fmt.Sprint(tr.which, tr.form)
+		d := decoders[name]
+		if d == nil {
+			d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{CBOR, Protobuf}})
+			decoders[name] = d
+		}
+		if !tr.check(t, d, servers[tr.format], e, fmt.Sprintf("seed %d, %d", seed, n), n%8 == 7) {
+			refused++
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("seed %d: %d of %d were refused", seed, refused, count)
+	if refused > count/2 {
+		t.Errorf("seed %d: %d of %d were refused", seed, refused, count)
+	}
+}
+
+// check compares what comes out with what upstream has, and reports whether the contents could be read.
+func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encoder, what string, damaged bool) bool {
+	what = fmt.Sprintf("%s: %s %s %s, list %v", what, tr.format, tr.form, reencoded[tr.which].kind.Kind, tr.list)
+	want, wantErr := tr.want(s)
+	size := []int{0, 1, 2, 7, 64, 1000}[e.IntN(6)]
+	got, err := tr.got(d, s, size, nil)
+	if err == nil && wantErr == nil && !sameObjects(got, want) {
+		t.Errorf("%s, pieces of %d:\n%.3000q\ngot  %s\nwant %s", what, size, tr.contents, text(got), text(want))
+	}
+	if err == nil && wantErr != nil {
+		t.Errorf("%s: read, and upstream says %v:\n%.3000q", what, wantErr, tr.contents)
+	}
+	if err != nil && wantErr == nil && !damaged {
+		t.Errorf("%s: refused with %v, and upstream reads it:\n%.3000q", what, err, tr.contents)
+	}
+	if _, ok := errors.AsType[*Error](err); err != nil && !ok && err != io.ErrUnexpectedEOF && !damaged {
+		t.Errorf("%s: got %v", what, err)
+	}
+	// What somebody has is what it would be.
+	// What somebody has is what it would be.
+	known := func(id Identity) (object.Object, bool) {
+		if string(id.ResourceVersion) != "1" {
+			return nil, false
+		}
+		o := &metav1.PartialObjectMetadata{}
+		o.Name, o.Namespace, o.ResourceVersion = string(id.Name), string(id.Namespace), string(id.ResourceVersion)
+		o.SelfLink = string(id.UID)
+		return o, true
+	}
+	reused, err := tr.got(d, s, size, known)
+	for i, o := range reused {
+		o, ok := o.(*metav1.PartialObjectMetadata)
+		if err != nil || wantErr != nil || !ok || tr.form == "metadata" {
+			continue // one that is wrong elsewhere is not looked at, when it is known
+		}
+		if strings.HasPrefix(o.Name, "page before ") {
+			continue
+		}
+		if i >= len(want) || o.Name != want[i].GetName() || o.Namespace != want[i].GetNamespace() || o.SelfLink != string(want[i].GetUID()) || o.ResourceVersion != want[i].GetResourceVersion() {
+			t.Errorf("%s: %s is taken for %s:\n%.3000q", what, text(o), text(want), tr.contents)
+		}
+	}
+	return err == nil
+}
+
+func sameObjects(got, want []object.Object) bool {
+	return slices.EqualFunc(got, want, func(a, b object.Object) bool { return equality.Semantic.DeepEqual(a, b) })
+}
+
+// TestPartsOfAListAreReadAsByTheCodec has those of the encodings above by which a list could be taken for another one.
+func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
+	const (
+		kinds = "\x44kind\x47PodList\x4aapiVersion\x42v1"
+		items = "\x81\xa1\x48metadata\xa3\x44name\x41a\x43uid\x41u\x4fresourceVersion\x411"
+	)
+	message := func(field byte, parts ...string) string {
+		text := strings.Join(parts, "")
+		return string([]byte{field<<3 | 2, byte(len(text))}) + text
+	}
+	typeMeta := message(1, message(1, "v1"), message(2, "PodList"))
+	named := message(2, message(1, message(1, "a"), message(5, "u"), message(6, "1")))
+	version, next := message(1, message(2, "42")), message(1, message(3, "more"))
+	for what, test := range map[string]struct {
+		format Format
+		form   string
+		body   string
+		want   string
+	}{
+		"CBOR, items spelled in pieces":         {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x5f\x42it\x43ems\xff" + items, `1 at "42" before ""`},
+		"CBOR, metadata spelled in pieces":      {CBOR, "untyped", "\xa4" + kinds + "\x7f\x64meta\x64data\xff\xa1\x4fresourceVersion\x4242\x45items" + items, `1 at "42" before ""`},
+		"CBOR, metadata twice":                  {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x48metadata\xa0\x45items" + items, "twice"},
+		"CBOR, a key that is no text":           {CBOR, "typed", "\xa4" + kinds + "\x01\x02\x45items" + items, "malformed"},
+		"protobuf, metadata in parts":           {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
+		"protobuf, the kind in parts":           {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
+		"protobuf, the other kind in parts":     {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
+		"protobuf, numbers that nobody knows":   {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
+		"protobuf, a number for items":          {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
+		"JSON, untyped metadata twice":          {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
+		"JSON, metadata twice":                  {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
+		"JSON, an untyped version that is none": {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
+	} {
+		d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})[test.form], Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}})
+		body := test.body
+		if test.format == Protobuf {
+			body = string(protoPrefix) + body
+		}
+		for _, size := range []int{0, 1, 3} {
+			page, err := d.List(&chunks{[]byte(body), size}, string(test.format), nil)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprintf("%d at %q before %q", len(page.Items), page.ResourceVersion, page.Continue)
+			}
+			if err == nil && got != test.want || !strings.Contains(got, test.want) {
+				t.Errorf("%s, pieces of %d: got %s, want %s", what, size, got, test.want)
+			}
+		}
+	}
+}
+
+// TestIdentityIsThatOfTheObject has objects in CBOR whose parts are in pieces, tagged, or there twice.
+func TestIdentityIsThatOfTheObject(t *testing.T) {
+	for object, want := range map[string]string{
+		"\xa4\x44name\x41a\x49namespace\x41n\x43uid\x41u\x4fresourceVersion\x411":                  "n/a u 1",
+		"\xa4\x44name\x5f\x41a\x41b\xff\x49namespace\xc6\x41n\x43uid\x41u\x4fresourceVersion\x411": "n/ab u 1",
+		"\xa4\x44name\x41a\x5f\x44name\x45space\xff\x41n\x43uid\x41u\x4fresourceVersion\x411":      "n/a u 1",
+		"\xa4\x44name\x41a\x49namespace\x01\x43uid\x41u\x4fresourceVersion\x411":                   "",
+		"\xa4\x44name\x41a\x43uid\x41u\x4fresourceVersion\x411\x4fresourceVersion\x412":            "",
+	} {
+		id, ok := cborIdentity([]byte("\xa1\x48metadata" + object))
+		if got := fmt.Sprintf("%s/%s %s %s", id.Namespace, id.Name, id.UID, id.ResourceVersion); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: got %s, %v, want %s", object, got, ok, want)
+		}
+	}
+	for _, kind := range []string{"\x43Pod", "\xc6\x43Pod", "\x5f\x41P\x42od\xff"} {
+		c := &cursor{}
+		if got := cborKind(c, []byte("\xa2\x4aapiVersion\x42v1\x44kind"+kind)); got != podKind {
+			t.Errorf("%q: got %v", kind, got)
+		}
+	}
+}
