@@ -130,6 +130,7 @@ func runtimeMayImport(imported string) bool {
 		"k8s.io/api/admission/v1",
 		"k8s.io/api/apidiscovery/v2",
 		"sigs.k8s.io/yaml",
+		"golang.org/x/net/idna", // which client-go links
 	)(imported)
 }
 
@@ -141,6 +142,7 @@ func serverMayImport(imported string) bool {
 		"github.com/google/gnostic-models",
 		"google.golang.org/protobuf/proto",
 		"gopkg.in/evanphx/json-patch.v4",
+		"k8s.io/utils/net", // which apimachinery links
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",

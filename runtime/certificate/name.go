@@ -1,14 +1,13 @@
 package certificate
 
 import (
-	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 const (
@@ -70,31 +69,19 @@ func isNoLabel(text string) bool {
 		})
 }
 
-// asciiHost returns a host in other letters than those of ASCII as it is in a certificate: it asks the client that an API server
-// calls webhooks by, which alone has to find it there. What that leaves as it is, is no host.
+// asciiHost returns a host in other letters than those of ASCII as it is in a certificate, which is as net/http asks for it. What has no
+// such form stays, and is no host.
 func asciiHost(host string) string {
-	if strings.Contains(host, ":") || !utf8.ValidString(host) || !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return host
-	}
 	pattern, rest := "", host
 	if after, ok := strings.CutPrefix(host, "*."); ok {
 		pattern, rest = "*.", after
 	}
-	called := make(chan string, 1)
-	transport := &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
-		called <- address
-		return nil, net.ErrClosed
-	}}
-	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: rest}, Header: http.Header{}}
-	if response, err := transport.RoundTrip(request); err == nil {
-		_ = response.Body.Close()
+	if !utf8.ValidString(rest) || !strings.ContainsFunc(rest, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return host
 	}
-	select {
-	case address := <-called:
-		if ascii, _, err := net.SplitHostPort(address); err == nil {
-			return pattern + ascii
-		}
-	default:
+	ascii, err := idna.Lookup.ToASCII(rest)
+	if err != nil {
+		return host
 	}
-	return host
+	return pattern + ascii
 }
