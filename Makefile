@@ -120,7 +120,7 @@ FAULTS ?= 60
 test-faults: ## Kill and signal every writing command at 60 steps of its writing, and run 60 pairs at once; FAULTS=all: every step.
 	KCTRL_TEST_FAULTS=$(FAULTS) go test -timeout 3h -run 'TestKilled|TestSignals|TestASecondSignal|TestTwoCommands' -v ./cmd/kctrl
 
-test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format; takes minutes.
+test-wire: ## Cut lists and watches at every byte, and nest values in every place, in every format, and read 100000 random encodings; takes minutes.
 	KCTRL_TEST_WIRE=all go test -timeout 40m $(RACE) -run 'Arrives|Nesting' -v ./runtime/internal/wire
 	KCTRL_TEST_REENCODINGS=100000 go test -timeout 40m -count 1 -run Encoding -v ./runtime/internal/wire
 

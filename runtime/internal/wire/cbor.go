@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -492,7 +493,7 @@ func cborKey(data []byte) ([]byte, bool) {
 		return nil, false
 	}
 	if !open {
-		return data[n:], uint64(len(data)-n) == length
+		return data[n:], uint64(len(data)-n) == length && (major == cborBytes || utf8.Valid(data[n:]))
 	}
 	var all []byte
 	for n < len(data) && data[n] != cborBreak {
@@ -501,6 +502,9 @@ func cborKey(data []byte) ([]byte, bool) {
 			return nil, false
 		}
 		n += head
+		if major == cborText && !utf8.Valid(data[n:n+int(length)]) {
+			return nil, false
+		}
 		all = append(all, data[n:n+int(length)]...)
 		n += int(length)
 	}

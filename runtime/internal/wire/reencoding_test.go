@@ -713,6 +713,7 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 		"CBOR, metadata spelled in pieces":      {CBOR, "untyped", "\xa4" + kinds + "\x7f\x64meta\x64data\xff\xa1\x4fresourceVersion\x4242\x45items" + items, `1 at "42" before ""`},
 		"CBOR, metadata twice":                  {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x48metadata\xa0\x45items" + items, "twice"},
 		"CBOR, a key that is no text":           {CBOR, "typed", "\xa4" + kinds + "\x01\x02\x45items" + items, "malformed"},
+		"CBOR, a key that is no UTF-8":          {CBOR, "untyped", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x65\xe9tems" + items, "malformed"},
 		"protobuf, metadata in parts":           {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
 		"protobuf, the kind in parts":           {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
 		"protobuf, the other kind in parts":     {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
