@@ -81,7 +81,8 @@ func (e encoder) members(object map[string]any, again bool) []member {
 		all = append(all, member{name, value})
 	}
 	if e.oddly() {
-		all = append(all, member{"unknown", []any{map[string]any{"a": nil, "}": "]"}, "\"", 1.5, map[string]any{}}})
+		// Nothing in it is there twice: of a list that is not looked at.
+		all = append(all, member{"unknown", []any{"}]", "\"", 1.5, map[string]any{}, []any{nil}}})
 	}
 	last := map[string]any{}
 	for _, m := range all {
