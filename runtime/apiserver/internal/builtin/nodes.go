@@ -263,7 +263,6 @@ func validateNodeUpdate(n, old *corev1.Node) field.ErrorList {
 		f.invalid(at.Child("providerID"), nil, message)
 	}
 	f.taints(n.Spec.Taints, field.NewPath("metadata", "taints"))
-	//lint:ignore SA1019 clients still send it
 	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
 		f.forbidden(at.Child("externalID"), "may not be updated")
 	}
