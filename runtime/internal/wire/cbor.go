@@ -28,6 +28,7 @@ func newCBOR[T object.Object](prototype T, gvk schema.GroupVersionKind) (runtime
 	if _, ok := any(prototype).(*metav1.PartialObjectMetadata); ok {
 		scheme.AddKnownTypeWithName(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"), prototype)
 	}
+	scheme.AddKnownTypeWithName(cborMetadata, &metav1.PartialObjectMetadataList{})
 	return cbor.NewSerializer(scheme, scheme), nil
 }
 
@@ -260,12 +261,14 @@ func (s *source) another(seen, count uint64, open bool) (bool, error) {
 // cborLister reads one list, an item at a time.
 type cborLister[T object.Object] struct {
 	*listReader[T]
-	said map[string]bool // of what a list is known by
+	untyped bool
+	said    map[string]bool // of what a list is known by
 }
 
 // listCBOR reads the list that body is.
 func (d *Decoder[T]) listCBOR(body io.Reader, known Known[T]) (*Page[T], error) {
-	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}, make(map[string]bool)}
+	_, untyped := any(d.empty()).(*unstructured.Unstructured)
+	r := cborLister[T]{&listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}, untyped, make(map[string]bool)}
 	defer d.release(r.cursor)
 	defer r.source.close()
 	if err := r.members(); err != nil {
@@ -327,15 +330,14 @@ func (r cborLister[T]) member(name string) error {
 	case "apiVersion":
 		err = direct.Unmarshal(value, &r.apiVersion)
 	case "metadata":
-		var content unstructured.UnstructuredList
-		var metadata map[string]any
-		err = direct.Unmarshal(value, &metadata)
-		content.Object = map[string]any{"metadata": metadata}
-		r.meta.ResourceVersion, r.meta.Continue = content.GetResourceVersion(), content.GetContinue()
+		err = r.metadata(value)
 	default:
-		if isOfStatus(name) {
-			var said any
+		// What nobody knows is passed over, as upstream does, and in a list of untyped objects read: there no name may be twice.
+		var said any
+		if r.untyped || isOfStatus(name) {
 			err = direct.Unmarshal(value, &said)
+		}
+		if isOfStatus(name) {
 			r.note(name, said)
 		}
 	}
@@ -343,6 +345,24 @@ func (r cborLister[T]) member(name string) error {
 		return &Error{err}
 	}
 	return nil
+}
+
+// cborMetadata is what the metadata of a list are read as.
+var cborMetadata = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
+
+// metadata reads the metadata of a list as upstream does: those of Go types may have what nobody knows, whatever that is.
+func (r cborLister[T]) metadata(value []byte) error {
+	if codec := r.decoder.cbor; !r.untyped && codec != nil {
+		var list metav1.PartialObjectMetadataList
+		_, _, err := codec.Decode(append([]byte("\xa1\x68metadata"), value...), &cborMetadata, &list)
+		r.meta = list.ListMeta
+		return err
+	}
+	var metadata map[string]any
+	err := direct.Unmarshal(value, &metadata)
+	list := unstructured.UnstructuredList{Object: map[string]any{"metadata": metadata}}
+	r.meta.ResourceVersion, r.meta.Continue = list.GetResourceVersion(), list.GetContinue()
+	return err
 }
 
 func (r cborLister[T]) list() error {

@@ -46,6 +46,12 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 	return built, false, nil
 }
 
+// The numbers of the fields of runtime.Unknown and of metav1.WatchEvent go up to these. All of both have a length.
+const (
+	unknownFields = 4
+	eventFields   = 2
+)
+
 // unwrap returns the kind and the message of something that says its kind, as servers send it outside of lists.
 func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
 	var typeMeta runtime.TypeMeta // which may come in parts
@@ -59,6 +65,9 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 			return kind, nil, err
 		}
 		data = rest
+		if f.value == nil && f.number <= unknownFields {
+			return kind, nil, errProto
+		}
 		switch f.number {
 		case 1:
 			if err := typeMeta.Unmarshal(f.value); err != nil {
@@ -110,6 +119,9 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 			return Event[T]{}, err
 		}
 		frame = rest
+		if f.value == nil && f.number <= eventFields {
+			return Event[T]{}, errProto
+		}
 		switch f.number {
 		case 1:
 			event.Type = watch.EventType(c.strings.text(f.value))
@@ -140,8 +152,11 @@ func rawExtension(message []byte) (raw []byte, err error) {
 		if f, message, err = nextField(message); err != nil {
 			return nil, err
 		}
-		if f.number == 1 && f.value != nil {
-			raw = f.value
+		if f.number != 1 {
+			continue
+		}
+		if raw = f.value; raw == nil {
+			return nil, errProto
 		}
 	}
 	if raw == nil {

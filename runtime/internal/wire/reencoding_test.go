@@ -81,8 +81,7 @@ func (e encoder) members(object map[string]any, again bool) []member {
 		all = append(all, member{name, value})
 	}
 	if e.oddly() {
-		// Nothing in it is there twice: of a list that is not looked at.
-		all = append(all, member{"unknown", []any{"}]", "\"", 1.5, map[string]any{}, []any{nil}}})
+		all = append(all, member{"unknown", []any{map[string]any{"a": nil, "}": "]"}, "\"", 1.5, map[string]any{}}})
 	}
 	last := map[string]any{}
 	for _, m := range all {
@@ -710,19 +709,22 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"CBOR, items spelled in pieces":         {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x5f\x42it\x43ems\xff" + items, `1 at "42" before ""`},
-		"CBOR, metadata spelled in pieces":      {CBOR, "untyped", "\xa4" + kinds + "\x7f\x64meta\x64data\xff\xa1\x4fresourceVersion\x4242\x45items" + items, `1 at "42" before ""`},
-		"CBOR, metadata twice":                  {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x48metadata\xa0\x45items" + items, "twice"},
-		"CBOR, a key that is no text":           {CBOR, "typed", "\xa4" + kinds + "\x01\x02\x45items" + items, "malformed"},
-		"CBOR, a key that is no UTF-8":          {CBOR, "untyped", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x65\xe9tems" + items, "malformed"},
-		"protobuf, metadata in parts":           {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
-		"protobuf, the kind in parts":           {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
-		"protobuf, the other kind in parts":     {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
-		"protobuf, numbers that nobody knows":   {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
-		"protobuf, a number for items":          {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
-		"JSON, untyped metadata twice":          {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
-		"JSON, metadata twice":                  {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
-		"JSON, an untyped version that is none": {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
+		"CBOR, items spelled in pieces":                      {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x5f\x42it\x43ems\xff" + items, `1 at "42" before ""`},
+		"CBOR, metadata spelled in pieces":                   {CBOR, "untyped", "\xa4" + kinds + "\x7f\x64meta\x64data\xff\xa1\x4fresourceVersion\x4242\x45items" + items, `1 at "42" before ""`},
+		"CBOR, metadata twice":                               {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x48metadata\xa0\x45items" + items, "twice"},
+		"CBOR, a key that is no text":                        {CBOR, "typed", "\xa4" + kinds + "\x01\x02\x45items" + items, "malformed"},
+		"CBOR, a key that is no UTF-8":                       {CBOR, "untyped", "\xa4" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x65\xe9tems" + items, "malformed"},
+		"CBOR, untyped, what nobody knows with a name twice": {CBOR, "untyped", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, "duplicate"},
+		"CBOR, what nobody knows with a name twice":          {CBOR, "typed", "\xa5" + kinds + "\x48metadata\xa1\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, `1 at "42" before ""`},
+		"CBOR, metadata that nobody knows":                   {CBOR, "typed", "\xa4" + kinds + "\x48metadata\xa2\x4fresourceVersion\x4242\x41x\xa2\x41a\xf6\x61a\xf6\x45items" + items, `1 at "42" before ""`},
+		"protobuf, metadata in parts":                        {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
+		"protobuf, the kind in parts":                        {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
+		"protobuf, the other kind in parts":                  {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
+		"protobuf, numbers that nobody knows":                {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
+		"protobuf, a number for items":                       {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
+		"JSON, untyped metadata twice":                       {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
+		"JSON, metadata twice":                               {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
+		"JSON, an untyped version that is none":              {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
 	} {
 		d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})[test.form], Options{GVK: podKind, Formats: []Format{CBOR, Protobuf}})
 		body := test.body
@@ -738,6 +740,21 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 			if err == nil && got != test.want || !strings.Contains(got, test.want) {
 				t.Errorf("%s, pieces of %d: got %s, want %s", what, size, got, test.want)
 			}
+		}
+	}
+}
+
+// TestNumbersInPlaceOfMessagesAreMalformed has them where every field has a length.
+func TestNumbersInPlaceOfMessagesAreMalformed(t *testing.T) {
+	for _, field := range []string{"\x08\x01", "\x10\x01", "\x18\x01", "\x20\x01", "\x25\x01\x01\x01\x01"} {
+		if _, _, err := unwrap([]byte(string(protoPrefix) + "\x12\x00" + field)); !errors.Is(err, errProto) {
+			t.Errorf("an object with %q: got %v", field, err)
+		}
+	}
+	d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})["typed"], Options{GVK: podKind, Formats: []Format{Protobuf}})
+	for _, event := range []string{"\x08\x01", "\x10\x01", "\x12\x02\x08\x01"} {
+		if _, err := d.protoEvent(&cursor{}, []byte(event), nil); !errors.Is(err, errProto) {
+			t.Errorf("an event of %q: got %v", event, err)
 		}
 	}
 }
