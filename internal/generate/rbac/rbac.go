@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	validation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/rbac"
 	"sigs.k8s.io/yaml"
@@ -54,7 +54,7 @@ var Generator = generator.Generator{
 	Folder: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`folder` of the role; what config/rbac holds and binds stays as it is beside another"},
 	Check: func(options genall.Generator) error {
 		role := options.(rbac.Generator).RoleName
-		if problems := validation.IsValidPathSegmentName(role); len(problems) > 0 {
+		if problems := content.IsPathSegmentName(role); len(problems) > 0 {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("role name %q: API servers refuse it: it %s", role, problems[0]),
 				Hint:    "write --role-name=" + roleName,
