@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Endpoints.
-
 //lint:ignore SA1019 clients still have them
 type endpoints = corev1.Endpoints
 
