@@ -178,6 +178,26 @@ func TestWhatAVersionCannotSayIsKept(t *testing.T) {
 	}
 }
 
+func TestWhatAPointerLeadsToIsKeptAlsoIfItIsZero(t *testing.T) {
+	type empty struct{}
+	for _, c := range []struct {
+		value any
+		want  string // in the annotation; empty is none
+	}{
+		{new(bool), "false"}, {new(int32), "0"}, {new(string), `""`}, {&empty{}, "{}"},
+		{(*bool)(nil), ""}, {false, ""}, {0, ""}, {"", ""}, {empty{}, ""}, {[]string{}, ""}, {nil, ""},
+	} {
+		o := &first{}
+		if err := conversion.Keep(o, c.value); err != nil || o.Annotations["conversion.kctrl.dev/kept"] != c.want {
+			t.Errorf("%T: got %q, %v, want %q", c.value, o.Annotations, err, c.want)
+		}
+	}
+	o, got := &first{}, new(true)
+	if err := errors.Join(conversion.Keep(o, new(bool)), conversion.Restore(o, &got)); err != nil || got == nil || *got {
+		t.Errorf("a false comes back as %v, %v", got, err)
+	}
+}
+
 func TestObjectThatCannotBeConvertedIsNamed(t *testing.T) {
 	good := thing("v1", "good", "")
 	for name, c := range map[string]struct{ object, to, want string }{
