@@ -8,7 +8,8 @@
 //   - A body that is longer than its handler takes is refused with 413, and none is held that long.
 //   - No more than [Options].MaxInFlight requests are worked on at once. More wait, as long as the API server waits for them;
 //     beyond ten times as many they are refused with 503 at once.
-//   - The context of a request ends with the time that the API server gives it, and when the API server hangs up.
+//   - The context of a request ends with the time that the API server gives it, and when the API server hangs up. Conversions,
+//     for which it names no time, may take 50 s.
 //   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides what comes of it.
 //   - A client that is slow with its request is cut off after ten seconds.
 //   - When Run ends, every request that had arrived was answered, unless it took longer than [Options].Patience.
@@ -72,9 +73,11 @@ const (
 	MaxReview = 8 << 20
 	// MaxConversion is how long a ConversionReview may be. The API server sends all objects of a list in one.
 	MaxConversion = 512 << 20
-	// maxTimeout is the longest that an API server waits for a webhook, and defaultTimeout how long it does if it does not say.
-	maxTimeout     = 30 * time.Second
-	defaultTimeout = 10 * time.Second
+	// maxTimeout is the longest time that an API server says it waits for a webhook.
+	maxTimeout = 30 * time.Second
+	// unsaidTimeout is how long a request may take that does not say: those of conversions do not, and API servers wait for
+	// these as long as it takes. It leaves the time to write a long answer before the server cuts the connection off.
+	unsaidTimeout = 50 * time.Second
 	// waitFactor is how many requests may wait for each that is worked on.
 	waitFactor = 10
 )
@@ -184,26 +187,26 @@ func (s *Server) Addr() net.Addr { return s.http.Addr() }
 // Close gives the address back when Run is not called after Listen.
 func (s *Server) Close() { s.http.Close() }
 
-// Run serves until ctx ends, after Listen, and keeps the certificates meanwhile. It returns once the last request was answered.
+// Run serves until ctx ends, after Listen, and keeps the certificates meanwhile. It returns once the last request was answered: with
+// nil, or with why it could not go on.
 func (s *Server) Run(ctx context.Context) error {
 	// What ends early ends the other too.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var keeping sync.WaitGroup
-	defer keeping.Wait()
+	var failure error // of the certificates
 	if s.opts.Certificates != nil {
 		keeping.Go(func() {
 			if err := s.opts.Certificates.Run(ctx); err != nil && ctx.Err() == nil {
-				cancel(fmt.Errorf("certificates: %w", err))
+				failure = fmt.Errorf("certificates: %w", err)
+				cancel()
 			}
 		})
 	}
 	err := s.http.Run(ctx)
-	if cause := context.Cause(ctx); err == nil && cause != context.Canceled && cause != ctx.Err() {
-		err = cause
-	}
-	cancel(nil)
-	return err
+	cancel()
+	keeping.Wait()
+	return cmp.Or(err, failure)
 }
 
 // Ready returns an error unless clients accept the certificate.
@@ -267,11 +270,11 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 // timeoutOf returns how long the API server waits for the answer, which it says in the query.
 func timeoutOf(r *http.Request) time.Duration {
 	if r.URL.RawQuery == "" {
-		return defaultTimeout
+		return unsaidTimeout
 	}
 	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {
-		return defaultTimeout
+		return unsaidTimeout
 	}
 	return min(timeout, maxTimeout)
 }

@@ -230,12 +230,25 @@ func TestContextEndsWithTheTimeOfTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]time.Duration{
-		"": 10 * time.Second, "?timeout=3s": 3 * time.Second, "?timeout=1h": 30 * time.Second, "?timeout=-1s": 10 * time.Second, "?timeout=x": 10 * time.Second,
+		"?timeout=3s": 3 * time.Second, "?timeout=1h": 30 * time.Second,
+		"": 50 * time.Second, "?timeout=-1s": 50 * time.Second, "?timeout=x": 50 * time.Second, // as of a conversion, which says none
 	} {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/a"+query, nil))
 		if left > want || left < want-2*time.Second {
 			t.Errorf("%s: %s are left, want %s", query, left, want)
 		}
+	}
+}
+
+func TestRunReturnsNilWhateverEndsItsContext(t *testing.T) {
+	s := server.New(server.Options{Address: "127.0.0.1:0", Certificates: newAlways(t), Logger: slog.New(slog.DiscardHandler)})
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("somebody wants it to end"))
+	if err := s.Run(ctx); err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
 
