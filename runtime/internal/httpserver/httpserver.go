@@ -46,8 +46,8 @@ func New(opts Options) *Server {
 }
 
 const (
-	// readTimeout is how long a client may take for a whole request, and for the handshake before it.
-	readTimeout = 10 * time.Second
+	// ReadTimeout is how long a client may take for a whole request, and for the handshake before it.
+	ReadTimeout = 10 * time.Second
 	// writeTimeout is how long it may take from then on until it has read the answer.
 	writeTimeout = time.Minute
 	// maxHeader is how many bytes the header of a request may have.
@@ -84,7 +84,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.opts.Logger.Info("serving", "server", s.opts.Name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{
 		Handler:        s.opts.Handler,
-		ReadTimeout:    readTimeout,
+		ReadTimeout:    ReadTimeout,
 		WriteTimeout:   writeTimeout,
 		IdleTimeout:    90 * time.Second,
 		MaxHeaderBytes: maxHeader,

@@ -249,13 +249,11 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 		http.Error(w, "too many requests wait for the webhook", http.StatusServiceUnavailable)
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-r.Context().Done():
+	if !s.enter(w, r) {
 		http.Error(w, "the webhook had no time for the request", http.StatusServiceUnavailable)
 		return
 	}
+	defer func() { <-s.slots }()
 	defer func() {
 		if p := recover(); p != nil {
 			s.opts.Logger.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
@@ -265,6 +263,26 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 	}()
 	r.Body = http.MaxBytesReader(w, r.Body, e.maxBytes)
 	e.ServeHTTP(w, r)
+}
+
+// enter waits for one of the slots. It reports false when the time of the request has ended first.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case s.slots <- struct{}{}:
+	case <-r.Context().Done():
+		return false
+	}
+	// The client had no say in the wait, after which none of its time may be left. Without a body nobody reads any more but who
+	// waits for the client to hang up.
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(httpserver.ReadTimeout)) // or it stays as it is
+	}
+	return true
 }
 
 // timeoutOf returns how long the API server waits for the answer, which it says in the query.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
@@ -218,6 +219,48 @@ func TestNoMoreThanMaxInFlightAreWorkedOn(t *testing.T) {
 			t.Errorf("after a wait: %d", code)
 		}
 	}
+}
+
+// reading is an answer of which the deadline for the request's body can be set.
+type reading struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (r *reading) SetReadDeadline(t time.Time) error {
+	r.deadline = t
+	return nil
+}
+
+func TestBodyIsReadAlsoAfterALongWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New(server.Options{MaxInFlight: 1, Logger: slog.New(slog.DiscardHandler)})
+		if err := s.Handle("/a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			time.Sleep(15 * time.Second)
+		}), 10); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		ask := func(body string) (w *reading) {
+			w = &reading{ResponseRecorder: httptest.NewRecorder()}
+			s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/a", strings.NewReader(body)))
+			return w
+		}
+		var first, second, empty *reading
+		var all sync.WaitGroup
+		all.Go(func() { first = ask("{}") })
+		synctest.Wait()
+		all.Go(func() { second = ask("{}") })
+		synctest.Wait()
+		all.Go(func() { empty = ask("") })
+		all.Wait()
+		if !first.deadline.IsZero() || !empty.deadline.IsZero() {
+			t.Errorf("at once until %s, and without a body until %s", first.deadline, empty.deadline)
+		}
+		if want := begun.Add(25 * time.Second); !second.deadline.Equal(want) {
+			t.Errorf("after a wait until %s, want %s", second.deadline, want)
+		}
+	})
 }
 
 func TestContextEndsWithTheTimeOfTheAPIServer(t *testing.T) {
