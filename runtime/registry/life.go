@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -105,6 +106,9 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := twice(c.added); err != nil {
+		return nil, nil, err
+	}
 	var parts together
 	if built != nil {
 		parts = append(parts, built)
@@ -144,6 +148,22 @@ func (l *launch) claim(owner string, built []Controller) error {
 			return fmt.Errorf("it builds %q, and so does controller %s; give one of them another name, by Named", name, other)
 		}
 		l.names[name] = owner
+	}
+	return nil
+}
+
+// twice returns an error when two of what was added have one name: one of them would be taken for what is returned, or for the other.
+func twice(added []manager.Runnable) error {
+	first := map[string]manager.Runnable{} // by their names
+	for _, r := range added {
+		part, isNamed := r.(named)
+		if !isNamed {
+			continue
+		}
+		if other, taken := first[part.Name()]; taken && !(reflect.TypeOf(r).Comparable() && r == other) {
+			return fmt.Errorf("it builds two %q; give one of them another name, by Named", part.Name())
+		}
+		first[part.Name()] = r
 	}
 	return nil
 }
@@ -251,6 +271,21 @@ func (t together) Healthy(req *http.Request) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// debugHandlerOf returns the handler that a controller, or the first part of it that has one, is served by; nil if it has none.
+func debugHandlerOf(c Controller) http.Handler {
+	switch c := c.(type) {
+	case debugged:
+		return c.DebugHandler()
+	case together:
+		for _, part := range c {
+			if h := debugHandlerOf(part); h != nil {
+				return h
+			}
+		}
+	}
+	return nil
 }
 
 // Name returns that of the descriptor.

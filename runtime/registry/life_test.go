@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -495,6 +496,28 @@ func TestControllersDoNotShareANameInLogsAndMetrics(t *testing.T) {
 	r.Register(Descriptor{Name: "a", New: build}, Descriptor{Name: "b", New: build})
 	if err := r.AddTo(t.Context(), m); err == nil || err.Error() != `controller b: it builds "configmap", and so does controller a; give one of them another name, by Named` {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTwoControllersOfOneNameInADescriptorAreAnError(t *testing.T) {
+	build := func(c *Context, name string) (Controller, error) {
+		return controller.For[*corev1.ConfigMap](c).Named(name).Build(idle)
+	}
+	for _, c := range []struct{ first, second, want string }{
+		{"x", "x", `controller a: it builds two "x"; give one of them another name, by Named`},
+		{"x", "y", ""},
+	} {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		r := New(Options{})
+		r.Register(Descriptor{Name: "a", New: func(_ context.Context, own *Context) (Controller, error) {
+			if _, err := build(own, c.first); err != nil {
+				return nil, err
+			}
+			return build(own, c.second)
+		}})
+		if err := r.AddTo(t.Context(), m); fmt.Sprint(err) != cmp.Or(c.want, "<nil>") {
+			t.Errorf("%s and %s: got %v", c.first, c.second, err)
+		}
 	}
 }
 

@@ -533,8 +533,8 @@ func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	current := r.current
 	r.mu.Unlock()
-	if current, ok := current.(debugged); ok {
-		http.StripPrefix(root+name, current.DebugHandler()).ServeHTTP(w, req)
+	if h := debugHandlerOf(current); h != nil {
+		http.StripPrefix(root+name, h).ServeHTTP(w, req)
 		return
 	}
 	writeJSON(w, r.status())

@@ -438,7 +438,10 @@ func TestDebugHandlerIsServedBelowTheName(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		l := launched(t, m, Options{},
 			Descriptor{Name: "with", New: building(&fake{})},
-			Descriptor{Name: "without", New: building(runOnly(func(ctx context.Context) error { <-ctx.Done(); return nil }))})
+			Descriptor{Name: "without", New: building(runOnly(func(ctx context.Context) error { <-ctx.Done(); return nil }))},
+			Descriptor{Name: "parts", New: func(_ context.Context, c *Context) (Controller, error) {
+				return &fake{}, c.Add(runOnly(func(ctx context.Context) error { <-ctx.Done(); return nil }))
+			}})
 		r := start(t, m)
 		get := func(path string) (int, string) {
 			w := httptest.NewRecorder()
@@ -447,6 +450,9 @@ func TestDebugHandlerIsServedBelowTheName(t *testing.T) {
 		}
 		if code, body := get("/debug/controllers/with/graph"); code != 200 || body != "debug of /graph" {
 			t.Errorf("got %d %s", code, body)
+		}
+		if code, body := get("/debug/controllers/parts/graph"); code != 200 || body != "debug of /graph" {
+			t.Errorf("of a controller with parts: got %d %s", code, body)
 		}
 		if code, _ := get("/debug/controllers/nobody"); code != 404 {
 			t.Errorf("got %d", code)
@@ -460,7 +466,7 @@ func TestDebugHandlerIsServedBelowTheName(t *testing.T) {
 		var all []Status
 		_, body = get("/debug/controllers/")
 		ok(t, json.Unmarshal([]byte(body), &all))
-		if len(all) != 2 {
+		if len(all) != 3 {
 			t.Errorf("got %s", body)
 		}
 		ok(t, r.stop())
