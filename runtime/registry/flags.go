@@ -10,12 +10,13 @@ import (
 )
 
 // BindFlags declares the flags of the registry on set: --controllers, --feature-gates, --concurrent-<name>-syncs and the others.
-// Those of the manager are declared by [manager.BindFlags]. It panics, as the package flag does, when set has a flag of such a
+// The first two may be given several times, as those of kube-controller-manager may: what is given later is added. Those of the manager
+// are declared by [manager.BindFlags]. It panics, as the package flag does, when set has a flag of such a
 // name. All descriptors are registered before; the options are the defaults. [Registry.AddTo] says what is wrong with what the
 // flags have been set to and cannot be seen before all of them are.
 func (r *Registry) BindFlags(set *flag.FlagSet) {
-	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers}, "controllers", describe(r.known()))
-	set.Var(&text{set: r.setGates}, "feature-gates", r.gates.describe())
+	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers", describe(r.known()))
+	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
 	set.Var(&text{set: r.setEmulated}, "emulated-version", "`version` of the program whose feature gates count; without it that of the program")
 	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config", "`file` that says which controllers move from or to another program, a LeaderMigrationConfiguration as kube-controller-manager reads it")
 	set.DurationVar(&r.opts.StartInterval, "controller-start-interval", r.opts.StartInterval, "`time` from one to two times of which each controller waits before it starts")
@@ -36,8 +37,10 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 
 // text is the value of a flag that is checked when it is set, and is no secret.
 type text struct {
-	value string
+	value string // of all times that it was set
 	set   func(string) error
+	adds  bool // what it is set to is added to what it was set to before
+	given bool // it was set
 }
 
 // String returns the value.
@@ -45,10 +48,13 @@ func (t *text) String() string { return t.value }
 
 // Set sets the value.
 func (t *text) Set(value string) error {
+	if t.adds && t.given {
+		value = t.value + "," + value
+	}
 	if err := t.set(value); err != nil {
 		return err
 	}
-	t.value = value
+	t.value, t.given = value, true
 	return nil
 }
 

@@ -395,6 +395,27 @@ func TestWorkersOfAControllerAreAFlag(t *testing.T) {
 	}
 }
 
+func TestFlagsThatAreGivenAgainAddToThoseBefore(t *testing.T) {
+	m, _ := newManager(t, newAPIServer(), manager.Options{})
+	gate := func(name string) FeatureGate { return FeatureGate{name, []GateSpec{{Since: "1.0", Stage: Alpha}}} }
+	r := New(Options{Version: "1.2", FeatureGates: []FeatureGate{gate("A"), gate("B")}, Controllers: []string{"third"}})
+	r.Register(Descriptor{Name: "first", New: building(&fake{})}, Descriptor{Name: "second", New: building(&fake{})}, Descriptor{Name: "third", New: building(&fake{})})
+	set := flag.NewFlagSet("test", flag.ContinueOnError)
+	r.BindFlags(set)
+	ok(t, set.Parse([]string{"--feature-gates=A=true", "--feature-gates=B=true", "--controllers=first", "--controllers=second"}))
+	l, err := r.launch(t.Context(), m)
+	ok(t, err)
+	if gates := r.FeatureGates(); !gates.Enabled("A") || !gates.Enabled("B") {
+		t.Errorf("got %v", gates.all())
+	}
+	if got := states(l); got != "first=waiting second=waiting third=disabled" {
+		t.Errorf("got %s", got)
+	}
+	if got := set.Lookup("feature-gates").Value.String(); got != "A=true,B=true" {
+		t.Errorf("it is shown as %s", got)
+	}
+}
+
 func TestWrongFlagsAreOneErrorEach(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--controllers=*,-foo":            `invalid value "*,-foo" for flag -controllers: controllers: unknown controller "foo"; did you mean "fooo"?`,
