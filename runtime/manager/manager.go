@@ -124,8 +124,8 @@ type Options struct {
 	// GracefulShutdownTimeout bounds the time from the end of the context to the return of Run. Zero means 30 s; a negative time is
 	// no bound.
 	GracefulShutdownTimeout time.Duration
-	// ControllerShutdownTimeout bounds the part of it that the controllers may take. Those that still run then are named,
-	// and end with the rest. Zero is no bound of its own.
+	// ControllerShutdownTimeout bounds the part of it that the controllers may take. Those that still run then are named, and
+	// are not waited for any more: the rest ends in good order. Zero is no bound of its own.
 	ControllerShutdownTimeout time.Duration
 	// MinResyncPeriod is how often every object is delivered to the controllers again at the most: the manager adds a random
 	// part that is up to as long, so that replicas do not do so together. Zero is never. A Resync of Cache stands over it.
@@ -464,7 +464,8 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them.
+// stop stops the groups, last started first. After the timeout the rest end with the context that Run gave them. Controllers that
+// have used up their own share of it do not keep the others from ending in good order.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
 	whole, cancel := context.WithCancel(context.Background())
@@ -472,17 +473,29 @@ func (m *Manager) stop(started []*group) error {
 		whole, cancel = context.WithTimeout(whole, m.opts.GracefulShutdownTimeout)
 	}
 	defer cancel()
+	var late error // of the controllers
 	for i := len(started) - 1; i >= 0; i-- {
-		within := whole
-		if startOrder[i] == controllers && m.opts.ControllerShutdownTimeout > 0 {
-			share, cancel := context.WithTimeout(whole, m.opts.ControllerShutdownTimeout)
-			defer cancel()
-			within = share
-		}
-		if err := started[i].stop(within); err != nil {
-			return err
+		if startOrder[i] == controllers {
+			late = m.stopControllers(whole, started[i])
+			if late != nil && whole.Err() != nil {
+				return late
+			}
+		} else if err := started[i].stop(whole); err != nil {
+			return errors.Join(late, err)
 		}
 	}
-	m.logger.Info("stopped")
-	return nil
+	if late == nil {
+		m.logger.Info("stopped")
+	}
+	return late
+}
+
+// stopControllers stops the controllers within their share of the time.
+func (m *Manager) stopControllers(whole context.Context, g *group) error {
+	if m.opts.ControllerShutdownTimeout > 0 {
+		share, cancel := context.WithTimeout(whole, m.opts.ControllerShutdownTimeout)
+		defer cancel()
+		whole = share
+	}
+	return g.stop(whole)
 }

@@ -842,6 +842,26 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 	})
 }
 
+func TestControllersThatAreLateDoNotCutTheOthersOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{ControllerShutdownTimeout: 6 * time.Second})
+		release, finished := make(chan struct{}), false
+		defer close(release)
+		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error { <-release; return nil }})
+		add(t, m, always{worker{name: "other", runFunc: func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Second) // for what it has begun
+			finished = true
+			return nil
+		}}})
+		r := start(t, m)
+		synctest.Wait()
+		if err := r.stop(); err == nil || !strings.HasSuffix(err.Error(), "shutdown timeout: stuck") || !finished {
+			t.Errorf("got %v, and the other one has ended: %t", err, finished)
+		}
+	})
+}
+
 func TestResyncPeriodHasJitter(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{MinResyncPeriod: time.Hour})
 	different := map[time.Duration]bool{}
