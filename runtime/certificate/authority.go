@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/big"
 	"slices"
 	"sync"
@@ -94,7 +95,7 @@ func NewAuthority(opts Options) (*Authority, error) {
 		certificates = *opts.manner.profile
 	}
 	return &Authority{
-		opts: opts, names: names, pace: newPace(certificates), logger: cmp.Or(opts.Logger, slog.Default()),
+		opts: opts, names: names, pace: pace{certificates}, logger: cmp.Or(opts.Logger, slog.Default()),
 		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
 	}, nil
 }
@@ -225,7 +226,7 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	names := slices.Clone(a.names)
 	for _, t := range trusts {
 		called, err := t.names()
-		names, targetErr = union(names, called), errors.Join(targetErr, err)
+		names, targetErr = union(names, called, math.MaxInt), errors.Join(targetErr, err)
 	}
 	err := targetErr
 	if len(names) == 0 {
@@ -327,14 +328,17 @@ func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	case a.agreedOn == nil || a.agreedOn.Cmp(g.next.certificate.SerialNumber) != 0:
 		a.agreed, a.agreedOn = now, g.next.certificate.SerialNumber
 	}
-	return now.Sub(a.agreed) >= a.pace.overlap
+	return now.Sub(a.agreed) >= a.pace.overlap(g)
 }
 
 // dueLocked is when there is something to do.
 func (a *Authority) dueLocked() time.Time {
 	due := a.pace.due(a.current)
-	if a.agreedOn != nil && a.agreed.Add(a.pace.overlap).After(due) {
-		return a.agreed.Add(a.pace.overlap)
+	if a.agreedOn == nil {
+		return due
+	}
+	if agreed := a.agreed.Add(a.pace.overlap(a.current)); agreed.After(due) {
+		return agreed
 	}
 	return due
 }
@@ -463,7 +467,15 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.serveLocked(g)
-	return accepts(bundle, g.leaf.Leaf, time.Now())
+	return accepts(bundle, g.leaf.Leaf, time.Now(), a.usages()...)
+}
+
+// usages are what those who trust the authority take its certificate for. Targets take it for that of a server.
+func (a *Authority) usages() []x509.ExtKeyUsage {
+	if len(a.opts.Targets) > 0 {
+		return nil
+	}
+	return a.pace.profile.usages
 }
 
 // teach makes a target trust those in bundle, as other replicas do at the same time.

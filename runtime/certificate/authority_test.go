@@ -310,21 +310,52 @@ func TestNobodyIsEverRefused(t *testing.T) {
 	}
 }
 
+// putCertificates makes a Secret as an operator would have that keeps certificates for that lifetime.
+func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
+	t.Helper()
+	entries, err := certificate.Entries(time.Now(), lifetime, "webhook-service.system.svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]any{}
+	for name, value := range entries {
+		data[name] = base64.StdEncoding.EncodeToString(value)
+	}
+	m.put(secretPath+"/certificates", map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "certificates", "namespace": "default"}, "data": data,
+	})
+}
+
+// TestCertificateOfAShorterLifetimeIsRotatedInItsTime is about an operator whose certificates are to live longer from now on.
+func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.putCertificates(t, 24*time.Hour)
+		a := newAuthority(t, m, 365*24*time.Hour)
+		running(t, a)
+		time.Sleep(time.Hour)
+		for start := time.Now(); time.Since(start) < 48*time.Hour; time.Sleep(7 * time.Minute) {
+			leaf := leafOf(t, a).Leaf
+			for _, late := range []time.Duration{0, 5 * time.Minute, 9 * time.Minute} {
+				if err := certificate.Accepts(m.bundle(t, late), leaf, time.Now()); err != nil {
+					t.Fatalf("refused after %s by a server that is %s late: %v", time.Since(start), late, err)
+				}
+			}
+			if left := time.Until(leaf.NotAfter); left < 8*time.Hour {
+				t.Fatalf("a certificate is shown with %s left", left)
+			}
+		}
+		if left := time.Until(leafOf(t, a).Leaf.NotAfter); left < 300*24*time.Hour {
+			t.Errorf("the last one lives for %s", left)
+		}
+	})
+}
+
 // TestExpiredCertificateIsReplacedAtTheStart is about an operator that did not run for long.
 func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		entries, err := certificate.Entries(time.Now(), 24*time.Hour, "webhook-service.system.svc")
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := map[string]any{}
-		for name, value := range entries {
-			data[name] = base64.StdEncoding.EncodeToString(value)
-		}
-		m.put(secretPath+"/certificates", map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "certificates", "namespace": "default"}, "data": data,
-		})
+		m.putCertificates(t, 24*time.Hour)
 		time.Sleep(48 * time.Hour)
 		a := newAuthority(t, m, 0)
 		running(t, a)

@@ -25,7 +25,7 @@ func NormalName(text string) (string, error) { return normalName(text) }
 
 // Covered returns an error if a certificate that is made for name would be made again.
 func Covered(name string) error {
-	p := newPace(newProfile(time.Hour))
+	p := pace{newProfile(time.Hour)}
 	g, err := p.newGeneration(time.Now(), []string{name})
 	if err != nil {
 		return err

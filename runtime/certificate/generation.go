@@ -142,23 +142,27 @@ func (g *generation) bundle() []byte {
 }
 
 // pace says when a generation is followed by another one.
-type pace struct {
-	profile
-	// overlap is how long the next signer is trusted before it signs.
-	overlap time.Duration
+type pace struct{ profile }
+
+// life is how long g is used at the most: it may have been made when lifetimes were shorter, or by somebody else.
+func (p pace) life(g *generation) time.Duration {
+	end := g.signer.certificate.NotAfter
+	if g.leaf.Leaf.NotAfter.Before(end) {
+		end = g.leaf.Leaf.NotAfter
+	}
+	return min(p.lifetime, end.Sub(g.signer.issued()))
 }
 
-func newPace(p profile) pace {
-	return pace{profile: p, overlap: min(10*time.Minute, p.lifetime/12)}
-}
+// overlap is how long the signer after g is trusted before it signs.
+func (p pace) overlap(g *generation) time.Duration { return min(10*time.Minute, p.life(g)/12) }
 
 // rotation is when the next signer is made: so that it has taken over before two thirds of the lifetime.
-func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.lifetime / 2) }
+func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.life(g) / 2) }
 
 // due is when advance is to be called again.
 func (p pace) due(g *generation) time.Time {
 	if g.next != nil {
-		return g.next.issued().Add(p.overlap)
+		return g.next.issued().Add(p.overlap(g))
 	}
 	return p.rotation(g)
 }
@@ -178,10 +182,10 @@ func (p pace) advance(g *generation, now time.Time, names []string, trusted bool
 		return &changed, err
 	case g.next != nil && trusted && !now.Before(p.due(g)):
 		changed = generation{signer: g.next, previous: g.signer.certificate}
-		changed.leaf, err = p.sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf)))
+		changed.leaf, err = p.sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
-	case !covers(g.leaf.Leaf, names):
-		changed.leaf, err = p.sign(g.signer, now, union(names, namesOf(g.leaf.Leaf)))
+	case !covers(g.leaf.Leaf, names) || p.lacksUsage(g.leaf.Leaf):
+		changed.leaf, err = p.withUsages(g.leaf.Leaf.ExtKeyUsage).sign(g.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
 	}
 	return g, nil
@@ -192,13 +196,33 @@ func covers(leaf *x509.Certificate, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 }
 
-// maxNames bounds the names of a certificate: of services that are gone those are kept that came first.
+// lacksUsage reports whether the certificate is not for all that is wanted of it. What it is for beside that another replica, of the
+// release before or after, may want.
+func (p profile) lacksUsage(leaf *x509.Certificate) bool {
+	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages, func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
+}
+
+// withUsages returns p with further usages, if it does not have all by having none.
+func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
+	if len(p.usages) > 0 {
+		p.usages = slices.Clone(p.usages)
+		for _, usage := range more {
+			if !slices.Contains(p.usages, usage) {
+				p.usages = append(p.usages, usage)
+			}
+		}
+	}
+	return p
+}
+
+// maxNames bounds the names of a certificate that it keeps: of services that are gone those are kept that came first.
 const maxNames = 50
 
-func union(a, b []string) []string {
+// union returns a, and those in b after it that it has not, up to a number of all.
+func union(a, b []string, limit int) []string {
 	all := slices.Clone(a)
 	for _, name := range b {
-		if !slices.Contains(all, name) && len(all) < maxNames {
+		if !slices.Contains(all, name) && len(all) < limit {
 			all = append(all, name)
 		}
 	}
@@ -219,13 +243,13 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// accepts returns an error unless who trusts the certificates in bundle accepts leaf.
-func accepts(bundle []byte, leaf *x509.Certificate, now time.Time) error {
+// accepts returns an error unless who trusts the certificates in bundle accepts leaf for one of the usages; none are that of a server.
+func accepts(bundle []byte, leaf *x509.Certificate, now time.Time, usages ...x509.ExtKeyUsage) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
 		return errors.New("its caBundle has no certificate")
 	}
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: usages})
 	return err
 }
 

@@ -119,6 +119,25 @@ func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 	})
 }
 
+func TestNamesByWhichItIsCalledAreThereHoweverManyThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		opts := authorityOptions(t, m, 0, "validating/hooks")
+		for n := range 60 {
+			opts.Names = append(opts.Names, fmt.Sprintf("name-%d", n))
+		}
+		a, err := certificate.NewAuthority(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running(t, a)
+		time.Sleep(time.Hour)
+		if err := leafOf(t, a).Leaf.VerifyHostname("webhook-service.system.svc"); err != nil || m.writes != 2 {
+			t.Errorf("after %d writes: %v", m.writes, err)
+		}
+	})
+}
+
 // hooks is a configuration whose webhooks are called by url.
 func hooks(name string, urls ...string) map[string]any {
 	var webhooks []any

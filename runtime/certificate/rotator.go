@@ -226,5 +226,5 @@ func (r *CertRotator) mounted() error {
 	if known == nil {
 		return errNotYet
 	}
-	return accepts(known.bundle(), pair.Leaf, time.Now())
+	return accepts(known.bundle(), pair.Leaf, time.Now(), r.authority.usages()...)
 }

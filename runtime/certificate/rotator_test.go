@@ -235,6 +235,62 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 	})
 }
 
+// TestRotatorSignsForFurtherUsages: an operator whose certificate is to be one of clients too gets that at its next start, by the same
+// authority.
+func TestRotatorSignsForFurtherUsages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &rotating{memory: newMemory()}
+		m.secret(nil)
+		var authority []byte
+		for _, usages := range []*[]x509.ExtKeyUsage{
+			nil, {x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, {x509.ExtKeyUsageServerAuth}, {x509.ExtKeyUsageClientAuth},
+		} {
+			r := rotator()
+			r.ExtKeyUsages = usages
+			if err := certificate.AddRotator(m, r); err != nil {
+				t.Fatal(err)
+			}
+			stop := m.run(t)
+			time.Sleep(time.Minute)
+			pair, err := tls.X509KeyPair(m.entry(t, "tls.crt"), m.entry(t, "tls.key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} // once it has them
+			if usages == nil {
+				want, authority = want[1:], m.entry(t, "ca.crt")
+			}
+			if got := pair.Leaf.ExtKeyUsage; !slices.Equal(got, want) || string(m.entry(t, "ca.crt")) != string(authority) || !isClosed(r.IsReady) {
+				t.Errorf("got usages %v, want %v; ready: %v", got, want, r.Ready())
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestRotatorOfClientsIsReady: nobody takes its certificate for that of a server.
+func TestRotatorOfClientsIsReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &rotating{memory: newMemory()}
+		m.secret(nil)
+		r := rotator()
+		r.ExtKeyUsages, r.Webhooks = &[]x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, nil
+		if err := certificate.AddRotator(m, r); err != nil {
+			t.Fatal(err)
+		}
+		stop := m.run(t)
+		time.Sleep(time.Minute)
+		if err := r.Ready(); err != nil || !isClosed(r.IsReady) {
+			t.Errorf("ready: %t, %v", isClosed(r.IsReady), err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRotatorTellsAWebhookThatComesLate: a webhook that was not there does not keep anybody from being ready.
 func TestRotatorTellsAWebhookThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
