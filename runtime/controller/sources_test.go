@@ -9,10 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/handler"
+	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
@@ -37,6 +39,29 @@ func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 		s.end()
 		if !strings.Contains(s.logs.String(), `level=ERROR msg="the controller does not reconcile"`) {
 			t.Errorf("the log has %s", s.logs)
+		}
+	})
+}
+
+// TestEventsOfAChannelMayBeWithoutObjects: one that only says that it is time has none.
+func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		events := make(chan informer.Event[*corev1.Pod])
+		s := start(t, l.takes(0), controller.Options{})
+		tick := handler.Map(func(_ context.Context, o *corev1.Pod) []string { return []string{fmt.Sprint(o != nil)} })
+		if err := s.c.Watch(source.Channel(events, tick)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []informer.Event[*corev1.Pod]{
+			{}, {Type: informer.Sync}, {Type: informer.Added}, {Type: informer.Updated}, {Type: informer.Updated, Object: &corev1.Pod{}},
+		} {
+			events <- e
+			pass(time.Second)
+		}
+		expect(t, "reconciles", l.took(), "0s begin false", "1s begin false", "2s begin false", "3s begin false", "4s begin true", "4s begin false")
+		if err := s.end(); err != nil {
+			t.Error(err)
 		}
 	})
 }

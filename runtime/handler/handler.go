@@ -3,6 +3,7 @@ package handler
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
+	"github.com/kctrl-dev/kctrl/runtime/log"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
@@ -66,9 +68,14 @@ func (f foreign[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // is called from several goroutines. The context ends when the controller stops.
 type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
 
-// ForObject is a handler that requests the object of the event.
+// ForObject is a handler that requests the object of the event. An event without one, as somebody may send on a channel, is logged
+// and requests nothing.
 func ForObject[T object.Object]() Handler[T, reconcile.Request] {
-	return func(_ context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
+		if v := reflect.ValueOf(e.Object); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			log.FromContext(ctx).Error("an event has no object, and requests nothing", "type", e.Type.String())
+			return
+		}
 		// Add would allocate a list for each of the many events that come here.
 		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(e.Object)}, 0)
 	}

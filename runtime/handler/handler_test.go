@@ -14,6 +14,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	runtimeobject "github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
@@ -104,6 +105,13 @@ func TestForObjectRequestsTheObject(t *testing.T) {
 		handler.ForObject[obj]()(t.Context(), e, q)
 		q.expect(t, e.Type.String(), "ns/a")
 	}
+}
+
+func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
+	q := &queue{}
+	handler.ForObject[obj]()(t.Context(), event{Type: informer.Added}, q)
+	handler.TypedEnqueueRequestForObject[runtimeobject.Object]{}.Generic(t.Context(), informer.Event[runtimeobject.Object]{}, q)
+	q.expect(t, "no object")
 }
 
 func TestForObjectOfAClusterScopedObjectHasNoNamespace(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -123,7 +124,8 @@ func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.
 var ErrClosed = errors.New("channel was closed")
 
 // Channel is a source of the events that others send on a channel, such as changes outside the cluster. It is synced
-// from the start. Senders block while the controller is not running.
+// from the start. Senders block while the controller is not running. An event may be without an object, such as one that
+// says no more than that it is time: predicates and h get it as it is.
 func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
 		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
@@ -150,11 +152,27 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				c.closed.Store(true)
 				return fmt.Errorf("%s: %w", c, ErrClosed)
 			}
-			if untyped, _ := informer.As[object.Object](e); c.accept(untyped) {
-				c.handler(ctx, e, because(c.name, untyped))
+			untyped, _ := informer.As[object.Object](e)
+			if !c.accept(untyped) {
+				continue
 			}
+			to := queue
+			if isWhole(untyped) { // else it is no cause that could be named
+				to = because(c.name, untyped)
+			}
+			c.handler(ctx, e, to)
 		}
 	}
+}
+
+// isWhole reports whether an event has the objects that one of its type has.
+func isWhole(e informer.Event[object.Object]) bool {
+	return !isNil(e.Object) && (e.Type != informer.Updated || !isNil(e.Old))
+}
+
+func isNil(o object.Object) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (c *channel[T, R]) Err() error {
