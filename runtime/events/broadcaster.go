@@ -110,8 +110,11 @@ func (b *Broadcaster) Recorder(controller string) *Recorder {
 // record takes an event that is complete but for its name to everywhere.
 func (b *Broadcaster) record(e Event) {
 	b.metrics.recorded.Inc(e.Type)
-	watchers, lost := b.keep(&e)
-	if lost > 0 {
+	watchers, lost, closed := b.keep(&e)
+	switch {
+	case closed:
+		b.metrics.dropped.Inc(dropShutdown)
+	case lost > 0:
 		b.metrics.dropped.Add(float64(lost), dropOverload)
 		b.tell(slog.LevelWarn, overload, "too many events wait for being written: some are dropped", "event", e)
 	}
@@ -121,18 +124,16 @@ func (b *Broadcaster) record(e Event) {
 	b.opts.Logger.Log(context.Background(), b.opts.LogLevel.Level(), "recorded an event", "event", e)
 }
 
-// keep names e, counts it, and queues what is to be written because of it. It returns how many events do not fit.
-func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int) {
+// keep names e, counts it, and queues what is to be written because of it. It returns how many events do not fit, or that nothing is
+// written any more.
+func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.stamp = max(b.stamp+1, time.Duration(now.UnixNano()))
 	e.Name = nameOf(e.Regarding, b.stamp)
-	if b.opts.Sink == nil {
-		return b.watchers, 0
-	}
-	if b.closed {
-		return b.watchers, 1
+	if b.opts.Sink == nil || b.closed {
+		return b.watchers, 0, b.opts.Sink != nil
 	}
 	last, _ := b.correlator.expire(now)
 	lost = b.queueLocked(last...) + b.queueLocked(b.correlator.observe(*e, now, b.queuedLocked)...)
@@ -143,7 +144,7 @@ func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int) {
 	filtered := b.correlator.filtered()
 	b.metrics.dropped.Add(float64(filtered-b.filtered), dropSpam)
 	b.filtered = filtered
-	return b.watchers, lost
+	return b.watchers, lost, false
 }
 
 // queuedLocked reports whether r will be written anyway.
