@@ -69,7 +69,7 @@ func (c *Context) Name() string { return c.owner.Name }
 func (c *Context) Manager() *manager.Manager { return c.launch.manager }
 
 // Add makes r run with the controller, and end with it; if r runs without leader election and the controller with it, as
-// the sources of a controller that warms up do, r runs beside it.
+// the sources of a controller that warms up do, r runs beside it, and its failure is one of the controller.
 func (c *Context) Add(r manager.Runnable) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

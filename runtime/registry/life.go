@@ -65,12 +65,37 @@ type runner struct {
 	election   controller.Election
 	begun      chan struct{} // closed when the controller was started first, or will not be
 	once       sync.Once     // closes begun
+	besides    firstError    // of what runs beside the first that was built
 
 	mu       sync.Mutex
 	current  Controller // what runs, or runs next
 	state    State
 	err      error // of the last failure
 	restarts int
+}
+
+// firstError is the first error that was reported.
+type firstError struct {
+	once     sync.Once
+	happened chan struct{} // closed when err is set
+	err      error
+}
+
+func (f *firstError) report(err error) {
+	f.once.Do(func() {
+		f.err = err
+		close(f.happened)
+	})
+}
+
+// first returns the error that was reported, if one was.
+func (f *firstError) first() error {
+	select {
+	case <-f.happened:
+		return f.err
+	default:
+		return nil
+	}
 }
 
 // build makes a runner of a descriptor, and returns what runs beside it. It is nil when there is nothing to run.
@@ -87,7 +112,10 @@ func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []m
 }
 
 func (l *launch) newRunner(d Descriptor, election controller.Election, built Controller) *runner {
-	return &runner{launch: l, descriptor: d, election: election, begun: make(chan struct{}), current: built, state: Waiting}
+	return &runner{
+		launch: l, descriptor: d, election: election, begun: make(chan struct{}), besides: firstError{happened: make(chan struct{})},
+		current: built, state: Waiting,
+	}
 }
 
 // construct calls the constructor. What was added to the context is part of the controller, save what runs beside it.
@@ -273,6 +301,47 @@ func (t together) Healthy(req *http.Request) error {
 	return errors.Join(errs...)
 }
 
+// companion is what runs beside a controller, as a runnable of the manager: its failure is one of the controller.
+type companion struct {
+	name string
+	run  func(ctx context.Context) error
+	of   *runner
+}
+
+// besideIt returns the n-th of what runs beside the controller as a runnable.
+func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
+	c := companion{name: fmt.Sprintf("part %d beside %s", n+1, r.Name()), run: part.Run, of: r}
+	if part, isNamed := part.(named); isNamed {
+		c.name = part.Name()
+	}
+	if part, ok := part.(readier); ok {
+		return readyCompanion{c, part}
+	}
+	return c
+}
+
+// Name returns that of what runs.
+func (c companion) Name() string { return c.name }
+
+// NeedLeaderElection returns false: it runs in every process.
+func (companion) NeedLeaderElection() bool { return false }
+
+// Run runs until ctx ends. It returns an error only for a controller whose failure ends the manager.
+func (c companion) Run(ctx context.Context) error {
+	err := safely(func() error { return c.run(ctx) })
+	if err == nil || ctx.Err() != nil || c.of.descriptor.Restart == Fatal {
+		return err
+	}
+	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
+	return nil
+}
+
+// readyCompanion is a companion that says whether it is ready.
+type readyCompanion struct {
+	companion
+	readier
+}
+
 // debugHandlerOf returns the handler that a controller, or the first part of it that has one, is served by; nil if it has none.
 func debugHandlerOf(c Controller) http.Handler {
 	switch c := c.(type) {
@@ -381,7 +450,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // runOnce builds the controller, unless that was done, and runs it.
 func (r *runner) runOnce(ctx context.Context) error {
-	current, err := r.next(ctx)
+	current, first, err := r.next(ctx)
 	if err != nil || current == nil {
 		return err
 	}
@@ -389,19 +458,45 @@ func (r *runner) runOnce(ctx context.Context) error {
 	started.Set(1, r.Name())
 	defer started.Set(0, r.Name())
 	r.once.Do(func() { close(r.begun) })
-	return safely(func() error { return current.Run(ctx) })
+	if !first {
+		return safely(func() error { return current.Run(ctx) })
+	}
+	return r.runFirst(ctx, current)
 }
 
-// next returns what is to be run, which is nil when there is nothing to do any more.
-func (r *runner) next(ctx context.Context) (Controller, error) {
+// runFirst runs what was built first, until it ends or what runs beside it has failed.
+func (r *runner) runFirst(ctx context.Context, current Controller) error {
+	running, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		select {
+		case <-r.besides.happened:
+			cancel()
+		case <-running.Done():
+		}
+	})
+	err := safely(func() error { return current.Run(running) })
+	cancel()
+	looking.Wait()
+	if failed := r.besides.first(); failed != nil && ctx.Err() == nil {
+		return failed
+	}
+	return err
+}
+
+// next returns what is to be run, which is nil when there is nothing to do any more, and whether that was built first.
+func (r *runner) next(ctx context.Context) (current Controller, first bool, err error) {
 	r.mu.Lock()
 	current, again := r.current, r.state == Restarting
 	r.mu.Unlock()
 	if again {
-		var err error
-		// What ran beside the first one goes on.
-		if current, _, err = r.launch.construct(ctx, r.descriptor); err != nil {
-			return nil, err
+		var beside []manager.Runnable
+		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
+			return nil, false, err
+		}
+		// What ran beside the first one goes on, unless it has failed: then that of this one runs with it.
+		if current != nil && r.besides.first() != nil {
+			current = with(current, beside)
 		}
 	}
 	r.mu.Lock()
@@ -410,7 +505,19 @@ func (r *runner) next(ctx context.Context) (Controller, error) {
 	if again {
 		r.restarts++
 	}
-	return current, nil
+	return current, !again, nil
+}
+
+// with returns c and others as one controller.
+func with(c Controller, others []manager.Runnable) Controller {
+	parts, several := c.(together)
+	if !several {
+		parts = together{c}
+	}
+	for _, other := range others {
+		parts = append(parts, other)
+	}
+	return parts
 }
 
 func (r *runner) note(state State, err error) {

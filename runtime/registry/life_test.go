@@ -21,8 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/handler"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/reconcile"
+	"github.com/kctrl-dev/kctrl/runtime/source"
 	"github.com/kctrl-dev/kctrl/runtime/webhook"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
@@ -439,6 +442,41 @@ func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
 		}
 		if l.runners["always"].NeedLeaderElection() || !l.runners["both"].NeedLeaderElection() || l.runners["group"].LeaderElectionGroup() != "other" {
 			t.Error("the election is not that of what was built")
+		}
+		ok(t, r.stop())
+	})
+}
+
+// TestFailureOfWhatRunsBesideAControllerIsOneOfIt has a source that fails, which with WarmUp is not run by the controller.
+func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newManager(t, newAPIServer(), manager.Options{})
+		sources := 0
+		l := launched(t, m, Options{}, Descriptor{Name: "warm", New: func(_ context.Context, c *Context) (Controller, error) {
+			return controller.Of[string](c, "requests").WithOptions(controller.Options{WarmUp: true}).
+				WatchesSource(source.Func("broker", func(ctx context.Context, _ handler.Queue[string], synced func()) error {
+					synced()
+					select {
+					case <-ctx.Done():
+						return nil
+					case <-time.After(time.Minute):
+						sources++
+						return errBroken
+					}
+				})).Build(reconcile.Func[string](nil))
+		}}, Descriptor{Name: "good", New: building(&fake{})})
+		r := start(t, m)
+		pass(time.Minute)
+		if got := states(l); got != "good=running warm=restarting" || !errors.Is(l.runners["warm"].Ready(), errBroken) {
+			t.Errorf("got %s, and %v", got, l.runners["warm"].Ready())
+		}
+		pass(30 * time.Second)
+		if got := states(l); got != "good=running warm=running" {
+			t.Errorf("after a restart: got %s", got)
+		}
+		pass(2 * time.Minute)
+		if got := l.runners["warm"].status(); sources != 3 || got.Restarts != 3 {
+			t.Errorf("the source was run and has failed %d times: %+v", sources, got)
 		}
 		ok(t, r.stop())
 	})

@@ -438,8 +438,8 @@ func (l *launch) enlist(built *runner, beside []manager.Runnable) error {
 		l.special = append(l.special, built)
 	}
 	var errs []error
-	for _, r := range beside {
-		errs = append(errs, l.manager.Add(r))
+	for n, part := range beside {
+		errs = append(errs, l.manager.Add(built.besideIt(n, part)))
 	}
 	return errors.Join(errs...)
 }
