@@ -287,11 +287,8 @@ func (m *member) compare(d *differ, before, after reflect.Value) {
 
 // omits reports whether v is left out of what is written.
 func (m *member) omits(v reflect.Value) bool {
-	if m.OmitZero {
-		if z, ok := v.Interface().(interface{ IsZero() bool }); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
-			return z.IsZero()
-		}
-		return v.IsZero()
+	if m.OmitZero && isZero(v) {
+		return true
 	}
 	if !m.OmitEmpty {
 		return false
@@ -301,6 +298,22 @@ func (m *member) omits(v reflect.Value) bool {
 		return v.Len() == 0
 	case reflect.Struct:
 		return false
+	}
+	return v.IsZero()
+}
+
+// zeroer says itself whether it is zero.
+type zeroer interface{ IsZero() bool }
+
+// isZero reports whether v is zero, as its type says it, by a method of its pointer too, or else as Go does.
+func isZero(v reflect.Value) bool {
+	if !v.Type().Implements(reflect.TypeFor[zeroer]()) && reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[zeroer]()) {
+		pointer := reflect.New(v.Type()) // v may be in a map, and has no address then
+		pointer.Elem().Set(v)
+		v = pointer
+	}
+	if z, ok := v.Interface().(zeroer); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+		return z.IsZero()
 	}
 	return v.IsZero()
 }

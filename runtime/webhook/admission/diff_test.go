@@ -54,6 +54,12 @@ type sampleSpec struct {
 	Array    [2]int                       `json:"array"`
 	Encoded  encoded                      `json:"encoded,omitempty"`
 	ByNumber map[int]string               `json:"byNumber,omitempty"`
+	// Types that are left out if they are zero, which some say themselves.
+	Zero  element           `json:"zero,omitzero"`
+	Start metav1.Time       `json:"start,omitzero"`
+	Both  map[string]string `json:"both,omitempty,omitzero"`
+	Lists []string          `json:"lists,omitzero"`
+	Parts []element         `json:"parts,omitempty,omitzero"`
 }
 
 // Inlined is a part of the spec.
@@ -124,7 +130,7 @@ func (r random) element(depth int) element {
 func (r random) fill(s *sample) {
 	spec := &s.Spec
 	for range r.IntN(6) {
-		switch r.IntN(26) {
+		switch r.IntN(28) {
 		case 0:
 			spec.Text = r.word()
 		case 1:
@@ -187,6 +193,13 @@ func (r random) fill(s *sample) {
 		case 25:
 			s.Status.Ready = !s.Status.Ready
 			s.Labels = map[string]string{"app": r.word()}
+		case 26:
+			spec.Zero = []element{{}, r.element(1)}[r.IntN(2)]
+			spec.Start = []metav1.Time{{}, {Time: time.Time{}.Local()}, metav1.NewTime(time.Unix(int64(r.IntN(2)), 0))}[r.IntN(3)]
+		case 27:
+			spec.Both = []map[string]string{nil, {}, {"a": r.word()}}[r.IntN(3)]
+			spec.Lists = [][]string{nil, {}, {r.word()}}[r.IntN(3)]
+			spec.Parts = [][]element{nil, {}, {r.element(0)}}[r.IntN(3)]
 		}
 	}
 }
@@ -360,6 +373,7 @@ func (r random) write(t *testing.T, s *sample) []byte {
 	spec := document["spec"].(map[string]any)
 	for name, zero := range map[string]any{
 		"number": 0, "flag": false, "labels": map[string]any{}, "nested": nil, "elements": []any{}, "optional": nil, "text": nil, "strings": nil,
+		"zero": map[string]any{}, "start": nil, "both": map[string]any{}, "parts": []any{},
 	} {
 		if _, has := spec[name]; (!has || zero == nil && spec[name] == "") && r.IntN(2) == 0 {
 			spec[name] = zero
@@ -380,7 +394,7 @@ func (r random) decorate(v any, isStruct bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if !slices.Contains([]string{"labels", "map", "limits", "any", "raw", "byNumber", "metadata"}, name) {
+			if !slices.Contains([]string{"labels", "map", "limits", "any", "raw", "byNumber", "both", "metadata"}, name) {
 				r.decorate(v[name], name != "nested")
 			}
 		}
