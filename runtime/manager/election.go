@@ -327,14 +327,21 @@ func (m *Manager) Namespace() (string, error) {
 	if m.opts.LeaderElectionNamespace != "" {
 		return m.opts.LeaderElectionNamespace, nil
 	}
-	return podNamespace(namespaceFile)
+	namespace, err := podNamespace(namespaceFile)
+	if errors.Is(err, errNoPod) {
+		err = errors.New("leader election outside of a pod needs --leader-election-namespace")
+	}
+	return namespace, err
 }
+
+// errNoPod is the error of podNamespace outside of a pod.
+var errNoPod = errors.New("this process runs in no pod")
 
 // podNamespace returns the namespace of the pod that this process runs in, as file says it.
 func podNamespace(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("leader election outside of a pod needs --leader-election-namespace")
+		return "", errNoPod
 	}
 	if err != nil {
 		return "", fmt.Errorf("namespace of the pod: %w", err)

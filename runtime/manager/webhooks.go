@@ -201,7 +201,11 @@ func (m *Manager) newAuthority() (*certificate.Authority, error) {
 	namespace := m.opts.Webhook.SecretNamespace
 	if namespace == "" {
 		var err error
-		if namespace, err = podNamespace(namespaceFile); err != nil {
+		namespace, err = podNamespace(namespaceFile)
+		switch {
+		case errors.Is(err, errNoPod):
+			return nil, errors.New("a certificate of its own outside of a pod needs Webhook.SecretNamespace (--webhook-secret-namespace)")
+		case err != nil:
 			return nil, fmt.Errorf("the namespace of the Secret: %w", err)
 		}
 	}
