@@ -72,6 +72,9 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if opts.Cache.Namespaces == nil {
 		opts.Cache.Namespaces = m.opts.Namespaces
 	}
+	if err := checkNamespaces(opts.Cache.Namespaces); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
 	c := &Cluster{name: name, manager: m, recording: newEventWriter("events of cluster " + name), coreRecording: newEventWriter("core events of cluster " + name)}
 	opts.Cache.Logger = cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error

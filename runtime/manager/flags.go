@@ -250,6 +250,9 @@ func (f *Flags) bind() {
 
 // check returns what is wrong with flags that are each of their type.
 func (f *Flags) check() error {
+	if err := checkNamespaces(f.options.Namespaces); err != nil {
+		return fmt.Errorf("-namespaces: %w", err)
+	}
 	switch o := &f.options; {
 	case f.log.Format != log.Text && f.log.Format != log.JSON:
 		return fmt.Errorf("-log-format: want text or json, got %q", f.log.Format)
@@ -312,9 +315,12 @@ type list []string
 // String returns the values as they are written on the command line.
 func (l *list) String() string { return strings.Join(*l, ",") }
 
-// Set reads a comma-separated list.
+// Set reads a list that is separated by commas, and blanks around them.
 func (l *list) Set(value string) error {
 	values := strings.Split(value, ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
 	if slices.Contains(values, "") {
 		return errors.New("want values separated by commas")
 	}

@@ -121,7 +121,7 @@ func TestFlagsStandOverTheDefaultsOfTheProgram(t *testing.T) {
 		!slices.Equal(o.Namespaces, []string{"a"}) || o.MaxConcurrentReconciles != 3 || o.GracefulShutdownTimeout != time.Minute {
 		t.Errorf("without flags: got %+v", o)
 	}
-	o = manager.OptionsOf(look(t, defaults, "--leader-elect=false", "--metrics-secure", "--namespaces=b,c"))
+	o = manager.OptionsOf(look(t, defaults, "--leader-elect=false", "--metrics-secure", "--namespaces=b, c"))
 	if o.LeaderElection || o.MetricsInsecure || !slices.Equal(o.Namespaces, []string{"b", "c"}) {
 		t.Errorf("with flags: got %+v", o)
 	}
@@ -138,6 +138,7 @@ func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
 		"--leader-elect=perhaps":         `invalid boolean value "perhaps" for -leader-elect: parse error`,
 		"--metrics-secure=2":             `invalid boolean value "2" for -metrics-secure: parse error`,
 		"--namespaces=a,,b":              `invalid value "a,,b" for flag -namespaces: want values separated by commas`,
+		"--namespaces=a,B":               `-namespaces: "B" cannot be a namespace: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
 		"--namespaces=":                  `invalid value "" for flag -namespaces: want values separated by commas`,
 		"--max-concurrent-reconciles=0":  "-max-concurrent-reconciles: want at least 1, got 0",
 		"--max-concurrent-reconciles=x":  `invalid value "x" for flag -max-concurrent-reconciles: parse error`,

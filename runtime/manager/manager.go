@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -182,7 +184,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	if opts.LeaderElection && opts.LeaderElectionID == "" {
 		return nil, errors.New("leader election needs the name of a lease: LeaderElectionID is empty")
 	}
-	if err := opts.setProbePaths(); err != nil {
+	if err := errors.Join(opts.checkNames(), opts.setProbePaths()); err != nil {
 		return nil, err
 	}
 	if opts.Scheme == nil {
@@ -214,6 +216,26 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		}
 	}
 	return m, m.addServers()
+}
+
+// checkNames returns which names in the options can be none. Later nothing would tell: an API server has an empty list of a namespace
+// that cannot be, and no lease.
+func (o *Options) checkNames() error {
+	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
+	if wrong := validation.IsDNS1123Subdomain(o.LeaderElectionID); o.LeaderElection && len(wrong) > 0 {
+		errs = append(errs, fmt.Errorf("LeaderElectionID %q cannot be the name of a lease: %s", o.LeaderElectionID, strings.Join(wrong, "; ")))
+	}
+	return errors.Join(errs...)
+}
+
+// checkNamespaces returns an error for the first of these that cannot be a namespace. The empty one is all.
+func checkNamespaces(all []string) error {
+	for _, namespace := range all {
+		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
+			return fmt.Errorf("%q cannot be a namespace: %s", namespace, strings.Join(wrong, "; "))
+		}
+	}
+	return nil
 }
 
 func (m *Manager) cacheOptions() cache.Options {

@@ -518,6 +518,23 @@ func TestErrorComesWithTheStragglers(t *testing.T) {
 	})
 }
 
+func TestNamesThatCannotBeAreErrors(t *testing.T) {
+	for want, opts := range map[string]manager.Options{
+		`"a b" cannot be a namespace: `:                         {Namespaces: []string{"a", "", "a b"}},
+		`"B" cannot be a namespace: `:                           {Cache: cache.Options{Namespaces: []string{"B"}}},
+		`LeaderElectionID "Me" cannot be the name of a lease: `: {LeaderElection: true, LeaderElectionID: "Me"},
+	} {
+		if _, err := manager.New(newAPIServer().config(), opts); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElectionID: "Me", Namespaces: []string{""}}) // of which none is used
+	_, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Namespaces: []string{" b"}})
+	if want := `cluster remote: " b" cannot be a namespace: `; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestNewNeedsAConfig(t *testing.T) {
 	if _, err := manager.New(nil, manager.Options{}); err == nil {
 		t.Error("got no error")
