@@ -92,7 +92,7 @@ type Options struct {
 	// ProbeAddress is where /healthz and /readyz are served, such as ":8081". Empty is [Off].
 	ProbeAddress string
 	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes, below which a check alone is asked by its name, such as
-	// /readyz/webhooks. Empty is /healthz and /readyz. What is no path, and one for both, is an error of [New].
+	// /readyz/webhooks, and ?exclude=webhooks asks all others. Empty is /healthz and /readyz. What is no path, and one for both, is an error of [New].
 	LivenessEndpointName, ReadinessEndpointName string
 	// MetricsAddress is where /metrics is served, such as ":8443". Empty is [Off].
 	MetricsAddress string

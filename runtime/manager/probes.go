@@ -71,12 +71,15 @@ func (c *checks) snapshot() []*check {
 }
 
 // ServeHTTP answers 200 when all checks pass and 500 otherwise. With ?verbose, and when one fails, it lists all of them
-// with what is wrong.
+// with what is wrong. Those that ?exclude=NAME names, as often as there are, are not asked.
 func (c *checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	healthy := true
+	excluded := r.URL.Query()["exclude"]
 	var report strings.Builder
 	for _, check := range c.snapshot() {
-		if err := check.run(r); err != nil {
+		if slices.Contains(excluded, check.name) {
+			fmt.Fprintf(&report, "[+] %s, excluded\n", check.name)
+		} else if err := check.run(r); err != nil {
 			healthy = false
 			fmt.Fprintf(&report, "[-] %s: %v\n", check.name, strings.ReplaceAll(err.Error(), "\n", "; "))
 		} else {
@@ -179,10 +182,8 @@ type HealthHandler struct {
 
 // ServeHTTP asks the checks.
 func (h *HealthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name := ""
-	if len(r.URL.Path) > 1 {
-		name = r.URL.Path[1:]
-	}
+	// Who serves it below a path may have left a slash at the beginning or none, and clients may have one at the end.
+	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
 	if name != "" {
 		check, ok := h.Checks[name]
 		if !ok {

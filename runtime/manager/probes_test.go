@@ -122,6 +122,8 @@ func TestChecksAreAskedAlone(t *testing.T) {
 	wantAnswer(t, url+"/readyz/peers", 500, "[-] peers: broken\n")
 	wantAnswer(t, url+"/readyz/a%20disk/0", 200, "ok\n")
 	wantAnswer(t, url+"/readyz/", 500, "[+] a disk/0\n[-] peers: broken\n")
+	wantAnswer(t, url+"/readyz?exclude=queue&exclude=peers&verbose", 200, "[+] a disk/0\n[+] peers, excluded\n")
+	wantAnswer(t, url+"/readyz?exclude=a%20disk/0", 500, "[+] a disk/0, excluded\n[-] peers: broken\n")
 	wantAnswer(t, url+"/readyz/queue", 404, "404 page not found\n")
 	wantAnswer(t, url+"/healthz/peers", 404, "404 page not found\n")
 }

@@ -57,11 +57,15 @@ func TestHealthHandlerAsksAllChecksOrOne(t *testing.T) {
 		"/ping": {200, "ok"},
 		"/disk": {500, "internal server error: no disk\n"},
 		"/none": {404, "404 page not found\n"},
+
+		"/ping/": {200, "ok"},
 	} {
-		w := httptest.NewRecorder()
-		http.StripPrefix("/healthz", h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz"+path, nil))
-		if w.Code != want.code || w.Body.String() != want.text {
-			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		for _, prefix := range []string{"/healthz", "/healthz/"} { // of which the second leaves no slash
+			w := httptest.NewRecorder()
+			http.StripPrefix(prefix, h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz"+path, nil))
+			if w.Code != want.code || w.Body.String() != want.text {
+				t.Errorf("%s without %s: %d %q", path, prefix, w.Code, w.Body)
+			}
 		}
 	}
 }
