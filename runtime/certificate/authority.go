@@ -367,7 +367,7 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 		return nil, nil, err
 	}
 	all := entriesOf(secret)
-	all[entryCertificate], all[entryKey] = all[cmp.Or(a.opts.manner.certificate, entryCertificate)], all[cmp.Or(a.opts.manner.key, entryKey)]
+	all[entryCertificate], all[entryKey] = all[a.entry(entryCertificate)], all[a.entry(entryKey)]
 	g, err := parseGeneration(all)
 	if err == nil {
 		return g, secret, nil
@@ -381,6 +381,17 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err", err)
 	}
 	return nil, secret, nil
+}
+
+// entry returns the name that an entry has in the Secret.
+func (a *Authority) entry(name string) string {
+	switch name {
+	case entryCertificate:
+		return cmp.Or(a.opts.manner.certificate, name)
+	case entryKey:
+		return cmp.Or(a.opts.manner.key, name)
+	}
+	return name
 }
 
 // entriesOf returns the entries of a Secret.
@@ -422,15 +433,17 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 			secret.Object["type"] = "Opaque"
 		}
 	}
-	data := map[string]any{}
-	for name, value := range entries {
-		switch name {
-		case entryCertificate:
-			name = cmp.Or(a.opts.manner.certificate, name)
-		case entryKey:
-			name = cmp.Or(a.opts.manner.key, name)
+	data, _, _ := unstructured.NestedMap(secret.Object, "data")
+	if data == nil {
+		data = map[string]any{}
+	}
+	for _, name := range allEntries { // what else there is, is somebody else's
+		value, has := entries[name]
+		if name = a.entry(name); has {
+			data[name] = base64.StdEncoding.EncodeToString(value)
+		} else {
+			delete(data, name)
 		}
-		data[name] = base64.StdEncoding.EncodeToString(value)
 	}
 	secret.Object["data"] = data
 	labels := secret.GetLabels()

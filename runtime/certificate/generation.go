@@ -30,6 +30,8 @@ const (
 	entryPrevious    = "previous-ca.crt"
 )
 
+var allEntries = []string{entryCertificate, entryKey, entryCA, entryCAKey, entryNext, entryNextKey, entryPrevious}
+
 // signer is a certificate authority with its key.
 type signer struct {
 	certificate *x509.Certificate

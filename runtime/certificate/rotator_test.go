@@ -209,6 +209,7 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &rotating{memory: newMemory()}
 		entries, old := foreign(t)
+		entries["notes"] = base64.StdEncoding.EncodeToString([]byte("somebody's"))
 		m.secret(entries)
 		r := rotator()
 		if err := certificate.AddRotator(m, r); err != nil {
@@ -221,6 +222,9 @@ func TestRotatorTakesOverFromCertController(t *testing.T) {
 		}
 		if err := certificate.Accepts(m.bundle(t, 0), old, time.Now()); err != nil {
 			t.Errorf("what was signed before: %v", err)
+		}
+		if got := string(m.entry(t, "notes")); got != "somebody's" {
+			t.Errorf("what else the Secret had: %q", got)
 		}
 		pair, err := tls.X509KeyPair(m.entry(t, "tls.crt"), m.entry(t, "tls.key"))
 		if err != nil {
