@@ -141,7 +141,7 @@ func (f HandlerFunc) Handle(ctx context.Context, req *Request) Response { return
 
 type requestKey struct{}
 
-// RequestFromContext returns the request that a defaulter or a validator is called for.
+// RequestFromContext returns the request that a handler, a defaulter or a validator is called for.
 func RequestFromContext(ctx context.Context) (*Request, error) {
 	req, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -186,6 +186,7 @@ func (c chain) Handle(ctx context.Context, req *Request) Response {
 			next := *req
 			next.Object.Raw = patched
 			req = &next
+			ctx = ContextWithRequest(ctx, req)
 		}
 		one.Patches = append(all.Patches, one.Patches...)
 		all = one

@@ -151,7 +151,7 @@ func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (r
 			panicked = true
 		}
 	}()
-	return v.handler.Handle(log.IntoContext(r.Context(), logger), req), false
+	return v.handler.Handle(ContextWithRequest(log.IntoContext(r.Context(), logger), req), req), false
 }
 
 // encode returns the review with an answer in place of its request.

@@ -321,7 +321,10 @@ func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
 // TestChainPassesOnWhatItsHandlersMade mixes typed handlers and others.
 func TestChainPassesOnWhatItsHandlersMade(t *testing.T) {
 	var sizes []int
-	look := admission.HandlerFunc(func(_ context.Context, req *admission.Request) admission.Response {
+	look := admission.HandlerFunc(func(ctx context.Context, req *admission.Request) admission.Response {
+		if of, err := admission.RequestFromContext(ctx); of != req || err != nil {
+			t.Errorf("the context is that of %v, %v", of, err)
+		}
 		var o thing
 		if err := req.Decode(&o); err != nil {
 			return admission.Errored(http.StatusBadRequest, err)
