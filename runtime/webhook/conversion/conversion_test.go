@@ -220,7 +220,10 @@ func TestObjectThatCannotBeConvertedIsNamed(t *testing.T) {
 
 func TestPanicIs500AndLogged(t *testing.T) {
 	var logged bytes.Buffer
-	code, text := post(converter(t, slog.New(slog.NewTextHandler(&logged, nil))), review("example.com/v2", thing("v1", "a", `,"message":"panic"`)), nil)
+	code, text := post(converter(t, slog.New(slog.NewTextHandler(&logged, nil))), review("example.com/v2", thing("v1", "good", ""), thing("v1", "a", `,"message":"panic"`)), nil)
+	if !strings.Contains(logged.String(), `object="example.com/v1 Thing default/a"`) {
+		t.Errorf("the object is not named:\n%s", &logged)
+	}
 	if code != http.StatusInternalServerError || text != "the conversion panicked, see its log" || !strings.Contains(logged.String(), "conversion_test.go") {
 		t.Errorf("%d %s\n%s", code, text, &logged)
 	}

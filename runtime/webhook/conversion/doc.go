@@ -21,7 +21,8 @@
 //
 // # Guarantees
 //
-//   - Objects are converted one by one. One that cannot be fails the review, with an error that names it.
+//   - Objects are converted one by one. One that cannot be fails the review, with an error that names it. A function that panics
+//     answers 500, and the log names the object.
 //   - A spoke becomes another spoke by way of the hub.
 //   - What is no review, or names a kind or a version that was not registered, is one clear error.
 //

@@ -37,6 +37,8 @@ type request struct {
 	UID               string `json:"uid"`
 	DesiredAPIVersion string `json:"desiredAPIVersion"`
 	Objects           []raw  `json:"objects"`
+
+	at int // the object that is converted
 }
 
 // raw is a value as it is written in the body, of which it is a part.
@@ -80,7 +82,8 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			c.logger.Error("panic", "path", r.URL.Path, "to", asked.DesiredAPIVersion, "panic", p, "stack", string(debug.Stack()))
+			object := describe(asked.at, asked.Objects[asked.at])
+			c.logger.Error("panic", "path", r.URL.Path, "object", object, "to", asked.DesiredAPIVersion, "panic", p, "stack", string(debug.Stack()))
 			if counter, ok := w.(interface{ Panicked() }); ok {
 				counter.Panicked()
 			}
@@ -169,6 +172,7 @@ func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.B
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		asked.at = i
 		if i > 0 {
 			out.WriteByte(',')
 		}
