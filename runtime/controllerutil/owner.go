@@ -37,7 +37,7 @@ func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
 // SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o reconciles
 // owner in a controller that Owns the kind of o. It fails with an [*AlreadyOwnedError] when o is controlled by another
 // object, one with the name of owner and another UID included, and when owner is in another namespace. Setting the same
-// owner again changes nothing but the API version and what opts say.
+// owner again changes nothing but the API version and whether it blocks, which is true again unless opts say something else.
 func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
