@@ -34,8 +34,8 @@ type Options struct {
 	// Names are those of the server, beside those by which the targets call it: DNS names, also in other scripts or with *. in front,
 	// and IP addresses. Case, a dot at the end, brackets and what is there twice make no difference.
 	Names []string
-	// Lifetime is that of the certificates. Zero means a year. The next authority is made after half of it, and has taken over
-	// before two thirds.
+	// Lifetime is that of the certificates. Zero means a year; less than a minute is an error. The next authority is made after half
+	// of it, and has taken over before two thirds.
 	Lifetime time.Duration
 	// Logger is where the authority logs. Nil is slog.Default().
 	Logger *slog.Logger
@@ -79,12 +79,17 @@ type Authority struct {
 	served   chan struct{} // closed when there is something to serve
 }
 
-// defaultLifetime is that of certificates.
-const defaultLifetime = 365 * 24 * time.Hour
+const (
+	// defaultLifetime is that of certificates.
+	defaultLifetime = 365 * 24 * time.Hour
+	// minLifetime leaves replicas and API servers the time to agree on the next certificate.
+	minLifetime = time.Minute
+)
 
 var errNotYet = errors.New("the certificate has not been made yet")
 
-// NewAuthority returns an authority. It makes no request and starts nothing. It fails if one of the names can be none.
+// NewAuthority returns an authority. It makes no request and starts nothing. It fails if one of the names can be none, and for a lifetime that
+// is too short.
 func NewAuthority(opts Options) (*Authority, error) {
 	names, err := normalNames(opts.Names)
 	if err != nil {
@@ -93,6 +98,9 @@ func NewAuthority(opts Options) (*Authority, error) {
 	certificates := newProfile(cmp.Or(opts.Lifetime, defaultLifetime))
 	if opts.manner.profile != nil {
 		certificates = *opts.manner.profile
+	}
+	if certificates.lifetime < minLifetime {
+		return nil, fmt.Errorf("the lifetime of the certificate is %s; want at least %s", certificates.lifetime, minLifetime)
 	}
 	return &Authority{
 		opts: opts, names: names, pace: pace{certificates}, logger: cmp.Or(opts.Logger, slog.Default()),
