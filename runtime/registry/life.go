@@ -332,6 +332,8 @@ func (c companion) Run(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil || c.of.descriptor.Restart == Fatal {
 		return err
 	}
+	// The controller may wait to be the leader, and only then says that it has failed.
+	c.of.launch.tell("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
 	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
 	return nil
 }
