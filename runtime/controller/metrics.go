@@ -23,6 +23,13 @@ func newInstruments(r *metrics.Registry, name string, workers int) *instruments 
 	}
 	r.Gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller.", "controller").Set(float64(workers), name)
 	i.active.Set(0, name)
+	// From the start, since a series that begins with 1 has not grown for those who look at what it grows by.
+	for _, result := range []outcome{succeeded, requeueAfter, requeue, failed} {
+		i.total.Add(0, name, result.String())
+	}
+	for _, counter := range []*metrics.Counter{i.errors, i.terminal, i.panics, i.parked, i.timeouts, i.syncTimeouts} {
+		counter.Add(0, name)
+	}
 	return i
 }
 

@@ -121,6 +121,22 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 	})
 }
 
+// TestCountersAreThereFromTheStart: who looks at what they grow by would not see the first of anything.
+func TestCountersAreThereFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, newLog().takes(0), controller.Options{})
+		wantMetrics(t, s,
+			`controller_runtime_reconcile_total{controller="test",result="success"} 0`,
+			`controller_runtime_reconcile_total{controller="test",result="error"} 0`,
+			`controller_runtime_reconcile_errors_total{controller="test"} 0`,
+			`controller_runtime_terminal_reconcile_errors_total{controller="test"} 0`,
+			`controller_runtime_reconcile_panics_total{controller="test"} 0`,
+			`controller_runtime_reconcile_timeouts_total{controller="test"} 0`,
+		)
+		s.end()
+	})
+}
+
 func TestErrorCountsMoreThanRequeueAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()

@@ -162,8 +162,11 @@ func (s *Server) HandleFor(owner Owner, path string, h http.Handler, maxBytes in
 		return fmt.Errorf("there is another webhook at %s; give one of them another path", path)
 	}
 	s.paths[path] = &endpoint{h, owner, maxBytes}
-	if !taken {
+	if !taken { // there from the start: a series that begins with 1 has not grown for those who look at what it grows by
 		s.inFlight.Set(0, path)
+		s.panics.Add(0, path)
+		s.total.Add(0, path, strconv.Itoa(http.StatusOK))
+		s.total.Add(0, path, strconv.Itoa(http.StatusInternalServerError))
 	}
 	return nil
 }

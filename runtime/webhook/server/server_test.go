@@ -163,6 +163,8 @@ func TestWhatIsServedIsMeasuredByPathAndCode(t *testing.T) {
 		`controller_runtime_webhook_panics_total{webhook="/panics"} 1`,
 		`controller_runtime_webhook_requests_in_flight{webhook="/echo"} 0`,
 		`controller_runtime_webhook_latency_seconds_count{webhook="/echo"} 2`,
+		`controller_runtime_webhook_requests_total{webhook="/echo",code="500"} 0`,
+		`controller_runtime_webhook_panics_total{webhook="/echo"} 0`,
 	} {
 		if !strings.Contains(text.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, &text)
