@@ -11,11 +11,13 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -139,7 +141,8 @@ func (a *Authority) awaitServed(hello *tls.ClientHelloInfo) error {
 	}
 }
 
-// Ready returns an error unless the certificate is valid and all targets, as the API server has them, trust it.
+// Ready returns an error unless the certificate is valid and all targets, as the API server has them, trust it. While the API server
+// cannot be asked, what it had last counts.
 func (a *Authority) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -246,11 +249,43 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.err = err
+	if a.err != nil || !isOutage(err) { // else what is served is still what everybody has trusted
+		a.err = err
+	}
 	if err != nil {
 		return 0, err
 	}
 	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
+}
+
+// outageError is the error of a read that the API server could not answer, or that has not reached it: it says nothing of what was asked
+// about.
+type outageError struct{ error }
+
+func (e *outageError) Unwrap() error { return e.error }
+
+// answered returns the error of a read, as an [outageError] if it is one.
+func answered(err error) error {
+	var status apierrors.APIStatus
+	_, unreadable := errors.AsType[*client.DecodeError](err)
+	switch {
+	case err == nil, unreadable, meta.IsNoMatchError(err):
+		return err
+	case errors.As(err, &status):
+		if code := status.Status().Code; code < http.StatusInternalServerError && code != http.StatusTooManyRequests {
+			return err
+		}
+	}
+	return &outageError{err}
+}
+
+// isOutage reports whether all of an error is that reads had no answer.
+func isOutage(err error) bool {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !isOutage(one) })
+	}
+	_, ok := errors.AsType[*outageError](err)
+	return ok
 }
 
 // readTargets returns those that could be read, and whether these are all that there are: one that is missing trusts nobody.
@@ -369,7 +404,7 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 		return a.known(), nil, nil
 	}
 	secret := a.secret()
-	if err := a.opts.Client.Get(ctx, a.opts.Secret, secret); apierrors.IsNotFound(err) {
+	if err := answered(a.opts.Client.Get(ctx, a.opts.Secret, secret)); apierrors.IsNotFound(err) {
 		return nil, nil, nil
 	} else if err != nil {
 		return nil, nil, err
@@ -515,6 +550,9 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		}
 		// It is not as it was read.
 		fresh, err := t.target.read(ctx, a.opts.Client)
+		if outage, ok := errors.AsType[*outageError](err); ok {
+			return outage.error // by now it is known that the target trusts somebody else
+		}
 		if err != nil {
 			return err
 		}

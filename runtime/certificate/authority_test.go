@@ -388,6 +388,31 @@ func TestNotReadyWithoutAServer(t *testing.T) {
 	})
 }
 
+// TestReadyWhileTheServerIsDown: what everybody has trusted is still trusted when the API server comes back.
+func TestReadyWhileTheServerIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		a := newAuthority(t, m, 0)
+		running(t, a)
+		time.Sleep(time.Hour)
+		m.setDown(true)
+		for range 24 {
+			time.Sleep(time.Hour)
+			if err := a.Ready(); err != nil {
+				t.Fatalf("it is not ready, since %v", err)
+			}
+		}
+		m.setDown(false)
+		m.mu.Lock()
+		delete(m.objects, configurationPath+"/hooks")
+		m.mu.Unlock()
+		time.Sleep(time.Hour)
+		if err := a.Ready(); err == nil {
+			t.Error("it is ready without its target")
+		}
+	})
+}
+
 func TestParseTarget(t *testing.T) {
 	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com"} {
 		if target, err := certificate.ParseTarget(text); err != nil || target.String() != text {

@@ -19,7 +19,8 @@
 //   - A target that is missing, that may not be written, or that is called by what can be no name is the error of
 //     [Authority.Ready]; the others trust the certificate all the same, and it has the names by which they are called.
 //   - A Secret that has something else is left alone, and the error names it.
-//   - [Authority.Ready] returns nil when the API server has told, after the last change, that every target trusts what is served.
+//   - [Authority.Ready] returns nil when the API server has told, after the last change, that every target trusts what is served. An
+//     outage of the API server is no change: it does not take all replicas away from a Service that is called when it is back.
 //
 // # Rights
 //

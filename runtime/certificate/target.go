@@ -69,7 +69,7 @@ type trust struct {
 // read returns what the API server has.
 func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	u := t.object()
-	if err := live.Get(ctx, object.Key{Name: t.name}, u); err != nil {
+	if err := answered(live.Get(ctx, object.Key{Name: t.name}, u)); err != nil {
 		return nil, err
 	}
 	configs, err := clientconfig.Of(u)
