@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime/debug"
 	"testing"
 
@@ -112,6 +113,59 @@ func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 			}
 			if _, err := d.List(bytes.NewReader(append(append([]byte{}, protoPrefix...), more...)), string(Protobuf), nil); err == nil {
 				t.Errorf("%s: no error", what)
+			}
+		}
+	}
+}
+
+// TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes puts fields that no list has where they may be, in pieces of any
+// size.
+func TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes(t *testing.T) {
+	s := binaryServers(t)[Protobuf]
+	data, _ := s.pods(t, 2)
+	_, list, err := unwrap(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := encoder{rand.New(rand.NewPCG(1, 1)), 0}
+	kind := []byte("\x0a\x0d\x0a\x02v1\x12\x07PodList")
+	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true})
+	for what, field := range map[string]string{
+		"empty group":        "\x7b\x7c",
+		"group":              "\x7b\x08\x80\x01\x11" + "12345678" + "\x1d" + "1234" + "\x22\x02ab\x7c",
+		"groups in a group":  "\x7b\x83\x01\x84\x01\x0b\x0b\x0c\x0c\x7c",
+		"end of another":     "\x7b\x84\x01",
+		"long group":         "\x7b" + string(bytes.Repeat([]byte("\x0b\x22\x02ab\x0c"), 100_000)) + "\x7c",
+		"group without end":  "\x7b\x0b\x0c",
+		"end alone":          "\x7c",
+		"cut number":         "\x7b\x08\x80",
+		"length past all":    "\x7b\x22\xff\xff\xff\x7f\x7c",
+		"unknown wire type":  "\x7b\x0f\x7c",
+		"group for the list": "\x0b\x0c",
+		"low number":         "\x38\x01",
+		"low group":          "\x3b\x3c",
+	} {
+		for where, message := range map[string][]byte{
+			"before the items": append([]byte(field), list...),
+			"after the items":  append(bytes.Clone(list), field...),
+			"in an item":       append(bytes.Clone(list), plain.protoBytes(nil, 2, []byte(field+"\x0a\x03\x0a\x01a"))...),
+		} {
+			body := plain.protoBytes(append(bytes.Clone(protoPrefix), kind...), 2, message)
+			if where == "after the items" {
+				body = append(body, field...)
+			}
+			want := &corev1.PodList{}
+			_, _, wantErr := s.serializer.Decode(body, nil, want)
+			for _, size := range []int{0, 1, 5000} {
+				if size == 1 && len(field) > 1000 {
+					continue
+				}
+				page, err := d.List(&chunks{body, size}, s.contentType, nil)
+				if (err == nil) != (wantErr == nil) {
+					t.Errorf("%s %s, in pieces of %d: got %v, want %v", what, where, size, err, wantErr)
+				} else if err == nil && len(page.Items) != len(want.Items) {
+					t.Errorf("%s %s: got %d items, want %d", what, where, len(page.Items), len(want.Items))
+				}
 			}
 		}
 	}

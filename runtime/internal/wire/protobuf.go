@@ -46,10 +46,11 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 	return built, false, nil
 }
 
-// The numbers of the fields of runtime.Unknown and of metav1.WatchEvent go up to these. All of both have a length.
+// The numbers of the fields of runtime.Unknown, of metav1.WatchEvent and of lists go up to these. All of them have a length.
 const (
 	unknownFields = 4
 	eventFields   = 2
+	listFields    = 2
 )
 
 // unwrap returns the kind and the message of something that says its kind, as servers send it outside of lists.
@@ -242,7 +243,7 @@ type protoLister[T object.Object] struct {
 // wrapper reads what says the kind, and the list within.
 func (r *protoLister[T]) wrapper() error {
 	for {
-		number, length, _, err := r.source.field()
+		number, length, _, err := r.source.field(unknownFields)
 		switch {
 		case err == io.EOF:
 			return nil
@@ -301,7 +302,7 @@ func (r *protoLister[T]) status(length int64) error {
 // list reads the message of a list, which is length bytes long.
 func (r *protoLister[T]) list(length int64) error {
 	for length > 0 {
-		number, size, head, err := r.source.field()
+		number, size, head, err := r.source.field(listFields)
 		if err == io.EOF {
 			return &Error{errShort}
 		}
@@ -344,45 +345,112 @@ func (r *protoLister[T]) item(message []byte) error {
 	return nil
 }
 
-// knownFields is more than the numbers of the fields that a list, and what says its kind, may have, all of which have a length.
-const knownFields = 8
-
-// field goes past the head of a protobuf field, and returns its number, the length of what follows, and that of the head. It returns
-// io.EOF if nothing is left.
-func (s *source) field() (number int, length int64, head int, err error) {
-	for {
-		tag, n := binary.Uvarint(s.unused())
-		size, m := binary.Uvarint(s.unused()[max(n, 0):])
-		wireType := tag & 7
-		if n > 0 && wireType != 2 && tag>>3 >= knownFields { // a number that nobody knows
-			switch wireType {
-			case 0:
-				size = 0
-			case 1:
-				size, m = 8, 0
-			case 5:
-				size, m = 4, 0
-			default:
-				return 0, 0, 0, &Error{errProto}
-			}
-		} else if n > 0 && wireType != 2 {
-			return 0, 0, 0, &Error{errProto}
-		}
-		fixed := n > 0 && (wireType == 1 || wireType == 5)
+// field goes past the head of a protobuf field, and returns its number, the length of what follows, and that of the head, which is
+// all of a group. Fields with numbers up to known have a length. It returns io.EOF if nothing is left.
+func (s *source) field(known int) (number int, length int64, head int, err error) {
+	for more := s.fill; ; more = s.double {
+		number, length, head, err = fieldHead(s.unused(), known)
 		switch {
-		case n < 0 || n > 0 && m < 0 || n > 0 && (tag>>3 == 0 || tag>>3 >= 1<<29) || n > 0 && m > 0 && size > math.MaxInt32*1024:
-			return 0, 0, 0, &Error{errProto}
-		case n > 0 && (m > 0 || fixed):
-			s.start += n + m
-			return int(tag >> 3), int64(size), n + m, nil
+		case err == nil:
+			s.start += head
+			return number, length, head, nil
+		case !errors.Is(err, errShort), s.err == io.EOF && s.end > s.start:
+			return 0, 0, 0, &Error{err}
+		case s.end-s.start >= MaxObject:
+			return 0, 0, 0, &Error{errTooLong}
 		}
-		if err := s.fill(); err != nil {
-			if err == io.EOF && s.end > s.start {
-				err = &Error{errShort}
-			}
+		if err := more(); err != nil && (err != io.EOF || s.end == s.start) {
 			return 0, 0, 0, err
 		}
 	}
+}
+
+// The types of protobuf fields, which are the low bits of their tags.
+const (
+	wireVarint   = 0
+	wireFixed64  = 1
+	wireBytes    = 2
+	wireGroup    = 3 // up to the end of the group, which is a tag
+	wireGroupEnd = 4
+	wireFixed32  = 5
+)
+
+// fieldHead returns the number of the field that data begins with, the length of what follows its head, and that of the head, which
+// is all of a group. Fields with numbers up to known have a length. It fails with errShort if data ends before the head does.
+func fieldHead(data []byte, known int) (number int, length int64, n int, err error) {
+	tag, n := binary.Uvarint(data)
+	if err := uvarintError(n); err != nil {
+		return 0, 0, 0, err
+	}
+	if tag>>3 == 0 || tag>>3 >= 1<<29 || tag>>3 <= uint64(known) && tag&7 != wireBytes {
+		return 0, 0, 0, errProto
+	}
+	length, m, err := fieldLength(tag&7, data[n:])
+	return int(tag >> 3), length, n + m, err
+}
+
+// fieldLength returns the length of what data, which is what follows the tag of a field, has of it: what comes last, and what is
+// before that.
+func fieldLength(wireType uint64, data []byte) (length int64, n int, err error) {
+	switch wireType {
+	case wireVarint:
+		_, n := binary.Uvarint(data)
+		return 0, n, uvarintError(n)
+	case wireFixed64:
+		return 8, 0, nil
+	case wireFixed32:
+		return 4, 0, nil
+	case wireBytes:
+		length, n := binary.Uvarint(data)
+		if length > math.MaxInt32*1024 {
+			return 0, 0, errProto
+		}
+		return int64(length), n, uvarintError(n)
+	case wireGroup:
+		n, err := groupLength(data)
+		return 0, n, err
+	}
+	return 0, 0, errProto
+}
+
+// groupLength returns the length of what data, which is what follows the tag of a group, has of it, with the tag that ends it. As
+// upstream does it counts the groups within, however deep, and does not look at their numbers.
+func groupLength(data []byte) (n int, err error) {
+	for depth := 1; depth > 0; {
+		tag, m := binary.Uvarint(data[n:])
+		if err := uvarintError(m); err != nil {
+			return 0, err
+		}
+		n += m
+		switch tag & 7 {
+		case wireGroup:
+			depth++
+			continue
+		case wireGroupEnd:
+			depth--
+			continue
+		}
+		length, m, err := fieldLength(tag&7, data[n:])
+		switch {
+		case err != nil:
+			return 0, err
+		case length > int64(len(data)-n-m):
+			return 0, errShort
+		}
+		n += m + int(length)
+	}
+	return n, nil
+}
+
+// uvarintError is what n says that binary.Uvarint has returned.
+func uvarintError(n int) error {
+	switch {
+	case n == 0:
+		return errShort
+	case n < 0:
+		return errProto
+	}
+	return nil
 }
 
 var (
@@ -434,35 +502,14 @@ type protoField struct {
 
 // nextField splits data behind its first field.
 func nextField(data []byte) (f protoField, rest []byte, err error) {
-	tag, n := binary.Uvarint(data)
-	if n <= 0 || tag>>3 == 0 || tag>>3 >= 1<<29 {
+	number, length, n, err := fieldHead(data, 0)
+	if err != nil || length > int64(len(data)-n) {
 		return f, nil, errProto
 	}
-	f.number = int(tag >> 3)
-	end := n
-	switch tag & 7 {
-	case 0:
-		_, m := binary.Uvarint(data[n:])
-		if m <= 0 {
-			return f, nil, errProto
-		}
-		end += m
-	case 1:
-		end += 8
-	case 2:
-		length, m := binary.Uvarint(data[n:])
-		if m <= 0 || length > uint64(len(data)-n-m) {
-			return f, nil, errProto
-		}
-		end += m + int(length)
-		f.value = data[n+m : end]
-	case 5:
-		end += 4
-	default:
-		return f, nil, errProto
-	}
-	if end > len(data) {
-		return f, nil, errProto
+	end := n + int(length)
+	f.number = number
+	if data[0]&7 == wireBytes {
+		f.value = data[n:end]
 	}
 	f.raw = data[:end]
 	return f, data[end:], nil

@@ -310,7 +310,7 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 	}
 	if e.oddly() {
 		add(1000, [][]byte{e.protoTag(nil, 1000, 0, []byte{0x80, 1}), e.protoTag(nil, 1000, 1, make([]byte, 8)), e.protoTag(nil, 1000, 5, make([]byte, 4)),
-			e.protoBytes(nil, 1000, []byte("unknown"))}[e.IntN(4)])
+			e.protoBytes(nil, 1000, []byte("unknown")), []byte("\xc3\x3e\x0b\x22\x02ab\x0c\xc4\x3e")}[e.IntN(5)]) // the last is a group
 	}
 	if e.IntN(4) > 0 {
 		e.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
