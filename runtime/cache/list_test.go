@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -65,6 +66,7 @@ func TestListSelects(t *testing.T) {
 			{"a label", []client.ListOption{client.MatchingLabels{"name": "b"}}, []string{"one/b", "two/b"}},
 			{"a label and a namespace", []client.ListOption{client.MatchingLabels{"name": "b"}, client.InNamespace("one")}, []string{"one/b"}},
 			{"nothing", []client.ListOption{client.MatchingLabelsSelector{Selector: labels.Nothing()}}, nil},
+			{"no field", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.Nothing()}, client.MatchingFields{"metadata.name": "c"}}, nil},
 			{"a name", []client.ListOption{client.MatchingFields{"metadata.name": "c"}}, []string{"one/c", "two/c"}},
 			{"a name and a namespace", []client.ListOption{client.MatchingFields{"metadata.name": "c", "metadata.namespace": "one"}}, []string{"one/c"}},
 			{"a limit", []client.ListOption{client.Limit(2)}, []string{"one/a", "one/b"}},

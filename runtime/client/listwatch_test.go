@@ -200,6 +200,7 @@ func TestRequestsThatCannotBeMadeAreErrors(t *testing.T) {
 	}{
 		"list ConfigMap: unable to parse":  {configMap(""), some, metav1.ListOptions{LabelSelector: "a in ("}},
 		"list ConfigMap: invalid selector": {configMap(""), some, metav1.ListOptions{FieldSelector: "nonsense"}},
+		"the field selector matches no":    {configMap(""), client.Scope{Fields: fields.Nothing()}, metav1.ListOptions{}},
 		"the label selector matches no":    {configMap(""), client.Scope{Labels: labels.Nothing()}, metav1.ListOptions{}},
 		"Namespace is cluster-scoped":      {&corev1.Namespace{}, client.Scope{Namespace: "n"}, metav1.ListOptions{}},
 	} {

@@ -222,22 +222,30 @@ func (o *ListOptions) andLabels(selector labels.Selector) {
 // andFields narrows the selection to what selector selects too.
 func (o *ListOptions) andFields(selector fields.Selector) {
 	switch {
-	case selector == nil:
-	case o.FieldSelector == nil:
+	case selector == nil, o.FieldSelector != nil && isNothing(o.FieldSelector):
+	case o.FieldSelector == nil, isNothing(selector):
 		o.FieldSelector = selector
 	default:
 		o.FieldSelector = fields.AndSelectors(o.FieldSelector, selector)
 	}
 }
 
-// selectsNothing reports whether the label selector is one that matches no object, which a query cannot say.
-func (o *ListOptions) selectsNothing() bool {
-	if o.LabelSelector == nil {
-		return false
+// checkSelectors returns an error when a selector is one that matches no object, which a query cannot say: without it, it would say
+// all.
+func (o *ListOptions) checkSelectors() error {
+	if o.LabelSelector != nil {
+		if _, selectable := o.LabelSelector.Requirements(); !selectable {
+			return errors.New("the label selector matches no object")
+		}
 	}
-	_, selectable := o.LabelSelector.Requirements()
-	return !selectable
+	if o.FieldSelector != nil && isNothing(o.FieldSelector) {
+		return errors.New("the field selector matches no object")
+	}
+	return nil
 }
+
+// isNothing reports whether selector is fields.Nothing().
+func isNothing(selector fields.Selector) bool { return !selector.Empty() && selector.String() == "" }
 
 // conflicts collects what is wrong with the options of one call.
 type conflicts struct{ problems []error }

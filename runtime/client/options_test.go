@@ -190,6 +190,10 @@ func TestContradictingOptionsAreAnErrorBeforeAnyRequest(t *testing.T) {
 		"subresource":    {c.SubResource("scale").Get(t.Context(), cm, pod, client.NotOlderThan("1"), client.NotOlderThan("2")), "option NotOlderThan"},
 		"subresource of": {c.SubResource("eviction").Create(t.Context(), pod, cm, client.FieldOwner("a"), client.FieldOwner("b")), "option FieldOwner"},
 		"nothing":        {c.List(t.Context(), pods, client.MatchingLabelsSelector{Selector: labels.Nothing()}), "list pods: the label selector matches no object"},
+		"no field":       {c.List(t.Context(), pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "list pods: the field selector matches no object"},
+		"no field left":  {c.List(t.Context(), pods, client.MatchingFields{"a": "b"}, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "the field selector matches no object"},
+		"none of fields": {c.List(t.Context(), pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}, client.MatchingFields{"a": "b"}), "the field selector matches no object"},
+		"none to delete": {c.DeleteAllOf(t.Context(), configMap("a"), client.InNamespace("a"), client.MatchingFieldsSelector{Selector: fields.Nothing()}), "delete all configmaps in a: the field selector matches no object"},
 		"nothing left":   {c.List(t.Context(), pods, client.MatchingLabelsSelector{Selector: labels.Nothing()}, client.MatchingLabels{"a": "b"}), "matches no object"},
 	} {
 		if test.err == nil || !strings.Contains(test.err.Error(), test.want) {

@@ -142,8 +142,8 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 
 // checkCollection reports an error when a request for several objects cannot say what o asks for.
 func (r *request) checkCollection(o ListOptions) error {
-	if o.selectsNothing() {
-		return fmt.Errorf("%s: the label selector matches no object", r)
+	if err := o.checkSelectors(); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
 	}
 	if o.Namespace != "" && !r.resource.namespaced {
 		return fmt.Errorf("%s: %s is cluster-scoped: it cannot be in namespace %q", r, r.resource.gvk.Kind, o.Namespace)
