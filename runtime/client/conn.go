@@ -79,7 +79,7 @@ type request struct {
 	contentType string
 	body        []byte
 	// silence is how long the server may send nothing before the answer is given up: before its header, and, unless the answer is
-	// a watch, before more of its body. Zero waits for as long as the caller does.
+	// that of a watch which has begun, before more of its body. Zero waits for as long as the caller does.
 	silence time.Duration
 }
 
@@ -159,7 +159,7 @@ func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 			return nil, networkError(ctx, r.String(), err)
 		}
 		c.warnings.handle(ctx, resp.Header)
-		if resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
+		if isSuccess(resp) {
 			return resp, nil
 		}
 		refused := responseError(r, resp)
@@ -188,7 +188,7 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		l.ReadCloser, resp.Body = resp.Body, l
-		if r.verb == "watch" && l.timer.Stop() {
+		if r.verb == "watch" && isSuccess(resp) && l.timer.Stop() {
 			resp.Body = struct {
 				io.Reader
 				io.Closer
@@ -255,10 +255,14 @@ func (c *conn) sendPatiently(ctx context.Context, r *request) (*http.Response, e
 		resp.Body.Close()
 		return nil, fmt.Errorf("the server redirects to %s, which would make a %s of it", resp.Request.URL.Redacted(), resp.Request.Method)
 	}
-	if err == nil && resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices {
+	if err == nil && isSuccess(resp) {
 		c.answers.came()
 	}
 	return resp, err
+}
+
+func isSuccess(resp *http.Response) bool {
+	return resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
 }
 
 // retryDelay reports whether the server asks to send the request again, and after what time. It never asks for that

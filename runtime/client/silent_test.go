@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,7 @@ type piece struct {
 // end, unless it is the end.
 type slow struct {
 	header time.Duration
+	code   int // 0 is that of a success
 	parts  []piece
 }
 
@@ -61,7 +64,7 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 		writer.CloseWithError(req.Context().Err())
 	}()
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: reader, Request: req}, nil
+	return &http.Response{StatusCode: cmp.Or(s.code, http.StatusOK), Header: header, Body: reader, Request: req}, nil
 }
 
 // slowly returns what lists and watches config maps at s.
@@ -121,6 +124,11 @@ func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.
 		_, err := slowly(t, slow{header: time.Hour}).Watch(t.Context(), metav1.ListOptions{})
 		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "sends nothing") || took != 2*time.Minute {
 			t.Errorf("got %v after %v", err, took)
+		}
+		start = time.Now()
+		_, err = slowly(t, slow{code: http.StatusInternalServerError, parts: []piece{{0, `{"kind":"Status",`}}}).Watch(t.Context(), metav1.ListOptions{})
+		if took := time.Since(start); !apierrors.IsInternalError(err) || took != 2*time.Minute {
+			t.Errorf("of a failure without an end: got %v after %v", err, took)
 		}
 		event := `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"6"}}}`
 		stream, err := slowly(t, slow{parts: []piece{{time.Hour, event}, {time.Hour, event}, {time.Hour, theEnd}}}).Watch(t.Context(), metav1.ListOptions{})
