@@ -26,8 +26,8 @@ const (
 	// maxRetryAfter is the longest wait that is done for a caller. A server that asks for more gets its answer
 	// handed to the caller, who knows better what to do meanwhile.
 	maxRetryAfter = 30 * time.Second
-	// maxSilence is how long a list or a watch waits for a server that sends nothing: API servers give up a request themselves after
-	// a minute.
+	// maxSilence is how long a list, a watch or a lookup waits for a server that sends nothing: API servers give up a request
+	// themselves after a minute.
 	maxSilence = 2 * time.Minute
 	// maxErrorBody is how much of an error answer is read.
 	maxErrorBody = 1 << 20

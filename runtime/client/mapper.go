@@ -27,7 +27,7 @@ const discoveryTimeout = 30 * time.Second
 // found without a restart, and until then costs the server little however often it is asked for. What was found stays
 // until a request of the client finds that its path is not served any more, as when the CRD was deleted. Lookups that
 // find nothing return *meta.NoKindMatchError or *meta.NoResourceMatchError; any other error means that the server could
-// not be asked. A group that cannot be asked does not hide the others.
+// not be asked, as one that sends nothing for two minutes. A group that cannot be asked does not hide the others.
 //
 // A Mapper is safe for concurrent use. What it returns belongs to the caller.
 type Mapper struct {

@@ -149,6 +149,24 @@ func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.
 	})
 }
 
+func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: slow{header: time.Hour}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lw, err := client.NewListWatcher(c, &corev1.ConfigMap{}, client.Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = lw.List(t.Context(), metav1.ListOptions{})
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "discover /api/v1: the server sends nothing") || took != 2*time.Minute {
+			t.Errorf("got %v after %v", err, took)
+		}
+	})
+}
+
 func TestEndOfTheContextOfASilentListIsItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
