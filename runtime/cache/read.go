@@ -368,6 +368,9 @@ func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...c
 		c.dropNamespace(ctx, gvk, &o)
 		i, parts, convert := c.answering(gvk, prototype, o)
 		if i == nil {
+			if o.Namespace != "" && c.isClusterScoped(ctx, gvk) {
+				o.Namespace = "" // as the live client does
+			}
 			eachLive(ctx, c, prototype, o, yield)
 			return
 		}

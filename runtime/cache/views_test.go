@@ -172,6 +172,13 @@ func TestEachSelectsAsAListDoes(t *testing.T) {
 		in := client.InNamespace("one")
 		expect(t, "live", each(in), "one/a", "one/b")
 		expect(t, "live requests", f.api.took(), "namespaces/one/configmaps?limit=500")
+		f.api.put(namespaces, namespace("three"))
+		for o, err := range cache.Each(f.ctx, f.cache, &corev1.Namespace{}, in) {
+			if err != nil || o.Name != "three" {
+				t.Errorf("of a cluster-scoped kind: got %v, %v", o, err)
+			}
+		}
+		expect(t, "live requests", f.api.took(), "namespaces?limit=500")
 		f.declare(&corev1.ConfigMap{})
 		expect(t, "all", each(), "one/a", "one/b", "two/a", "two/b")
 		expect(t, "selected", each(in, client.MatchingLabels{"name": "b"}), "one/b")
