@@ -1,5 +1,8 @@
 package cache
 
+// Selects is what a cache takes a write for that it has to catch up with, or not.
+var Selects = selects
+
 // SetBounds makes the kinds that are declared from now on remember so much, instead of what is enough in life.
 func (c *Cache) SetBounds(unheld, past int) {
 	c.mu.Lock()

@@ -18,13 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
+	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -456,40 +458,67 @@ func restricted(namespaces []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
 }
 
-// selects reports whether an object is one that the labels and the fields of s select.
-func selects(s client.Scope, o object.Object) bool {
+// selects reports whether an object is one that the labels and the fields of s select, and whether that is certain: the server may call
+// by a field what is another one of the object.
+func selects(s client.Scope, o object.Object) (selected, certain bool) {
 	if s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())) {
-		return false
+		return false, true
 	}
 	if s.Fields == nil {
-		return true
+		return true, true
 	}
-	data, err := json.Marshal(o)
-	if err != nil {
-		return true
+	var content map[string]any
+	if data, err := json.Marshal(o); err != nil || utiljson.Unmarshal(data, &content) != nil {
+		return true, false
 	}
-	var decoded map[string]any
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return true
+	certain = true
+	for _, r := range s.Fields.Requirements() {
+		switch value, known := fieldAt(o, content, r.Field); {
+		case !known:
+			certain = false
+		case (value == r.Value) == (r.Operator == selection.NotEquals):
+			return false, true
+		}
 	}
-	set := fields.Set{}
-	for _, requirement := range s.Fields.Requirements() {
-		set[requirement.Field] = fieldAt(decoded, requirement.Field)
-	}
-	return s.Fields.Matches(set)
+	return true, certain
 }
 
-// fieldAt returns what is at a path of names with dots, as the server compares it: "" is what is not there.
-func fieldAt(value any, path string) string {
+// fieldAt returns what an object, whose JSON is content, has at a path of names with dots, as the server compares it. It reports false
+// if that cannot be told, as for what is not there: a text is empty then, while a number or a bool is "0", "false" or empty.
+func fieldAt(o object.Object, content any, path string) (text string, known bool) {
+	form := reflect.TypeOf(o)
 	for name := range strings.SplitSeq(path, ".") {
-		below, ok := value.(map[string]any)
-		if !ok {
-			return ""
+		form = memberOf(form, name)
+		below, _ := content.(map[string]any)
+		content = below[name]
+	}
+	switch content.(type) {
+	case string, bool, int64:
+		return fmt.Sprint(content), true
+	case nil:
+		return "", form != nil && form.Kind() == reflect.String
+	}
+	return "", false
+}
+
+// memberOf returns the type of what values of type t have by that name in JSON, or nil if that is not known.
+func memberOf(t reflect.Type, name string) reflect.Type {
+	if t = pointed(t); t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	members, _ := wire.Fields(t)
+	for _, member := range members {
+		if member.Name == name {
+			return pointed(member.Type)
 		}
-		value = below[name]
 	}
-	if value == nil {
-		return ""
+	return nil
+}
+
+// pointed returns the type of what pointers of type t lead to, or t, which may be nil.
+func pointed(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return fmt.Sprint(value)
+	return t
 }

@@ -192,16 +192,17 @@ func (l *ledger) note(w journal.Write) (unseen []*write) {
 	}
 	// What the store has passed it has seen; the event was faster than the answer.
 	if version := versionOf(w.ResourceVersion); version > l.reached {
+		selected, certain := l.selects(w)
 		switch {
-		case !l.partial || w.Key == (object.Key{}) || w.Object != nil && selects(l.scope, w.Object):
+		case selected && certain:
 			unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, number: l.noted, version: version, labels: labelsOf(w)}))
-		case w.Object != nil:
+		case certain:
 			l.noteOutsideLocked(&write{kind: outside, key: w.Key, number: l.noted, version: version, since: l.reached}, isHeld)
 		// The store follows the object, so it hears of this write even if that takes the object out of it.
 		case isHeld || l.latest[w.Key].isOpen():
 			unseen = append(unseen, l.noteVersionLocked(&write{key: w.Key, number: l.noted, version: version}))
 		default:
-			// Whether it is one for the store only the object could tell.
+			// Whether it is one for the store only the server can tell.
 			l.noteUnknownLocked(w.Key, l.noted)
 		}
 	}
@@ -211,6 +212,17 @@ func (l *ledger) note(w journal.Write) (unseen []*write) {
 		}
 	}
 	return unseen
+}
+
+// selects reports whether the object after w is one for the store, and whether that is certain.
+func (l *ledger) selects(w journal.Write) (selected, certain bool) {
+	switch {
+	case !l.partial || w.Key == (object.Key{}):
+		return true, true
+	case w.Object == nil:
+		return false, false
+	}
+	return selects(l.scope, w.Object)
 }
 
 // labelsOf returns a copy of the labels of the object after w, or nil if they are not known.

@@ -3,12 +3,14 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -31,6 +33,7 @@ func scopesHold(t *testing.T, live *client.REST) {
 			o.(*corev1.ConfigMap).Data["transformed"] = "yes"
 			return o, nil
 		}},
+		{Object: &corev1.Node{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("spec.unschedulable", "false")}},
 		{Object: &corev1.Secret{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "nobody's")}, ByNamespace: map[string]client.Scope{
 			ns: {Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}}, "default": {Fields: fields.OneTermEqualSelector("type", "x.io/theirs")},
 		}},
@@ -38,7 +41,7 @@ func scopesHold(t *testing.T, live *client.REST) {
 	stopped := make(chan error, 1)
 	c.Begin()
 	go func() { stopped <- c.Run(ctx) }()
-	for _, prototype := range []object.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+	for _, prototype := range []object.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Node{}} {
 		i, err := c.Informer(prototype)
 		if err := errors.Join(err, i.Wait(ctx)); err != nil {
 			t.Fatal(err)
@@ -95,8 +98,60 @@ func scopesHold(t *testing.T, live *client.REST) {
 			t.Fatal(err)
 		}
 	}
+	for n := range 20 {
+		for _, cordoned := range []bool{false, true} {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d-%t", n, cordoned)}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
+			if err := live.Create(ctx, node); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Get(ctx, object.KeyOf(node), &corev1.Node{}); cordoned != apierrors.IsNotFound(err) || !cordoned && err != nil {
+				t.Fatalf("a node that is cordoned: %t: got %v", cordoned, err)
+			}
+		}
+	}
 	cancel()
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhatAScopeSelectsIsCertainOrForTheServerToSay is about fields as servers compare them: some have a name that is no path, and
+// what is not there may have a value.
+func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
+	claim := func(spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}}, Spec: corev1.PodSpec{RestartPolicy: "Never"}}
+	for _, test := range []struct {
+		o                 object.Object
+		labels, fields    string
+		selected, certain bool
+	}{
+		{pod, "app=mine", "", true, true},
+		{pod, "app=other", "spec.hostNetwork=true", false, true},
+		{pod, "app=mine", "spec.restartPolicy=Never", true, true},
+		{pod, "", "spec.restartPolicy!=Never", false, true},
+		{pod, "", "spec.nodeName=", true, true},
+		{pod, "", "spec.nodeName=a", false, true},
+		{pod, "", "spec.hostNetwork=false", true, false},
+		{pod, "", "spec.hostNetwork=true", true, false},
+		{pod, "", "spec.hostNetwork=true,spec.nodeName=a", false, true},
+		{&corev1.Pod{Spec: corev1.PodSpec{HostNetwork: true}}, "", "spec.hostNetwork=true", true, true},
+		{&corev1.Event{Source: corev1.EventSource{Component: "a"}}, "", "source=a", true, false},
+		{&corev1.ConfigMap{}, "", "unknown=1", true, false},
+		{&metav1.PartialObjectMetadata{}, "", "spec.nodeName=a", true, false},
+		{&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "", "metadata.name=a,metadata.namespace=", true, true},
+		{claim(map[string]any{"port": int64(12345678)}), "", "spec.port=12345678", true, true},
+		{claim(map[string]any{"port": int64(12345678)}), "", "spec.port=1", false, true},
+		{claim(nil), "", "spec.paused=false", true, false},
+	} {
+		selector, err := labels.Parse(test.labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scope := client.Scope{Labels: selector, Fields: fields.ParseSelectorOrDie(test.fields)}
+		if selected, certain := cache.Selects(scope, test.o); certain != test.certain || certain && selected != test.selected {
+			t.Errorf("%T by %q, %q: got %t, %t", test.o, test.labels, test.fields, selected, certain)
+		}
 	}
 }
