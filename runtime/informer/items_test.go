@@ -69,6 +69,23 @@ func within(p, start *byte, length int) bool {
 	return at >= uintptr(unsafe.Pointer(start)) && at < uintptr(unsafe.Pointer(start))+uintptr(length)
 }
 
+func TestObjectWithoutAVersionIsNeverTheOneThatIsKept(t *testing.T) {
+	c := packedContents(t, &metav1.PartialObjectMetadata{})
+	list := func(label string) {
+		state, o := newPackedState(c, 0), node("a", 1)
+		o.ResourceVersion, o.Labels = "", map[string]string{"label": label}
+		if key := object.KeyOf(o); !state.keep(key, o) {
+			state.set(key, o, true)
+		}
+		c.advance(Deltas[meta]{state.replaced("9")})
+	}
+	list("first")
+	list("second")
+	if o, _, _ := c.at(object.Key{Name: "a"}); o.Labels["label"] != "second" {
+		t.Errorf("got %v", o.Labels)
+	}
+}
+
 func TestPackedListIsWhatArrivedLast(t *testing.T) {
 	c := packedContents(t, &metav1.PartialObjectMetadata{})
 	state := newPackedState(c, 0)

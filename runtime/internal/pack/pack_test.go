@@ -170,8 +170,8 @@ func TestStatesAreToldApartWithoutUnpacking(t *testing.T) {
 					for _, otherVersion := range ids {
 						b := state(otherUID, otherVersion)
 						sameObject := uid == otherUID
-						same := sameObject && version == otherVersion
-						if a.SameObject(b) != sameObject || a.SameState(b) != (same && version != "") {
+						same := sameObject && version == otherVersion && version != ""
+						if a.SameObject(b) != sameObject || a.SameState(b) != same {
 							t.Errorf("%q@%q and %q@%q: %v, %v", uid, version, otherUID, otherVersion, a.SameObject(b), a.SameState(b))
 						}
 						if a.IsState([]byte(otherUID), []byte(otherVersion)) != same {

@@ -121,8 +121,11 @@ func (p Packed) SameState(other Packed) bool {
 	return r.err == nil && p[version] != emptyText && strings.HasPrefix(string(other), string(p[:r.at]))
 }
 
-// IsState reports whether p is the state of an object that has that UID and that resource version.
+// IsState reports whether p is the state of an object that has that UID and that resource version, which is not empty.
 func (p Packed) IsState(uid, version []byte) bool {
+	if len(version) == 0 {
+		return false
+	}
 	var space [96]byte
 	id := appendText(appendText(space[:0], uid), version)
 	return len(p) >= len(id) && string(p[:len(id)]) == string(id)
