@@ -74,9 +74,15 @@ func TestWatchChannelThatCannotOpen(t *testing.T) {
 }
 
 func TestListOptionsOfAPIMachinery(t *testing.T) {
-	o := client.ListOptions{Namespace: "n", LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"}), FieldSelector: fields.OneTermEqualSelector("c", "d"), Limit: 3, Continue: "x", NotOlderThan: "0"}
-	if got, want := *o.AsListOptions(), (metav1.ListOptions{LabelSelector: "a=b", FieldSelector: "c=d", Limit: 3, Continue: "x", ResourceVersion: "0"}); got.String() != want.String() {
+	o := client.ListOptions{Namespace: "n", LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"}), FieldSelector: fields.OneTermEqualSelector("c", "d"), Limit: 3, NotOlderThan: "5"}
+	want := metav1.ListOptions{LabelSelector: "a=b", FieldSelector: "c=d", Limit: 3, ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if got := *o.AsListOptions(); got.String() != want.String() {
 		t.Errorf("got %v", got)
+	}
+	o.Continue = "x"
+	want.Continue, want.ResourceVersion, want.ResourceVersionMatch = "x", "", ""
+	if got := *o.AsListOptions(); got.String() != want.String() {
+		t.Errorf("of a page that goes on: got %v", got)
 	}
 }
 

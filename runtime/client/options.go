@@ -64,7 +64,8 @@ type ListOptions struct {
 	Limit int64
 	// Continue is the token of the page to go on with.
 	Continue string
-	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any.
+	// NotOlderThan is the least resourceVersion the answer may reflect; empty asks for the latest, "0" for any. With Continue it
+	// is that of the first page that counts.
 	NotOlderThan string
 	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency are the options of these names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
@@ -75,9 +76,16 @@ type ListOptions struct {
 // forServer reports whether the options ask for something that a cache cannot answer.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
+// beginsNotOlder reports whether the server is told NotOlderThan: a page that goes on is of the state that the first was of, and the
+// server refuses to be told another.
+func (o *ListOptions) beginsNotOlder() bool { return o.NotOlderThan != "" && o.Continue == "" }
+
 // AsListOptions returns the options as apimachinery has them, without the namespace.
 func (o *ListOptions) AsListOptions() *metav1.ListOptions {
-	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue, ResourceVersion: o.NotOlderThan}
+	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	if o.beginsNotOlder() {
+		options.ResourceVersion, options.ResourceVersionMatch = o.NotOlderThan, metav1.ResourceVersionMatchNotOlderThan
+	}
 	if o.LabelSelector != nil {
 		options.LabelSelector = o.LabelSelector.String()
 	}
@@ -665,7 +673,7 @@ func (o *ListOptions) query() url.Values {
 		put("limit", fmt.Sprint(o.Limit))
 	}
 	put("continue", o.Continue)
-	if o.NotOlderThan != "" {
+	if o.beginsNotOlder() {
 		put("resourceVersion", o.NotOlderThan)
 		put("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}

@@ -36,6 +36,7 @@ func TestListOptionsBecomeQueryParameters(t *testing.T) {
 		"fields":            {[]client.ListOption{client.MatchingFields{"spec.nodeName": "n"}}, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"},
 		"fields add up":     {[]client.ListOption{client.MatchingFields{"a": "1"}, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("b", "2")}}, "/api/v1/pods?fieldSelector=a%3D1%2Cb%21%3D2"},
 		"page":              {[]client.ListOption{client.Limit(5), client.Continue("token")}, "/api/v1/pods?continue=token&limit=5"},
+		"page not older":    {[]client.ListOption{client.Limit(5), client.Continue("token"), client.NotOlderThan("5")}, "/api/v1/pods?continue=token&limit=5"},
 		"from the cache":    {[]client.ListOption{client.NotOlderThan("0")}, "/api/v1/pods?resourceVersion=0&resourceVersionMatch=NotOlderThan"},
 		"options as option": {[]client.ListOption{&client.ListOptions{Namespace: "a", Limit: 2, LabelSelector: parsed}}, "/api/v1/namespaces/a/pods?labelSelector=app+in+%28a%2Cb%29&limit=2"},
 		"the same twice":    {[]client.ListOption{client.Limit(2), client.Limit(2), client.InNamespace("a"), client.InNamespace("a")}, "/api/v1/namespaces/a/pods?limit=2"},
