@@ -126,8 +126,9 @@ type WithWatch interface {
 	Client
 	// Watch opens a watch of the objects that a List of list with these options would return, as the Go type of its
 	// items. A list with a resourceVersion, such as one that List has filled, is followed: its changes come and nothing
-	// is missed. Otherwise the watch begins with an Added event for each object that exists. It lasts until ctx ends,
-	// the server ends it, which it does after some minutes, or the stream is closed, which is for the caller to do.
+	// is missed; so it is from a [NotOlderThan] other than "0". Otherwise the watch begins with an Added event for each object
+	// that exists. It lasts until ctx ends, the server ends it, which it does after some minutes, or the stream is closed, which
+	// is for the caller to do.
 	Watch(ctx context.Context, list object.List, opts ...ListOption) (Stream[object.Object], error)
 }
 
