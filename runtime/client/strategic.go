@@ -181,7 +181,7 @@ func (f patchField) retain(patch, value map[string]any) {
 	if !f.has("retainKeys") || len(patch) == 0 {
 		return
 	}
-	var keys []any
+	keys := []any{} // of none it is a list too
 	for _, key := range slices.Sorted(maps.Keys(value)) {
 		if value[key] != nil {
 			keys = append(keys, key)

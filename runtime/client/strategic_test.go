@@ -54,6 +54,7 @@ func TestStrategicMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 			`{"metadata":{"finalizers":["x.io/d"],"$deleteFromPrimitiveList/finalizers":["x.io/b","x.io/c"],"$setElementOrder/finalizers":["x.io/d","x.io/a"]}}`},
 		"a union": {func(o d) { o.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType} },
 			`{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate","rollingUpdate":null}}}`},
+		"a union emptied": {func(o d) { o.Spec.Strategy = appsv1.DeploymentStrategy{} }, `{"spec":{"strategy":{"$retainKeys":[],"type":null,"rollingUpdate":null}}}`},
 		"an item twice": {func(o d) { o.Spec.Template.Spec.Containers[1].Name = "a" },
 			fmt.Sprintf(pod, `{"containers":[{"$patch":"replace"},{"name":"a","image":"1","env":[{"name":"X","value":"1"},{"name":"Y","value":"2"}],"resources":{}},{"name":"a","image":"1","args":["x","y"],"resources":{}}]}`)},
 	} {
