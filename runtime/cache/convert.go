@@ -76,18 +76,46 @@ func (f convert) as(o object.Object) (object.Object, error) {
 	return f(o)
 }
 
-// converting returns a handler that converts objects before h gets them. An event of an object that cannot be converted
-// is logged and left out.
+// converting returns a handler that converts objects before h gets them. An event of a state that cannot be converted is logged
+// and left out: those around it are told as what they are without it.
 func (i *Informer) converting(h informer.Handler[object.Object], f convert) informer.Handler[object.Object] {
 	return func(e informer.Event[object.Object]) {
-		var err error
-		if e.Object, err = f(e.Object); err == nil && e.Old != nil {
-			e.Old, err = f(e.Old)
-		}
+		e, err := f.event(e)
 		if err != nil {
 			i.logger.Error("convert an object", "kind", i.gvk.Kind, "err", err)
 			return
 		}
 		h(e)
 	}
+}
+
+// event returns e with its objects converted.
+func (f convert) event(e informer.Event[object.Object]) (informer.Event[object.Object], error) {
+	now, err := f(e.Object)
+	if err != nil && e.Type == informer.Deleted {
+		// The handler may have been told of a state before it: that the object is gone its metadata say.
+		e.FinalStateUnknown = true
+		now, err = f(withoutContent(e.Object))
+	}
+	if err != nil {
+		return e, err
+	}
+	e.Object = now
+	if e.Old == nil {
+		return e, nil
+	}
+	if e.Old, err = f(e.Old); err != nil {
+		// Nobody was told of that state. Of the one that took its place the handler must be.
+		e.Type, e.Old, e.Merged = informer.Added, nil, true
+	}
+	return e, nil
+}
+
+// withoutContent returns o with nothing but its kind and its metadata, if it is one whose content may be anything.
+func withoutContent(o object.Object) object.Object {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return o
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"], "metadata": u.Object["metadata"]}}
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -70,6 +71,35 @@ func TestHandlersOfAnotherGoTypeShareTheInformer(t *testing.T) {
 		if len(f.api.watches) != 1 {
 			t.Errorf("%d watches", len(f.api.watches))
 		}
+	})
+}
+
+func TestHandlerIsToldOfTheStatesAroundOneThatCannotBeConverted(t *testing.T) {
+	run(t, cache.Options{}, func(f *fixture) {
+		f.declare(untyped())
+		i, err := f.cache.Informer(&corev1.ConfigMap{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		i.AddHandler(func(e informer.Event[object.Object]) {
+			told = append(told, fmt.Sprint(e.Type, " ", e.Object.GetResourceVersion(), " ", e.Object.(*corev1.ConfigMap).Data["key"], " ", e.Merged, " ", e.FinalStateUnknown, " ", e.Old != nil))
+		})
+		put := func(data any) *unstructured.Unstructured {
+			o := untyped()
+			o.SetNamespace("ns")
+			o.SetName("a")
+			o.Object["data"] = data
+			f.api.put(configMaps, o)
+			synctest.Wait()
+			return o
+		}
+		put(map[string]any{"key": int64(5)})
+		put(map[string]any{"key": "good"})
+		put(map[string]any{"key": "better"})
+		f.api.remove(configMaps, put("bad"))
+		synctest.Wait()
+		expect(t, "events", told, "Added 12 good true false false", "Updated 13 better false false true", "Deleted 15  false true false")
 	})
 }
 
