@@ -340,7 +340,13 @@ type scopedHandler[T object.Object] struct {
 	done    *latch[*Informer[T]] // armed when it was removed, or the informer has ended
 	removed atomic.Bool
 
-	at map[*Informer[T]]*Registration // guarded by the mutex of the scoped informer
+	at map[*Informer[T]]*place // guarded by the mutex of the scoped informer
+}
+
+// place is where a handler is at one informer.
+type place struct {
+	*Registration
+	left atomic.Bool // the informer is in scope no more: what waits for its turn is not told
 }
 
 // AddHandler is [Informer.AddHandler] for all namespaces in scope, and for each that comes into scope. h is called for
@@ -352,7 +358,7 @@ func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration {
 		synced:  newLatch[*Informer[T]](),
 		done:    newLatch[*Informer[T]](),
 		turn:    make(chan struct{}, 1),
-		at:      make(map[*Informer[T]]*Registration),
+		at:      make(map[*Informer[T]]*place),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -377,15 +383,18 @@ func (h *scopedHandler[T]) join(i *Informer[T]) {
 		onSynced = func() { h.synced.release(i) }
 	}
 	h.done.add(i)
-	call := h.call
+	at := &place{}
+	call := func(e Event[T]) { h.call(at, e) }
 	if i.namespace == "" {
 		call = h.handler // nobody else ever calls it
 	}
-	h.at[i] = i.addHandler(call, onSynced, func() { h.done.release(i) })
+	at.Registration = i.addHandler(call, onSynced, func() { h.done.release(i) })
+	h.at[i] = at
 }
 
 // leave forgets i, which is not in scope any more.
 func (h *scopedHandler[T]) leave(i *Informer[T]) {
+	h.at[i].left.Store(true)
 	h.at[i].Remove()
 	delete(h.at, i)
 	h.synced.release(i)
@@ -400,10 +409,10 @@ func (h *scopedHandler[T]) err() error {
 }
 
 // call calls the handler when no other informer does.
-func (h *scopedHandler[T]) call(e Event[T]) {
+func (h *scopedHandler[T]) call(at *place, e Event[T]) {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
-	if !h.removed.Load() {
+	if !h.removed.Load() && !at.left.Load() {
 		h.handler(e)
 	}
 }

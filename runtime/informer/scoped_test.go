@@ -166,6 +166,34 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 	})
 }
 
+// S08
+func TestEventOfARemovedNamespaceThatWaitedForItsTurnIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("x/a", "y/a")
+		s := scoped(t, c, options{}, "x", "y")
+		var told []string
+		first, turn := make(chan struct{}), make(chan struct{})
+		s.AddHandler(func(e informer.Event[obj]) {
+			if told = append(told, e.Object.Namespace); len(told) == 1 {
+				close(first)
+				<-turn
+			}
+		})
+		runScoped(t, s)
+		<-first
+		for _, namespace := range []string{"x", "y"} {
+			if namespace != told[0] {
+				s.RemoveNamespace(namespace)
+			}
+		}
+		close(turn)
+		synctest.Wait()
+		if len(told) != 1 {
+			t.Errorf("got events of %v", told)
+		}
+	})
+}
+
 // S08, C12
 func TestWaitForANamespaceThatIsRemovedEnds(t *testing.T) {
 	for _, runs := range []bool{true, false} {
