@@ -251,7 +251,9 @@ func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o 
 	if r.body, err = o.body(); err != nil {
 		return fmt.Errorf("%s: encode: %w", r, err)
 	}
-	defer c.begin(ctx, r)()
+	if !o.DryRun { // which is said by the body
+		defer c.begin(ctx, r)()
+	}
 	body, err := c.send(ctx, r)
 	if failure, ok := statusError(body).(apierrors.APIStatus); err == nil && ok {
 		err = failure.(error)
