@@ -67,6 +67,7 @@ func TestListSelects(t *testing.T) {
 			{"a label and a namespace", []client.ListOption{client.MatchingLabels{"name": "b"}, client.InNamespace("one")}, []string{"one/b"}},
 			{"nothing", []client.ListOption{client.MatchingLabelsSelector{Selector: labels.Nothing()}}, nil},
 			{"no field", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.Nothing()}, client.MatchingFields{"metadata.name": "c"}}, nil},
+			{"no field of both", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.AndSelectors(fields.Nothing(), fields.OneTermEqualSelector("metadata.name", "c"))}}, nil},
 			{"a name", []client.ListOption{client.MatchingFields{"metadata.name": "c"}}, []string{"one/c", "two/c"}},
 			{"a name and a namespace", []client.ListOption{client.MatchingFields{"metadata.name": "c", "metadata.namespace": "one"}}, []string{"one/c"}},
 			{"a limit", []client.ListOption{client.Limit(2)}, []string{"one/a", "one/b"}},

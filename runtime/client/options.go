@@ -231,7 +231,9 @@ func (o *ListOptions) andLabels(selector labels.Selector) {
 func (o *ListOptions) andFields(selector fields.Selector) {
 	switch {
 	case selector == nil, o.FieldSelector != nil && isNothing(o.FieldSelector):
-	case o.FieldSelector == nil, isNothing(selector):
+	case isNothing(selector):
+		o.FieldSelector = fields.Nothing()
+	case o.FieldSelector == nil:
 		o.FieldSelector = selector
 	default:
 		o.FieldSelector = fields.AndSelectors(o.FieldSelector, selector)
@@ -252,8 +254,27 @@ func (o *ListOptions) checkSelectors() error {
 	return nil
 }
 
-// isNothing reports whether selector is fields.Nothing().
-func isNothing(selector fields.Selector) bool { return !selector.Empty() && selector.String() == "" }
+// isNothing reports whether [fields.Nothing] is in selector, of which neither its text nor its requirements tell: it does not match an
+// object that meets all of these.
+func isNothing(selector fields.Selector) bool {
+	requirements, object := selector.Requirements(), fields.Set{}
+	for _, r := range requirements {
+		if r.Operator == selection.NotEquals {
+			object[r.Field] += r.Value + "-" // none of the values that it must not have
+		}
+	}
+	for _, r := range requirements {
+		if r.Operator != selection.NotEquals {
+			object[r.Field] = r.Value
+		}
+	}
+	for _, r := range requirements {
+		if (object[r.Field] == r.Value) == (r.Operator == selection.NotEquals) {
+			return false // they contradict each other, which a server can be told
+		}
+	}
+	return !selector.Matches(object)
+}
 
 // conflicts collects what is wrong with the options of one call.
 type conflicts struct{ problems []error }

@@ -194,6 +194,7 @@ func TestContradictingOptionsAreAnErrorBeforeAnyRequest(t *testing.T) {
 		"no field":       {c.List(t.Context(), pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "list pods: the field selector matches no object"},
 		"no field left":  {c.List(t.Context(), pods, client.MatchingFields{"a": "b"}, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "the field selector matches no object"},
 		"none of fields": {c.List(t.Context(), pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}, client.MatchingFields{"a": "b"}), "the field selector matches no object"},
+		"none of both":   {c.List(t.Context(), pods, client.MatchingFieldsSelector{Selector: fields.AndSelectors(fields.Nothing(), fields.OneTermNotEqualSelector("a", "b"))}), "the field selector matches no object"},
 		"none to delete": {c.DeleteAllOf(t.Context(), configMap("a"), client.InNamespace("a"), client.MatchingFieldsSelector{Selector: fields.Nothing()}), "delete all configmaps in a: the field selector matches no object"},
 		"nothing left":   {c.List(t.Context(), pods, client.MatchingLabelsSelector{Selector: labels.Nothing()}, client.MatchingLabels{"a": "b"}), "matches no object"},
 	} {
