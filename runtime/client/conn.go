@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -26,9 +25,9 @@ const (
 	// maxRetryAfter is the longest wait that is done for a caller. A server that asks for more gets its answer
 	// handed to the caller, who knows better what to do meanwhile.
 	maxRetryAfter = 30 * time.Second
-	// maxSilence is how long a list, a watch or a lookup waits for a server that sends nothing: API servers give up a request
+	// maxIdle is how long a list, a watch or a lookup waits for a server that sends nothing: API servers give up a request
 	// themselves after a minute.
-	maxSilence = 2 * time.Minute
+	maxIdle = 2 * time.Minute
 	// maxErrorBody is how much of an error answer is read.
 	maxErrorBody = 1 << 20
 )
@@ -78,9 +77,9 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
-	// silence is how long the server may send nothing before the answer is given up: before its header, and, unless the answer is
+	// idleTimeout is how long the server may send nothing before the answer is given up: before its header, and, unless the answer is
 	// that of a watch which has begun, before more of its body. Zero waits for as long as the caller does.
-	silence time.Duration
+	idleTimeout time.Duration
 }
 
 // String names the request for errors: verb, resource, and what is known of namespace and name.
@@ -173,66 +172,29 @@ func (c *conn) open(ctx context.Context, r *request) (*http.Response, error) {
 	}
 }
 
-// send sends r once.
+// send sends r once. It gives the answer up when the server sends nothing for the idle timeout of r.
 func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
-	if r.silence == 0 {
-		return c.sendPatiently(ctx, r)
+	if r.idleTimeout == 0 {
+		return c.roundTrip(ctx, r)
 	}
-	l := &listener{silence: r.silence}
-	ctx, l.hangUp = context.WithCancel(ctx)
-	l.timer = time.AfterFunc(r.silence, func() {
-		l.late.Store(true)
-		l.hangUp()
-	})
-	resp, err := c.sendPatiently(ctx, r)
-	switch {
-	case err == nil:
-		l.ReadCloser, resp.Body = resp.Body, l
-		if r.verb == "watch" && isSuccess(resp) && l.timer.Stop() {
-			resp.Body = struct {
-				io.Reader
-				io.Closer
-			}{l.ReadCloser, l}
-		}
-		return resp, nil
-	case l.late.Load():
-		err = errSilent
+	ctx, idle := withIdleTimeout(ctx, r.idleTimeout)
+	resp, err := c.roundTrip(ctx, r)
+	if err != nil {
+		return nil, idle.failed(err)
 	}
-	l.timer.Stop()
-	l.hangUp()
-	return nil, err
+	waits := idle.timer.Stop() // or it has expired with the header
+	idle.ReadCloser, resp.Body = resp.Body, idle
+	if r.verb == "watch" && isSuccess(resp) && waits {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{idle.ReadCloser, idle}
+	}
+	return resp, nil
 }
 
-// errSilent reports a server, or something before it, that keeps a connection and sends nothing.
-var errSilent = errors.New("the server sends nothing")
-
-// listener is the body of an answer that is given up when nothing comes.
-type listener struct {
-	io.ReadCloser
-	silence time.Duration
-	timer   *time.Timer // hangs up
-	hangUp  context.CancelFunc
-	late    atomic.Bool
-}
-
-func (l *listener) Read(p []byte) (int, error) {
-	n, err := l.ReadCloser.Read(p)
-	if n > 0 {
-		l.timer.Reset(l.silence)
-	}
-	if err != nil && err != io.EOF && l.late.Load() {
-		err = errSilent
-	}
-	return n, err
-}
-
-func (l *listener) Close() error {
-	l.timer.Stop()
-	l.hangUp()
-	return l.ReadCloser.Close()
-}
-
-func (c *conn) sendPatiently(ctx context.Context, r *request) (*http.Response, error) {
+// roundTrip sends r once, and waits for the header of the answer as long as ctx lasts.
+func (c *conn) roundTrip(ctx context.Context, r *request) (*http.Response, error) {
 	u := *c.base
 	u.Path = strings.TrimSuffix(u.Path, "/") + r.path()
 	u.RawPath = ""

@@ -116,7 +116,7 @@ func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 // take it for a document that names nothing would be to say that kinds do not exist. A document without a kind is taken if
 // it names what it is for.
 func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, names func() bool) error {
-	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON, silence: maxSilence}
+	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON, idleTimeout: maxIdle}
 	body, err := c.do(ctx, r)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -3,6 +3,7 @@ package client_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -116,6 +119,36 @@ func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// thorough is an object that takes its time to be decoded.
+type thorough struct{ corev1.ConfigMap }
+
+func (o *thorough) UnmarshalJSON(text []byte) error {
+	time.Sleep(3 * time.Minute)
+	return json.Unmarshal(text, &o.ConfigMap)
+}
+
+func TestListIsNotGivenUpWhileTheCallerIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+		scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+		scheme.AddKnownTypes(gv, &thorough{})
+		mapper.Add(gv.WithKind("thorough"), meta.RESTScopeNamespace)
+		const head, item = `{"kind":"thoroughList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[`, `{"metadata":{"name":"a"}}`
+		server := slow{parts: []piece{{0, head + item}, {0, "," + item}, {0, "," + item + "]}"}, {0, theEnd}}}
+		c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: server}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lw, err := client.NewListWatcher(c, &thorough{}, client.Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, err := lw.List(t.Context(), metav1.ListOptions{}); err != nil || page.ResourceVersion != "5" {
+			t.Errorf("got %v, %v", page, err)
+		}
+	})
 }
 
 func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.T) {
