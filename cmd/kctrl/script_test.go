@@ -6,10 +6,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,6 +30,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	goEnv := goEnvironment(t)
 	compiled := controlPlaneCache(t)
+	handleHangup(t)
 	repository, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +95,15 @@ func controlPlaneCache(t *testing.T) string {
 	return folder
 }
 
+// handleHangup has scripts end programs by SIGHUP also where nohup has started the tests: who ignores a signal hands that on.
+func handleHangup(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(signals) })
+	}
+}
+
 // stopEnvironments stops what a script that failed has left running.
 func stopEnvironments(t *testing.T, vars []string, kctrl string) {
 	down := exec.Command(kctrl, "env", "down", "--all")
@@ -103,6 +116,9 @@ func stopEnvironments(t *testing.T, vars []string, kctrl string) {
 // goEnvironment lets the go command in a script use the caches of this machine, and no network.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
+	if out, err := downloadModules(); err != nil {
+		t.Fatalf("go mod tidy: %v\n%s", err, out)
+	}
 	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output()
 	if err != nil {
@@ -115,3 +131,11 @@ func goEnvironment(t *testing.T) []string {
 	}
 	return env
 }
+
+// downloadModules downloads what go mod vendor and go mod tidy want of the modules of this repository, which those of scripts are: more
+// than is compiled here.
+var downloadModules = sync.OnceValues(func() ([]byte, error) {
+	cmd := exec.Command("go", "mod", "tidy", "-diff")
+	cmd.Dir = filepath.Join("..", "..")
+	return cmd.CombinedOutput()
+})
