@@ -159,15 +159,24 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 func (t *term) hold(ctx context.Context, lose func(error)) {
 	opts := t.elector.opts
 	var failure atomic.Pointer[error]
-	// A timer of its own, since an attempt may hang for longer than the term lasts.
-	expiry := time.AfterFunc(t.remaining(), func() {
+	expiry := time.NewTimer(t.remaining())
+	defer expiry.Stop()
+	// In a goroutine of its own, since an attempt may hang for longer than the term lasts. It has ended when ctx has, which it does here
+	// at the latest when the Lease is lost.
+	var expiring sync.WaitGroup
+	defer expiring.Wait()
+	expiring.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-expiry.C:
+		}
 		err := fmt.Errorf("%w: lease %s/%s not renewed for %s", ErrLost, opts.Namespace, opts.Name, opts.RenewDeadline)
 		if last := failure.Load(); last != nil {
 			err = fmt.Errorf("%w: %w", err, *last)
 		}
 		lose(err)
 	})
-	defer expiry.Stop()
 	for sleep(ctx, spread(opts.RetryPeriod)) {
 		leading, err := t.attempt(ctx)
 		switch {

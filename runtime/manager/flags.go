@@ -227,18 +227,18 @@ func (f *Flags) bind() {
 	flags.StringVar(&w.Address, "webhook-bind-address", w.Address, "`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
 	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`folder` with the tls.crt and tls.key of the webhooks")
-	flags.Var((*list)(&w.Targets), "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME or crd/NAME")
+	flags.Var(&list{values: &w.Targets}, "webhook-targets", "comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME or crd/NAME")
 	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
 	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace, "`namespace` of this Secret; without it that of the pod")
 	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime, "`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
-	flags.Var((*list)(&w.Manifests), "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
+	flags.Var(&list{values: &w.Manifests}, "webhook-manifests", "comma-separated `files` and folders with webhook configurations to install while the manager runs, with its URL, for development")
 	flags.StringVar(&w.URL, "webhook-url", w.URL, "`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "run controllers only while this process holds the lease")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "`namespace` of the lease; without it that of the pod")
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "`time` after which a leader stops that cannot renew its lease; 0 is 10s")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "`time` between two attempts to get or renew the lease; 0 is 2s")
-	flags.Var((*list)(&o.Namespaces), "namespaces", "comma-separated `namespaces` to watch; without it all")
+	flags.Var(&list{values: &o.Namespaces}, "namespaces", "comma-separated `namespaces` to watch; without it all")
 	flags.IntVar(&o.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.MaxConcurrentReconciles), "`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout, "longest `time` from a signal to the end; 0 is 30s")
 	flags.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout, "longest `time` of it that the controllers may take; 0 is no bound of its own")
@@ -309,11 +309,19 @@ func (i insecure) Set(value string) error {
 // IsBoolFlag lets the flag go without a value.
 func (insecure) IsBoolFlag() bool { return true }
 
-// list is the value of a flag with several values.
-type list []string
+// list is the value of a flag with several values. What is given first takes the place of the defaults, what is given later is added.
+type list struct {
+	values *[]string
+	given  bool
+}
 
 // String returns the values as they are written on the command line.
-func (l *list) String() string { return strings.Join(*l, ",") }
+func (l *list) String() string {
+	if l.values == nil {
+		return "" // of a zero list, which the package flag makes
+	}
+	return strings.Join(*l.values, ",")
+}
 
 // Set reads a list that is separated by commas, and blanks around them.
 func (l *list) Set(value string) error {
@@ -324,7 +332,10 @@ func (l *list) Set(value string) error {
 	if slices.Contains(values, "") {
 		return errors.New("want values separated by commas")
 	}
-	*l = values
+	if l.given {
+		values = append(slices.Clip(*l.values), values...)
+	}
+	*l.values, l.given = values, true
 	return nil
 }
 

@@ -88,6 +88,7 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--pprof-bind-address=:6060", func(o manager.Options) bool { return o.PprofAddress == ":6060" }},
 		{"", func(o manager.Options) bool { return o.Namespaces == nil }},
 		{"--namespaces=a,b", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b"}) }},
+		{"--namespaces=a --namespaces=b,c", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b", "c"}) }},
 		{"", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 1 }},
 		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.MaxConcurrentReconciles == 7 }},
 		{"", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 30*time.Second }},
