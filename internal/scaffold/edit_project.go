@@ -85,6 +85,31 @@ func (o EditOptions) apply(proj *project.Project) error {
 	if o.APIModule != nil {
 		proj.APIModule = *o.APIModule
 	}
+	if err := o.check(proj); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range proj.Resources {
+		r := &proj.Resources[i]
+		if r.API && r.Domain == old {
+			r.Domain = proj.Domain
+		}
+		if folder, inside := folderOf(oldRepo, r.Path); inside && folder != "." {
+			r.Path = proj.Repo + "/" + folder
+		}
+		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)), "leave out --namespaced, or delete the controller first"))
+		if r.API {
+			errs = append(errs, hinted(checkServed(proj, *r), o.servedHint(*r)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return errors.Join(checkOneGroup(proj), proj.Validate())
+}
+
+// check refuses values that no project can have. What follows from one of them for the kinds is not to be said as well.
+func (o EditOptions) check(proj *project.Project) error {
 	var errs []error
 	if o.License != nil {
 		errs = append(errs, validateLicense(*o.License))
@@ -104,23 +129,26 @@ func (o EditOptions) apply(proj *project.Project) error {
 	if o.Certificates != nil {
 		errs = append(errs, checkCertified(proj))
 	}
-	for i := range proj.Resources {
-		r := &proj.Resources[i]
-		if r.API && r.Domain == old {
-			r.Domain = proj.Domain
-		}
-		if folder, inside := folderOf(oldRepo, r.Path); inside && folder != "." {
-			r.Path = proj.Repo + "/" + folder
-		}
-		errs = append(errs, checkScope(proj, withAnyController(*r)))
-		if r.API {
-			errs = append(errs, checkServed(proj, *r))
-		}
+	return errors.Join(errs...)
+}
+
+// servedHint says what makes a kind that is there one which API servers serve: hints of create name flags that edit has not.
+func (o EditOptions) servedHint(r project.Resource) string {
+	if o.Domain != nil {
+		return "use another --domain, such as --domain example.com"
 	}
-	if err := errors.Join(errs...); err != nil {
+	return fmt.Sprintf("kctrl rename group --group %s --to another", r.Group)
+}
+
+// hinted returns err, if it is a diagnostic, with another hint.
+func hinted(err error, hint string) error {
+	d, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok {
 		return err
 	}
-	return errors.Join(checkOneGroup(proj), proj.Validate())
+	e := *d
+	e.Hint = hint
+	return &e
 }
 
 // withAnyController returns r as one that has a controller if it has any.
