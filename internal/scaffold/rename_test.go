@@ -3,6 +3,7 @@ package scaffold_test
 import (
 	"bytes"
 	"maps"
+	"path"
 	"strings"
 	"testing"
 
@@ -157,5 +158,103 @@ func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	p.run(kind("Guestbook", "Visitor"))
 	if text := string(p.tree()["internal/controller/visitor_controller.go"]); !strings.Contains(text, `rec.Status().Apply(ctx, desired, client.FieldOwner("visitor-controller")`) || !strings.Contains(text, `"Visitor is quite ready"`) {
 		t.Errorf("the controller is\n%s", text)
+	}
+}
+
+// TestRenameVersionMeetsNames: an import without a name is called as its package, which may then be called as something else that the file has
+// a name for; and what a function declares is not the package that is called alike.
+func TestRenameVersionMeetsNames(t *testing.T) {
+	for name, test := range map[string]struct{ there, want string }{
+		"another import": {
+			"import (\n\t\"k8s.io/api/core/v1\"\n\n\t\"example.com/guestbook/api/v1alpha1\"\n)\n\nfunc of(*v1.Pod) (g v1alpha1.Guestbook) { return g }\n",
+			"import (\n\t\"k8s.io/api/core/v1\"\n\n\tv1alpha1 \"example.com/guestbook/api/v1\"\n)\n\nfunc of(*v1.Pod) (g v1alpha1.Guestbook) { return g }\n",
+		},
+		"a variable": {
+			"import \"example.com/guestbook/api/v1alpha1\"\n\nfunc of(v1 int) (g v1alpha1.Guestbook) { return g }\n",
+			"import v1alpha1 \"example.com/guestbook/api/v1\"\n\nfunc of(v1 int) (g v1alpha1.Guestbook) { return g }\n",
+		},
+		"a name": {
+			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1alpha1\"\n\twebappv1 \"example.com/others/api/v1\"\n)\n\nvar _ webappv1alpha1.Guestbook = webappv1.Of\n",
+			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1\"\n\twebappv1 \"example.com/others/api/v1\"\n)\n\nvar _ webappv1alpha1.Guestbook = webappv1.Of\n",
+		},
+		"a variable of the old name": {
+			"import \"example.com/guestbook/api/v1alpha1\"\n\nfunc of(g v1alpha1.Guestbook) int {\n\tv1alpha1 := struct{ size int }{3}\n\treturn v1alpha1.size\n}\n",
+			"import \"example.com/guestbook/api/v1\"\n\nfunc of(g v1.Guestbook) int {\n\tv1alpha1 := struct{ size int }{3}\n\treturn v1alpha1.size\n}\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newMemoryProject(t, scaffold.InitOptions{})
+			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			p.put("internal/mine/mine.go", "package mine\n\n"+test.there)
+			p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+			if diff := cmp.Diff("package mine\n\n"+test.want, string(p.tree()["internal/mine/mine.go"])); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMovedPackagesTakeAlongWhatIsBesideThem: what they embed, what their tests read, tests of a package of their own, and what other
+// generators have written; and there and back nothing has changed.
+func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	beside := map[string]string{
+		"schema.json":              "{}",
+		"testdata/package/mine.go": "package mine // of v1alpha1\n",
+		"crds/one.yaml":            "a: 1\n",
+		"mine_test.go":             "package v1alpha1_test\n",
+		"zz_generated.openapi.go":  "package v1alpha1\n\nvar _ = Guestbook{}\n",
+	}
+	for name, text := range beside {
+		p.put("api/v1alpha1/"+name, text)
+	}
+	p.put("api/v1alpha1/validation/validation.go", "package validation\n")
+	p.put("internal/controller/testdata/mine.txt", "mine\n")
+	before := p.tree()
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
+	moved := p.tree()
+	for name, text := range beside {
+		if path.Ext(name) == ".go" && path.Dir(name) == "." {
+			text = strings.ReplaceAll(text, "v1alpha1", "v1")
+		}
+		if diff := cmp.Diff(text, string(moved["api/webapp/v1/"+name])); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	for _, name := range []string{"api/v1alpha1/validation/validation.go" /* a package, which has not moved */, "internal/controller/webapp/testdata/mine.txt"} {
+		if moved[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(false)}})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1", To: "v1alpha1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("there and back (-want +got)\n%s", diff)
+	}
+}
+
+// TestWhatStaysIsTold: who needs a file beside packages that part is not known, and a path in a test that has moved is another one.
+func TestWhatStaysIsTold(t *testing.T) {
+	p := newMemoryProject(t, scaffold.InitOptions{})
+	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.put("api/v1/mine_test.go", "package v1\n\nvar crds = \"../../config/crd\"\n")
+	p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment"})
+	p.put("internal/controller/testdata/mine.txt", "mine\n")
+	plan, err := p.plan(change{scaffold.EditOptions{MultiGroup: new(true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	for _, note := range plan.Notes() {
+		notes = append(notes, note.Error())
+	}
+	want := []string{
+		`internal/controller/testdata/mine.txt: is beside files that go to internal/controller/webapp and internal/controller/apps, and is kept where it is`,
+		`api/webapp/v1/mine_test.go:3:12: "../../config/crd" is another folder from here than it was from api/v1`,
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

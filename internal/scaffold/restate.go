@@ -24,6 +24,8 @@ type restatement struct {
 	// moved has the new paths of files, folders those of packages: several if the files of one go to different ones.
 	moved   map[string]string
 	folders map[string][]string
+	// others are files of the user's that move and are no Go of the project's.
+	others []string
 	// renamed has new names of what packages declare, by folder and old name; aliases those that files import packages under, by the
 	// folder; packages those of packages themselves; locals those of variables in what kctrl writes.
 	renamed           map[goName]string
@@ -66,7 +68,7 @@ func restate(p *plan.Plan, before, after *project.Project, kctrl Build, header [
 		return err
 	}
 	return inOrder(
-		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
+		r.findMoves, r.findRenamed, r.findFields, r.moveOthers, r.moveBeside, r.writeScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests,
 		r.moveAPIModule,
 		func() error { return deployWebhooks(p, after) },
 		func() error { return writeRegistration(p, after) },

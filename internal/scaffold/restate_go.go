@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -18,53 +19,66 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// writeOthers plans the user's own Go files: where they go, with what they name by its new name.
+// writeOthers plans the user's own files: where they go, with what Go names by its new name.
 func (r *restatement) writeOthers() error {
 	sources, err := goSources(r.plan, r.before)
 	if err != nil {
 		return err
 	}
+	names := slices.Clone(r.others)
 	done := map[string]bool{}
 	for entry := range r.was.lock.All() {
 		done[entry.Path], done[r.newPath(entry.Path)] = true, true
 	}
 	for _, s := range sources {
-		if done[s.name] {
-			continue
+		if !done[s.name] {
+			names = append(names, s.name)
 		}
-		text, err := r.plan.Read(s.name)
-		if err != nil {
+	}
+	for _, name := range names {
+		if err := r.writeOther(name); err != nil {
 			return err
 		}
-		content, err := r.rewriteGo(s.name, text)
-		if err != nil {
+	}
+	return nil
+}
+
+// writeOther plans one file of the user's.
+func (r *restatement) writeOther(name string) error {
+	content, err := r.plan.Read(name)
+	if err != nil {
+		return err
+	}
+	to := r.newPath(name)
+	if path.Ext(name) == ".go" && !slices.Contains(strings.Split(name, "/"), "testdata") {
+		if content, err = r.rewriteGo(name, content); err != nil {
 			return err
 		}
-		to := r.newPath(s.name)
-		there, err := r.plan.Lookup(s.name)
-		if err != nil {
+		r.noteRelative(name, to, content)
+	}
+	there, err := r.plan.Lookup(name)
+	if err != nil {
+		return err
+	}
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return err
+	}
+	entry, known := lock.Entry(name)
+	if to != name {
+		if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
+			return errors.Join(err, occupied(name, to))
+		}
+		if err := r.plan.Delete(name, plan.Own); err != nil {
 			return err
 		}
-		lock, _, err := r.plan.Lock()
-		if err != nil {
-			return err
-		}
-		entry, known := lock.Entry(s.name)
-		if to != s.name {
-			if c, err := r.plan.Lookup(to); err != nil || c.After != nil {
-				return errors.Join(err, occupied(s.name, to))
-			}
-			if err := r.plan.Delete(s.name, plan.Own); err != nil {
-				return err
-			}
-		}
-		if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit, Mode: there.Mode}); err != nil {
-			return err
-		}
-		if known && to != s.name {
-			entry.Path = to
-			lock.Add(entry)
-		}
+	}
+	if err := r.plan.WriteFile(plan.File{Path: to, Content: content, Policy: plan.Edit, Mode: there.Mode}); err != nil {
+		return err
+	}
+	if known && to != name {
+		entry.Path = to
+		lock.Add(entry)
 	}
 	return nil
 }
@@ -116,7 +130,7 @@ func (r *restatement) rewriteGo(name string, text []byte) ([]byte, error) {
 
 // spliced returns a text with changes that do not overlap.
 func spliced(text []byte, changes []splice) []byte {
-	slices.SortFunc(changes, func(a, b splice) int { return a.from - b.from })
+	slices.SortStableFunc(changes, func(a, b splice) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var out []byte
 	at := 0
 	for _, c := range changes {
@@ -206,23 +220,35 @@ func (r *restatement) packageNames(s goSource) []splice {
 		from := s.set.PositionFor(ident.Pos(), false).Offset
 		changes = append(changes, splice{from, from + len(ident.Name), now})
 	}
-	if names := r.packages[path.Dir(s.name)]; names[0] != names[1] && s.file.Name.Name == names[0] {
-		replace(s.file.Name, names[1])
+	if names := r.packages[path.Dir(s.name)]; names[0] != names[1] {
+		for _, test := range []string{"", "_test"} {
+			if s.file.Name.Name == names[0]+test {
+				replace(s.file.Name, names[1]+test)
+			}
+		}
 	}
 	renamed := map[string]string{}
 	for _, spec := range s.file.Imports {
 		folder, inside := folderOf(r.before.Repo, strings.Trim(spec.Path.Value, "\"`"))
-		if alias := r.aliases[folder]; inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] {
+		alias, names := r.aliases[folder], r.packages[folder]
+		switch {
+		case inside && spec.Name != nil && alias[0] == spec.Name.Name && alias[0] != alias[1] && !s.says(alias[1]):
 			renamed[alias[0]] = alias[1]
 			replace(spec.Name, alias[1])
-		}
-		if names := r.packages[folder]; inside && spec.Name == nil && names[0] != names[1] {
+		case inside && spec.Name == nil && names[0] != names[1] && !s.says(names[1]):
 			renamed[names[0]] = names[1]
+		case inside && spec.Name == nil && names[0] != names[1]:
+			at := s.set.PositionFor(spec.Pos(), false).Offset
+			changes = append(changes, splice{at, at, names[0] + " "}) // as the file goes on to call it
 		}
 	}
+	if len(renamed) == 0 {
+		return changes
+	}
+	declared := s.declared()
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" {
+			if x, ok := selector.X.(*ast.Ident); ok && renamed[x.Name] != "" && !declared[x] {
 				replace(x, renamed[x.Name])
 			}
 		}

@@ -140,6 +140,7 @@ func (r *restatement) writeMerged(entry project.LockEntry, to string, base, thei
 	case len(known) == 0:
 		lock.Forget(to)
 	case touched:
+		r.noteRelative(entry.Path, to, content)
 		return r.recordEdited(to, known, ours, base, theirs)
 	}
 	return nil

@@ -3,11 +3,13 @@ package scaffold
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/token"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -76,6 +78,135 @@ func (r *restatement) moveOthers() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// moveBeside moves what packages that move have beside their Go files, such as what these embed and their testdata, and what other
+// generators have written. Of packages whose files go to different folders kctrl does not know who needs it.
+func (r *restatement) moveBeside() error {
+	sources, err := goSources(r.plan, r.before)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, s := range sources {
+		known[s.name] = true
+	}
+	for _, folder := range slices.Sorted(maps.Keys(r.folders)) {
+		targets := r.folders[folder]
+		if len(targets) == 1 && targets[0] == folder {
+			continue
+		}
+		beside, err := r.beside(folder, known)
+		if err != nil {
+			return err
+		}
+		for _, name := range beside {
+			if len(targets) > 1 {
+				r.plan.Note(&diagnostic.Error{
+					Pos:     token.Position{Filename: name},
+					Message: fmt.Sprintf("is beside files that go to %s, and is kept where it is", strings.Join(targets, " and ")),
+					Hint:    "move it to those that need it",
+				})
+				continue
+			}
+			to := path.Join(targets[0], strings.TrimPrefix(name, folder+"/"))
+			r.moved[name] = to
+			r.others = append(r.others, name)
+		}
+	}
+	return nil
+}
+
+// beside returns the files of a package that are neither known nor kctrl's, in order: those of its folder, and of the folders below that
+// have no package.
+func (r *restatement) beside(folder string, known map[string]bool) ([]string, error) {
+	lock, _, err := r.plan.Lock()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	err = fs.WalkDir(r.plan.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == folder:
+			return fs.SkipDir // planned, and not there yet
+		case err != nil:
+			return diagnostic.AtFile(name, "cannot read", err)
+		case entry.IsDir() && name != folder && r.isPackage(folder, name):
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		_, scaffolded := r.was.lock.Entry(name)
+		_, ours := lock.Entry(name)
+		if scaffolded || ours || known[name] || r.moved[name] != "" {
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			r.plan.Note(&diagnostic.Error{
+				Pos:     token.Position{Filename: name},
+				Message: fmt.Sprintf("is a link or the like beside files that go to %s, and is kept where it is", strings.Join(r.folders[folder], " and ")),
+				Hint:    "move it to those that need it",
+			})
+			return nil
+		}
+		_, err = r.plan.Read(name)
+		if err == nil {
+			names = append(names, name)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // goes away
+			err = nil
+		}
+		return err
+	})
+	return names, err
+}
+
+// isPackage reports whether a folder below that of a package is one, or has any: the go command looks for none in testdata.
+func (r *restatement) isPackage(folder, name string) bool {
+	if slices.Contains(strings.Split(strings.TrimPrefix(name, folder+"/"), "/"), "testdata") {
+		return false
+	}
+	found := false
+	_ = fs.WalkDir(r.plan.FS(), name, func(below string, entry fs.DirEntry, err error) error { // what cannot be read is told of by who walks there
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path.Base(below) == "testdata":
+			return fs.SkipDir
+		case path.Ext(below) == ".go" || path.Base(below) == goModFile:
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// noteRelative tells the user of paths in a Go file that are not what they were from its new folder.
+func (r *restatement) noteRelative(from, to string, text []byte) {
+	if strings.Count(from, "/") == strings.Count(to, "/") {
+		return
+	}
+	s, ok := parseSource(from, text)
+	if !ok {
+		return
+	}
+	noted := false
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || noted || lit.Kind != token.STRING {
+			return !noted
+		}
+		if said, err := strconv.Unquote(lit.Value); err == nil && (said == ".." || strings.HasPrefix(said, "../")) {
+			noted = true
+			at := s.set.PositionFor(lit.Pos(), false)
+			at.Filename = to
+			r.plan.Note(&diagnostic.Error{
+				Pos: at, Message: fmt.Sprintf("%s is another folder from here than it was from %s", lit.Value, path.Dir(from)), Hint: "change it, and others in this file, if it is the path of a file",
+			})
+		}
+		return true
+	})
 }
 
 // targetsOf returns the folders to which files go that a file of the same package uses, or is used by.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"path"
@@ -184,6 +185,37 @@ func (s goSource) idents(repo string) []namedIdent {
 	})
 	return found
 }
+
+// says reports whether a file has a name for anything: what it imports, declares, or says of its package.
+func (s goSource) says(name string) bool {
+	_, found := s.imports()[name]
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		ident, ok := n.(*ast.Ident)
+		found = found || ok && ident != s.file.Name && ident.Name == name
+		return !found
+	})
+	return found
+}
+
+// declared returns the identifiers that stand for something else than an import, as far as the file alone tells: what a function declares
+// may be called as a package.
+func (s goSource) declared() map[*ast.Ident]bool {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
+	_, _ = config.Check(s.name, s.set, []*ast.File{s.file}, info) // without its package a file has errors, which say nothing
+	found := map[*ast.Ident]bool{}
+	for ident, object := range info.Uses {
+		_, imported := object.(*types.PkgName)
+		found[ident] = !imported
+	}
+	return found
+}
+
+// importsNothing makes a type checker know all packages by their names alone.
+type importsNothing struct{}
+
+// Import returns no package.
+func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }
 
 // folderOf returns the folder of an import path in the module of a project.
 func folderOf(repo, importPath string) (folder string, inside bool) {
